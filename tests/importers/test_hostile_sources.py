@@ -1,0 +1,431 @@
+"""Files of other tools with a value of any kind at each key that is read: an import ends in drafts and a list
+of what was left out, or in an error of ours, never in another exception."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.importers import vcr
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText, named_apart
+from baselinekit.importers.evaldrafts import EvalFiles
+from baselinekit.importers.table import eval_importer_of, importer_of
+from baselinekit.model.values import Json, Path
+
+ODD_VALUES: list[Json] = [
+    *(None, True, False, 0, -1, 7, 10**25, 0.5, -0.5, 1e308, "", " ", "a", "0.5", "\0", "é\n: x", "\ud800"),
+    *(
+        "http://[x/y",
+        "http://h:99999/",
+        "http://h:x/",
+        "http://",
+        "https://[::1",
+        "//[",
+        "/\\[x",
+        "{{x}}",
+        "{{",
+    ),
+    *("file://", "file://x.yaml", "file://*", "#/", "#/paths", "x.yaml#/a", "multipart/form-data", "%"),
+    *([], [None], [1], ["a"], [[]], [{}], {}, {"a": 1}, {"": None}, {"$ref": "#/"}, {"type": "object"}),
+    *({"id": 1}, {"name": []}, {"url": "http://[x/"}, {"value": {}}, {"type": ["a"]}, [{"type": "contains"}]),
+]
+ONE_OF_A_KIND: list[Json] = [None, True, 7, 0.5, "a", "http://[x/y", "\ud800", [], ["a"], [{}], {}, {"a": 1}]
+BESIDE = {"x.yaml": "- {vars: {x: 1}}\n- 2\n", "x.json": "3", "x.csv": "a,b\n1\n", "x.txt": "t"}
+
+HEADERS = [{"name": "Authorization", "value": "Bearer abcdef0123456789abcdef"}, {"name": "A", "value": "b"}]
+COOKIES = [{"name": "sid", "value": "0123456789abcdef"}]
+HAR_ENTRIES: list[Json] = [
+    {
+        "request": {
+            "method": "POST",
+            "url": "http://shop.test/login?token=abcdef0123456789",
+            "headers": [{"name": "Content-Type", "value": "application/json"}],
+            "cookies": [],
+            "bodySize": 3,
+            "postData": {"mimeType": "application/json", "text": '{"password": "correct-horse"}'},
+        },
+        "response": {
+            "status": 200,
+            "headers": [{"name": "Set-Cookie", "value": "sid=0123456789abcdef; Path=/"}],
+            "cookies": COOKIES,
+            "content": {
+                "mimeType": "application/json",
+                "encoding": "",
+                "text": '{"token": "abcdef0123456789abcdef"}',
+            },
+        },
+    },
+    {
+        "request": {
+            "method": "POST",
+            "url": "http://shop.test/form",
+            "headers": HEADERS,
+            "cookies": COOKIES,
+            "postData": {
+                "mimeType": "multipart/form-data",
+                "params": [{"name": "a", "value": "1", "fileName": None}],
+            },
+        },
+        "response": {"status": 200, "headers": [], "content": {"mimeType": "application/json", "text": "{}"}},
+    },
+    {
+        "request": {
+            "method": "POST",
+            "url": "http://shop.test/form2",
+            "headers": HEADERS,
+            "postData": {
+                "mimeType": "application/x-www-form-urlencoded",
+                "params": [{"name": "a", "value": "1"}],
+            },
+        },
+        "response": {"status": 200, "content": {"mimeType": "application/json"}},
+    },
+]
+HAR: Json = {"log": {"version": "1.2", "entries": HAR_ENTRIES}}
+
+CASSETTE: Json = {
+    "version": 1,
+    "interactions": [
+        {
+            "request": {
+                "method": "POST",
+                "uri": "http://shop.test/x?token=abcdef0123456789",
+                "headers": {"Content-Type": ["application/json"], "Cookie": ["sid=0123456789abcdef"]},
+                "body": '{"a": 1}',
+            },
+            "response": {
+                "status": {"code": 200, "message": "OK"},
+                "headers": {
+                    "Content-Encoding": ["gzip"],
+                    "Date": ["Thu, 01 Jan 2026 00:00:00 GMT"],
+                    "Content-Type": ["application/json"],
+                },
+                "body": {"string": "{}"},
+            },
+        },
+        {
+            "request": {"method": "GET", "uri": "http://shop.test/y", "headers": {}, "body": {"string": "x"}},
+            "response": {"status_code": 200, "headers": {}, "content": "x"},
+        },
+        {
+            "request": {"method": "GET", "uri": "http://shop.test/z", "headers": {}, "body": None},
+            "response": {"status": {"code": 200}, "headers": {}, "body": {"base64_string": "e30="}},
+        },
+    ],
+}
+
+SCHEMA: Json = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "example": "ada"},
+        "kind": {"enum": ["a"], "default": "a", "const": "a"},
+        "list": {"type": "array", "items": {"type": "string", "examples": ["x"]}},
+        "file": {"type": "string", "format": "binary"},
+    },
+    "allOf": [{"type": "object", "properties": {"id": {"example": 1}}, "required": ["id"]}],
+}
+PARAMETERS: Json = [
+    {"name": "id", "in": "path", "required": True, "example": 7},
+    {"name": "q", "in": "query", "required": True, "schema": {"type": "array", "items": {"enum": ["a"]}}},
+    {"name": "d", "in": "query", "required": True, "style": "deepObject", "example": {"a": 1}},
+    {
+        "name": "e",
+        "in": "query",
+        "required": True,
+        "style": "form",
+        "explode": True,
+        "examples": {"x": {"value": [1]}},
+    },
+    {"name": "X-H", "in": "header", "required": True, "content": {"text/plain": {"example": "h"}}},
+    {"name": "c", "in": "cookie", "required": True, "example": "c"},
+    {"name": "api_key", "in": "query", "required": True},
+    {"$ref": "#/components/parameters/P"},
+]
+RESPONSES: Json = {"200": {"content": {"application/json": {"schema": SCHEMA}}}}
+OPENAPI: Json = {
+    "openapi": "3.1.0",
+    "servers": [{"url": "http://{host}/v1", "variables": {"host": {"default": "api.test"}}}],
+    "security": [{"key": []}],
+    "paths": {
+        "/x/{id}": {
+            "parameters": PARAMETERS,
+            "get": {
+                "operationId": "x",
+                "summary": "An x",
+                "tags": ["t"],
+                "security": [{"basic": []}, {"key": []}, {"digest": []}],
+                "responses": RESPONSES,
+            },
+            "post": {
+                "requestBody": {"content": {"application/json": {"schema": SCHEMA}}},
+                "responses": RESPONSES,
+            },
+            "put": {"requestBody": {"content": {"multipart/form-data": {"schema": SCHEMA}}}},
+            "delete": {
+                "servers": [{"url": "http://other.test"}],
+                "requestBody": {"content": {"text/plain": {}}},
+            },
+        },
+        "/r": {"$ref": "#/components/pathItems/R"},
+    },
+    "components": {
+        "parameters": {"P": {"name": "p", "in": "query", "required": True, "example": 1}},
+        "pathItems": {"R": {"get": {"responses": {"default": {"$ref": "#/components/responses/D"}}}}},
+        "responses": {"D": {"content": {}}},
+        "securitySchemes": {
+            "basic": {"type": "http", "scheme": "basic"},
+            "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+            "digest": {"type": "http", "scheme": "digest"},
+        },
+    },
+}
+SWAGGER: Json = {
+    "swagger": "2.0",
+    "host": "api.test",
+    "basePath": "/v1",
+    "schemes": ["http"],
+    "consumes": ["multipart/form-data"],
+    "paths": {
+        "/x": {
+            "get": {
+                "schemes": ["https"],
+                "parameters": [
+                    {
+                        "name": "q",
+                        "in": "query",
+                        "required": True,
+                        "type": "array",
+                        "collectionFormat": "csv",
+                        "items": {"enum": ["a"]},
+                    }
+                ],
+                "responses": {"200": {"schema": {"properties": {"id": {"format": "uuid"}}}}},
+                "security": [{"key": []}],
+            },
+            "post": {
+                "consumes": ["multipart/form-data"],
+                "parameters": [
+                    {"name": "f", "in": "formData", "required": True, "x-example": "x"},
+                    {"name": "g", "in": "formData", "type": "file"},
+                    {"name": "b", "in": "body", "schema": SCHEMA},
+                ],
+            },
+        }
+    },
+    "securityDefinitions": {"key": {"type": "basic"}},
+}
+
+PROMPTFOO: Json = {
+    "description": "mine",
+    "prompts": [
+        "Ask {{x}}",
+        {"id": "p", "label": "P", "raw": "Hi {{y}}"},
+        '[{"role": "user", "content": "{{x}}"}]',
+    ],
+    "providers": [
+        "openai:gpt-4o",
+        {
+            "id": "anthropic:messages:c",
+            "label": "L",
+            "prompts": ["P"],
+            "transform": "t",
+            "config": {"temperature": 0.5, "max_tokens": 7, "apiKey": "k"},
+        },
+        {"openai:chat:o": {"config": {}}},
+        "echo",
+    ],
+    "evaluateOptions": {"repeat": 2, "timeoutMs": 1000},
+    "assertionTemplates": {"short": {"type": "word-count", "value": {"min": 1, "max": 3}}},
+    "defaultTest": {
+        "vars": {"y": "d"},
+        "assert": [{"type": "contains", "value": "a"}],
+        "options": {"provider": {"text": {"id": "openai:judge"}}},
+        "threshold": 0.5,
+        "metadata": {"m": 1},
+    },
+    "tests": [
+        {
+            "description": "one",
+            "vars": {"x": ["a", "b"], "z": {"k": [1]}},
+            "provider": {"id": "openai:gpt-4o"},
+            "prompts": ["P", "prompt-1"],
+            "providers": ["openai:*"],
+            "metadata": {"m": 2},
+            "threshold": 0.5,
+            "options": {
+                "prefix": "p",
+                "suffix": "s",
+                "provider": "openai:judge",
+                "runSerially": True,
+                "disableDefaultAsserts": False,
+                "disableVarExpansion": False,
+            },
+            "assert": [
+                {"type": "equals", "value": "a"},
+                {"type": "equals", "value": {"a": 1}, "weight": 2, "metric": "m"},
+                {"type": "not-equals", "value": "a"},
+                {"type": "icontains-any", "value": ["a", "b"]},
+                {"type": "not-contains-all", "value": "a, b"},
+                {"type": "starts-with", "value": "a"},
+                {"type": "regex", "value": "a$"},
+                {"type": "is-json", "value": {"type": "object"}},
+                {"type": "contains-json"},
+                {"type": "word-count", "value": 3},
+                {"type": "latency", "threshold": 100},
+                {"type": "cost", "threshold": 0.1},
+                {"type": "llm-rubric", "value": "ok?", "provider": "openai:judge", "threshold": 0.5},
+                {"type": "g-eval", "value": ["ok?", "fine?"]},
+                {"type": "similar", "value": "x", "threshold": 0.5},
+                {"$ref": "#/assertionTemplates/short"},
+                "contains:a",
+                {"type": "assert-set", "assert": [{"type": "contains", "value": "a"}]},
+                {
+                    "type": "assert-set",
+                    "threshold": 0.5,
+                    "weight": 2,
+                    "metric": "s",
+                    "assert": [{"type": "contains", "value": "a"}, {"type": "equals", "value": "b"}],
+                },
+            ],
+        },
+        "file://x.yaml",
+        {"path": "file://x.csv"},
+    ],
+    "scenarios": [
+        {
+            "config": [{"vars": {"x": "c"}, "assert": [{"type": "contains", "value": "a"}]}],
+            "tests": [{"vars": {"y": 1}, "assert": [{"type": "llm-rubric", "value": "ok?"}]}],
+        }
+    ],
+}
+EVALS: Json = {
+    "skill_name": "notes",
+    "description": "d",
+    "version": 1,
+    "evals": [
+        {
+            "id": 1,
+            "name": "n",
+            "prompt": "p",
+            "expected_output": "o",
+            "files": ["a.txt"],
+            "expectations": ["a", {"text": "b"}],
+            "assertions": ["c"],
+        }
+    ],
+}
+
+
+def read_requests(text: str) -> ImportedFile | None:
+    def beside(document: str, path: str) -> str:
+        return read_beside(path)
+
+    source = SourceText("file", text)
+    importer = importer_of(source)
+    if importer is None:
+        return None
+    imported = importer.read(source, ImportChoices(unsafe=True, beside=beside))
+    named_apart(imported.drafts)
+    for draft in imported.drafts:
+        if draft.formats is not None:
+            body = {"id": "0b1f2c9e-6a57-4a53-8d13-0e7a2e1f4c11", "list": ["x"], "name": "ada"}
+            draft.formats([{"status": 200, "headers": {}, "body": body}])
+    return imported
+
+
+def read_beside(path: str) -> str:
+    if path.removeprefix("./") not in BESIDE:
+        raise InvalidInput(Problem("BK111", "there is no such file"))
+    return BESIDE[path.removeprefix("./")]
+
+
+def read_evals(text: str) -> tuple[LeftOut, ...]:
+    source = SourceText("file", text)
+    importer = eval_importer_of(source)
+    if importer is None:
+        return ()
+    return importer.read(source, EvalFiles(read_beside, lambda pattern: [*BESIDE])).left_out
+
+
+def read_cassette(text: str) -> None:
+    cassette = vcr.read(SourceText("file", text), ImportChoices())
+    if cassette is not None:
+        named_apart(cassette.imported.drafts)
+
+
+FILES: dict[str, tuple[Json, Callable[[str], object]]] = {
+    "har": (HAR, read_requests),
+    "openapi": (OPENAPI, read_requests),
+    "swagger": (SWAGGER, read_requests),
+    "vcr": (CASSETTE, read_cassette),
+    "promptfoo": (PROMPTFOO, read_evals),
+    "evals.json": (EVALS, read_evals),
+}
+
+
+def places(value: Json, path: Path = ()) -> Iterator[Path]:
+    """Every place below the root."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def with_value(document: Json, path: Path, value: Json) -> Json:
+    changed: Any = json.loads(json.dumps(document))  # a part that occurs twice is changed in one place
+    parent = changed
+    for step in path[:-1]:
+        parent = parent[step]
+    parent[path[-1]] = value
+    return changed
+
+
+def ends_well(read: Callable[[str], object], document: Json, told: object) -> None:
+    try:
+        read(json.dumps(document, indent=1))
+    except BaselinekitError:
+        pass
+    except Exception as error:
+        raise AssertionError(f"{told}: {error!r}") from error
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_file_as_it_should_be_is_read(form: str) -> None:
+    document, read = FILES[form]
+    read(json.dumps(document))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FILES)
+def test_any_value_at_any_place_is_read_or_named(form: str) -> None:
+    document, read = FILES[form]
+    for path in places(document):
+        for value in ONE_OF_A_KIND:
+            ends_well(read, with_value(document, path, value), (path, value))
+
+
+JSON_VALUES = st.recursive(
+    st.sampled_from(ODD_VALUES)
+    | st.text(max_size=4)
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "name", "id", "value", "url"]), inner)
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize("form", FILES)
+@given(data=st.data())
+def test_several_values_that_are_odd_together(form: str, data: st.DataObject) -> None:
+    document, read = FILES[form]
+    for _ in range(data.draw(st.integers(1, 4))):
+        path = data.draw(st.sampled_from([*places(document)]))
+        document = with_value(document, path, data.draw(JSON_VALUES))
+    ends_well(read, document, document)
