@@ -122,7 +122,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, as the output would mix with that of the tool."""
 
     def _handle(self) -> None:
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:
+            self.close_connection = True
+            self._send(error(400, "the address cannot be read"))
+            return
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         length = self.headers.get("Content-Length", "0")
         if not length.isdigit() or int(length) > _MAX_BODY_BYTES:

@@ -74,7 +74,19 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
         name = name.partition(":")[0] if name.count(":") == 1 else name
         if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):
             return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if not _leads_to_proxy(address):
+        message = f"{url_for_message(address)} is not the address of a proxy"
+        raise cannot("BK301", message, "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in the environment")
+    return address
+
+
+def _leads_to_proxy(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in _PROXY_SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 if TYPE_CHECKING:
@@ -87,6 +99,7 @@ _IDLE_CONNECTIONS = 8
 _LOOKUP_SECONDS = 1.0  # seconds for a name that a proxy looks up anyway
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 _PORTS = {"http": 80, "https": 443}
+_PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 
 _Tls = tuple[bool | str, str | None, bool]
 

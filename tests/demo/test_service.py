@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -127,6 +128,13 @@ def test_errors_are_json(service: Service) -> None:
     status, _, headers = ask(service, "DELETE", "/api/v1/users")
     assert (status, headers["Allow"]) == (405, "GET, POST")
     assert ask(service, "POST", "/api/v1/users", Content_Length="9999999")[0] == 413
+
+
+def test_an_address_that_cannot_be_read_is_an_error_of_the_client(service: Service) -> None:
+    host, _, port = service.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(b"GET http://[x/ HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.makefile("rb").readline() == b"HTTP/1.1 400 Bad Request\r\n"
 
 
 def test_not_modified_gzip_and_head(service: Service) -> None:

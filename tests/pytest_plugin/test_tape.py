@@ -159,6 +159,15 @@ def test_an_unknown_host_is_told_as_that() -> None:
         ask(tape_of(), url="https://other.example/")
 
 
+@pytest.mark.parametrize(("url", "host"), [("http://[x/y", r"\[x"), ("https://h:x?a=1", "h:x"), (7, "")])
+def test_the_url_of_a_recorded_call_may_be_any_text(url: Any, host: str) -> None:
+    """Somebody edited the file."""
+    ((test, calls),) = the_file().items()
+    edited = [{**call, "request": {**call["request"], "url": url}} for call in calls]
+    with pytest.raises(Missed, match=rf"holds no call to other.example, but to {host}\n"):
+        ask(tape_of({test: edited}), url="https://other.example/")
+
+
 def test_what_varies_by_nature_is_told_how_to_leave_out() -> None:
     known = recorded((b'{"at": "2026-01-01T10:00:00Z", "q": 1}', b"1"))
     with pytest.raises(Missed, match=r'ignore=\["body.at"\]'):

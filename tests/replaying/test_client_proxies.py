@@ -2,6 +2,7 @@
 
 import pytest
 
+from baselinekit.errors import CannotReplay
 from baselinekit.replaying.client import proxy_for
 
 SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.test,10.0.0.1:80 *.star.test"}
@@ -32,3 +33,15 @@ def test_none_is_set_or_all_are_excepted() -> None:
     assert proxy_for("http", "api.test", {}) is None
     assert proxy_for("http", "api.test", {"http": "p:1"}) == "http://p:1"
     assert proxy_for("http", "api.test", {"http": "p:1", "no": "*"}) is None
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    ["http://ada:pass@[x", "http://h:99999", "h:x", "http://", "http://h:0", "ftp://h", "socks5://[x"],
+)
+def test_what_leads_to_no_proxy_is_told(proxy: str) -> None:
+    with pytest.raises(
+        CannotReplay, match=r"BK301 .* is not the address of a proxy: correct HTTP_PROXY"
+    ) as told:
+        proxy_for("http", "api.test", {"all": proxy})
+    assert "pass" not in str(told.value)
