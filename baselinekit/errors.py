@@ -67,19 +67,19 @@ class Problem:
         return replace(self, place=place) if self.place is None else self
 
 
-def how_ended(exit_code: int) -> str:
+def describe_exit(exit_code: int) -> str:
     """Describe how a program ended, as the end of a sentence about it."""
     if exit_code < 0:
         return f"was killed by signal {-exit_code}"
     return f"ended with exit code {exit_code}"
 
 
-def count_of(problems: Iterable[Problem]) -> int:
+def count_problems(problems: Iterable[Problem]) -> int:
     """The number of problems, including those that are only counted."""
     return sum(problem.counts for problem in problems)
 
 
-class FirstOfEach:
+class ProblemLimiter:
     """Keeps the first problems of each file and counts the others. Nobody reads thousands of lines about a
     file that is wrong throughout, and looking up all their places would take too long."""
 
@@ -155,12 +155,12 @@ class CannotReplay(BaselinekitError):
     exit_code = 3
 
 
-def cannot(code: str, message: str, hint: str = "") -> CannotReplay:
+def cannot_replay(code: str, message: str, hint: str = "") -> CannotReplay:
     """The error, ready to be raised."""
     return CannotReplay(Problem(code, message, hint))
 
 
-def fault_of_ours(error: Exception) -> CannotReplay:
+def internal_error(error: Exception) -> CannotReplay:
     """Turn an unexpected exception into the error of the one baseline or case that met it, so that the
     others are still judged."""
     raise_interrupt(error)
@@ -168,14 +168,14 @@ def fault_of_ours(error: Exception) -> CannotReplay:
     return CannotReplay(Problem("BK399", message, "please report it"))
 
 
-def interrupt_in(error: Exception) -> KeyboardInterrupt | None:
+def find_interrupt(error: Exception) -> KeyboardInterrupt | None:
     """The KeyboardInterrupt that caused an error: Python wraps one that arrives while a class is created."""
     return error.__cause__ if isinstance(error.__cause__, KeyboardInterrupt) else None
 
 
 def raise_interrupt(error: Exception) -> None:
     """Raise the interrupt behind an error, if there is one, rather than report an internal error."""
-    if (interrupt := interrupt_in(error)) is not None:
+    if (interrupt := find_interrupt(error)) is not None:
         raise interrupt
 
 
@@ -206,7 +206,7 @@ class NothingSelected(BaselinekitError):
     exit_code = 5
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or an empty text if nothing is similar."""
     shortest, longest = len(word) * 3 / 7, len(word) * 7 / 3  # other lengths cannot reach a ratio of 0.6
     similar = sorted(other for other in known if shortest <= len(other) <= longest)

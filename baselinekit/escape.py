@@ -24,15 +24,15 @@ _RUNNER_PROPERTY = _RUNNER_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """For a terminal: control, bidi and invisible characters are shown as `\\x1b`, `\\u202e`; tab and newline
     stay. Only the tool itself may set colours."""
     return text if text.isascii() and text.isprintable() else _CONTROLS.sub(_escape_character, text)
 
 
 def one_line(text: str) -> str:
-    """As `visible`, and on one line."""
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    """As `escape_controls`, and on one line."""
+    return escape_controls(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def json_string(text: str) -> str:
@@ -52,7 +52,7 @@ def json_ascii(written: str) -> str:
     return _NOT_ASCII.sub(json_escape, written)
 
 
-def log(text: str) -> str:
+def escape_ci_commands(text: str) -> str:
     """Escape what the runner of a CI job would take for a command: `::` at the beginning of a line, and
     `##[` anywhere."""
     return _LOG_COMMAND.sub(r"##\1\\[", _RUNNER_COMMAND.sub(r"\1\\::", text))
@@ -67,17 +67,17 @@ def xml(text: str) -> str:
 
 def html(text: str) -> str:
     """For HTML, between tags or within a quoted attribute; invisible characters are shown by number."""
-    return xml(visible(text)).translate(_HTML)
+    return xml(escape_controls(text)).translate(_HTML)
 
 
 def runner_message(text: str) -> str:
     """The text of a command to the runner of a CI job, always a single line and a single text."""
-    return log(visible(text)).translate(_RUNNER_MESSAGE)
+    return escape_ci_commands(escape_controls(text)).translate(_RUNNER_MESSAGE)
 
 
 def runner_property(text: str) -> str:
     """A property of such a command; no text can end it or add another one."""
-    return log(one_line(text)).translate(_RUNNER_PROPERTY)
+    return escape_ci_commands(one_line(text)).translate(_RUNNER_PROPERTY)
 
 
 def markdown_html(text: str) -> str:
@@ -90,7 +90,7 @@ def markdown_html(text: str) -> str:
 def markdown_block(text: str, language: str = "") -> str:
     """A fenced block whose fence is longer than any run of backticks in the text."""
     fence = "`" * max(3, longest_run(text) + 1)
-    return f"{fence}{language}\n{visible(text)}\n{fence}"
+    return f"{fence}{language}\n{escape_controls(text)}\n{fence}"
 
 
 def markdown_code(text: str) -> str:

@@ -181,7 +181,7 @@ def fisher_exact(passed: int, attempts: int, passed_now: int, attempts_now: int)
     return rare / comb(attempts + attempts_now, successes)
 
 
-def holm(chances: Sequence[float]) -> list[float]:
+def holm_adjust(chances: Sequence[float]) -> list[float]:
     """The adjusted p-values of several tests (Holm): the smallest times their number, the next times one
     less, and none smaller than the one before it."""
     adjusted, so_far = [0.0] * len(chances), 0.0
@@ -207,14 +207,14 @@ def share_of_most(values: Sequence[V]) -> float:
     return max(map(values.count, values)) / len(values)
 
 
-def nearness(values: Sequence[float], low: float, high: float) -> float:
+def scale_agreement(values: Sequence[float], low: float, high: float) -> float:
     """Agreement on a scale: 1 minus the mean squared distance between two raters, relative to the width of
     the scale. Neighbouring values nearly agree, opposite ends do not at all."""
     distances = [((left - right) / (high - low)) ** 2 for left, right in combinations(values, 2)]
     return 1 - fsum(distances) / len(distances) if distances else 1.0
 
 
-def concordance(rankings: Sequence[Mapping[int, float]]) -> float:
+def ranking_agreement(rankings: Sequence[Mapping[int, float]]) -> float:
     """Agreement of rankings: the share of the pairs of items that two raters order alike, over all pairs of
     raters. A tie given by one of them counts as half."""
     agreements = []

@@ -9,7 +9,7 @@ from baselinekit.lazy import lazy_pattern
 # Counts in words: `1 case`, `1,204 cases`.
 
 
-def many(number: int, word: str) -> str:
+def count_noun(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
@@ -29,20 +29,20 @@ Mask = Callable[[str], str]
 LONGEST_MESSAGE = 1_000
 
 
-def clipped(text: str, limit: int, mask: Mask, counted: bool = True) -> str:
+def mask_and_clip(text: str, limit: int, mask: Mask, counted: bool = True) -> str:
     """At most `limit` characters of a masked text, followed by the count of the others, or with
     `counted=False` by an ellipsis."""
     if not text:
         return text
-    text, omitted = whole(mask(text))
-    end = end_at(text, limit)
+    text, omitted = split_note(mask(text))
+    end = cut_position(text, limit)
     left_out = omitted + len(text) - end
     if counted:
         return text[:end] + note(left_out)
     return text[:end] + "…" if left_out else text
 
 
-def already_masked(text: str) -> str:
+def no_mask(text: str) -> str:
     """A mask that changes nothing, for texts whose secrets were masked earlier or that cannot hold any:
     tests/architecture.py lists the modules that may use it."""
     return text
@@ -54,8 +54,8 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
     problems = (
         replace(
             problem,
-            message=clipped(problem.message, LONGEST_MESSAGE, mask),
-            hint=clipped(problem.hint, LONGEST_MESSAGE, mask),
+            message=mask_and_clip(problem.message, LONGEST_MESSAGE, mask),
+            hint=mask_and_clip(problem.hint, LONGEST_MESSAGE, mask),
         )
         for problem in error.problems
     )
@@ -92,7 +92,7 @@ def _next_start(text: str, start: int, otherwise: int) -> int:
     return next((end + 1 for end in ends if end >= 0), min(len(text), otherwise))
 
 
-def whole(text: str) -> tuple[str, int]:
+def split_note(text: str) -> tuple[str, int]:
     """A text without the note at its end, and the number in the note."""
     match = _NOTE.search(text, max(0, len(text) - _MAX_NOTE_LENGTH))
     return (text[: match.start()], int(match[1].replace(",", ""))) if match else (text, 0)
@@ -100,10 +100,10 @@ def whole(text: str) -> tuple[str, int]:
 
 def note(omitted: int) -> str:
     """The note that stands for so many characters left out."""
-    return f" … and {many(omitted, 'more character')}" if omitted else ""
+    return f" … and {count_noun(omitted, 'more character')}" if omitted else ""
 
 
-def end_at(text: str, limit: int) -> int:
+def cut_position(text: str, limit: int) -> int:
     """Where to cut a text. Half a number is another number, so a number is left out as a whole."""
     if len(text) <= limit:
         return len(text)

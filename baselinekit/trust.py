@@ -261,11 +261,13 @@ class Trust:
         if network is NetworkKind.LINK_LOCAL:
             url_origin = origin(url)
             if not self.names(url_origin, exactly=True) or network_of_host(_host(url)) is not network:
-                raise Refused(must_be_named(url_origin, address, "a link-local address or cloud metadata"))
+                raise Refused(
+                    unnamed_address_problem(url_origin, address, "a link-local address or cloud metadata")
+                )
         elif network is NetworkKind.PRIVATE and self.ci:
             url_origin = origin(url)
             if not self.names(url_origin):
-                raise Refused(must_be_named(url_origin, address, "in a private network"))
+                raise Refused(unnamed_address_problem(url_origin, address, "in a private network"))
 
     def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
@@ -282,7 +284,7 @@ class Trust:
             raise Refused(Problem("BK403", message, hint))
 
 
-def must_be_named(url_origin: str, address: str | None, kind: str) -> Problem:
+def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> Problem:
     subject = (
         url_origin
         if address is None or f"//{address}:" in url_origin
@@ -331,7 +333,7 @@ def check_inside(root: str, path: str, shown_path: str) -> None:
         raise Refused(Problem("BK404", f"{shown_path} leads into .git", "use a path outside .git"))
 
 
-def followed(
+def follow_links(
     root: str, start: str, path: str, link: Callable[[str], str | None], shown_path: str | None = None
 ) -> str:
     """Follow the links of a path in a data file, starting from a folder in the project; both folders must be
@@ -434,7 +436,7 @@ def host_matches(url_origin: str, allowed: str) -> bool:
     return host == wanted_host or (wanted_host.startswith("*.") and host.endswith(wanted_host[1:]))
 
 
-def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
+def unrestricted_programs(commands: Mapping[str, Sequence[str]]) -> list[str]:
     """The named programs with which a data file can run anything, by further arguments or by files that they
     read. The lists are not complete: nobody knows every program."""
     names = []
@@ -449,7 +451,7 @@ def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
 def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
     """Whether a program of the configuration is this very file of the project, run directly or by an
     interpreter. The paths have to be the same: naming a link does not name its target."""
-    if is_read(argv):
+    if is_interpreted_script(argv):
         word = argv[1]
     else:
         word = argv[0] if argv and os.sep in argv[0] else ""
@@ -458,7 +460,7 @@ def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
     )
 
 
-def is_read(argv: Sequence[str]) -> bool:
+def is_interpreted_script(argv: Sequence[str]) -> bool:
     """Whether the second word is a script that the first one interprets."""
     return len(argv) > 1 and name_of_program(argv[0]) in _INTERPRETERS
 
@@ -489,7 +491,7 @@ def imports_from_its_folder(argv: Sequence[str]) -> bool:
     return False
 
 
-def parts_of_checkout(
+def programs_from_checkout(
     commands: Mapping[str, Sequence[str]], is_file: Callable[[str], bool]
 ) -> dict[str, list[str]]:
     """The named programs that consist of files of the project, with these files: a pull request may have

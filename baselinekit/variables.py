@@ -14,13 +14,20 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.errors import InvalidInput, Place, Problem, nearest
+from baselinekit.errors import InvalidInput, Place, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import SHORTEST_WITHIN, Declared, Found, covering, merged
-from baselinekit.secrets.finding import covered, long_runs, may_be_secret, says_secret
-from baselinekit.secrets.together import holding, keys_in, numbers_in, says_secrets, suspects, texts_in
+from baselinekit.secrets.declared import SHORTEST_WITHIN, Declared, Found, mask_spans, merge_spans
+from baselinekit.secrets.finding import has_secret_name, long_runs, mask_secrets, may_be_secret
+from baselinekit.secrets.together import (
+    find_declared,
+    keys_in,
+    numbers_in,
+    says_secrets,
+    suspicious_texts,
+    texts_in,
+)
 
 if TYPE_CHECKING:  # most runs have no short secret
     from baselinekit.secrets.short import ShortSecrets
@@ -82,7 +89,7 @@ class Scope:
         if name not in self.values:
             known_names = sorted({*self.values, *self.secrets})
             hint = (
-                nearest(name, known_names)
+                suggest_nearest(name, known_names)
                 or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
             )
             raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))
@@ -125,23 +132,23 @@ class Scope:
         return _TOKEN.sub(expanded, text)
 
 
-def with_places(text: str, place: Callable[[str], str]) -> str:
+def replace_variables(text: str, place: Callable[[str], str]) -> str:
     """The text with each variable replaced by `place(name)`."""
     return _TOKEN.sub(lambda match: match[0][1:] if match[1] else place(match[2]), text)
 
 
-def unexpanded(text: str) -> str:
+def escape_variables(text: str) -> str:
     """The text with every `{{name}}` escaped, so that `expand` gives it back unchanged."""
     return _TOKEN.sub(lambda match: "\\" + match[0], text) if "{{" in text else text
 
 
-def unexpanded_in(value: Json) -> Json:
+def escape_variables_in(value: Json) -> Json:
     """The same for every text of a value, so that `expand` gives the value back."""
     if isinstance(value, str):
-        return unexpanded(value)
+        return escape_variables(value)
     if isinstance(value, dict):
-        return {unexpanded(key): unexpanded_in(item) for key, item in value.items()}
-    return [unexpanded_in(item) for item in value] if isinstance(value, list) else value
+        return {escape_variables(key): escape_variables_in(item) for key, item in value.items()}
+    return [escape_variables_in(item) for item in value] if isinstance(value, list) else value
 
 
 @cache
@@ -218,13 +225,13 @@ class Redactor:
 
     def mask_declared(self, text: str) -> str:
         """The text with only the declared secrets masked, for texts whose other differences must stay."""
-        return covering(text, self.places_in(text), MASK)
+        return mask_spans(text, self.places_in(text), MASK)
 
     def mask(self, text: str, path: Path = ()) -> str:
         """The text with every secret masked. `path`, if known, helps to decide what a value could be."""
-        if says_secret(path) and not _STAND_IN.match(text):
+        if has_secret_name(path) and not _STAND_IN.match(text):
             return MASK if may_be_secret(text) else self.mask_declared(text)
-        masked = covered(self.mask_declared(text), path, MASK)
+        masked = mask_secrets(self.mask_declared(text), path, MASK)
         if path and masked == text:
             self._plain.update(long_runs(text))
         return masked
@@ -232,14 +239,14 @@ class Redactor:
     def mask_said(self, text: str) -> str:
         """Mask the final output, where the paths of values are no longer known: texts that were found not to
         be secrets stay."""
-        return covered(self.mask_declared(text), (), MASK, self._plain)
+        return mask_secrets(self.mask_declared(text), (), MASK, self._plain)
 
     def mask_lines(self, lines: Sequence[str]) -> list[str]:
         """As `mask_said` for each line; a secret that spans several lines is masked in each."""
-        places = holding(lines, self._declared) if self._declared else {}
-        places_by_line = (merged((*places.get(line, ()), *self._short_in(line))) for line in lines)
+        places = find_declared(lines, self._declared) if self._declared else {}
+        places_by_line = (merge_spans((*places.get(line, ()), *self._short_in(line))) for line in lines)
         return [
-            covered(covering(line, spots, MASK), (), MASK, self._plain)
+            mask_secrets(mask_spans(line, spots, MASK), (), MASK, self._plain)
             for line, spots in zip(lines, places_by_line, strict=True)
         ]
 
@@ -252,14 +259,14 @@ class Redactor:
             return self._masked(value, path, None)
         texts, keys = texts_in(value)
         places = self._places(texts)
-        dirty = suspects(texts) | places.keys()
+        dirty = suspicious_texts(texts) | places.keys()
         clean = not dirty and not self.holds_number(value) and not says_secrets((*keys, *path))
         return value if clean else self._masked(value, path, dirty, places)
 
     def suspected(self, texts: Sequence[str]) -> set[str]:
         """The texts that hold a declared secret, or anything that looks like one anywhere. All of them are
         searched together."""
-        return suspects(texts) | self._places(texts).keys()
+        return suspicious_texts(texts) | self._places(texts).keys()
 
     def holds_number(self, value: Any) -> bool:
         """Whether a number in a value is, or holds, a declared secret."""
@@ -267,10 +274,12 @@ class Redactor:
         return is_needed and any(map(self._is_numeric, numbers_in(value)))
 
     def _places(self, texts: Sequence[str]) -> dict[str, list[Found]]:
-        places = holding(texts, self._declared) if self._declared else {}
+        places = find_declared(texts, self._declared) if self._declared else {}
         if self._short:
             short_places = {text: spots for text in texts if (spots := self._short.find(text))}
-            places |= {text: merged((*places.get(text, ()), *spots)) for text, spots in short_places.items()}
+            places |= {
+                text: merge_spans((*places.get(text, ()), *spots)) for text, spots in short_places.items()
+            }
         return places
 
     def mask_note(self, note: str | None, *texts: Any) -> str | None:
@@ -294,7 +303,7 @@ class Redactor:
         """`dirty`: the texts that hold a secret, if known; `places`: where declared secrets are in them,
         including secrets that span several texts."""
         if isinstance(value, str):
-            is_clean = dirty is not None and value not in dirty and not says_secret(path)
+            is_clean = dirty is not None and value not in dirty and not has_secret_name(path)
             return value if is_clean else self._text(value, path, places)
         if isinstance(value, dict):
             masked = {
@@ -322,9 +331,9 @@ class Redactor:
         )
 
     def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
-        if text not in places or (says_secret(path) and not _STAND_IN.match(text)):
+        if text not in places or (has_secret_name(path) and not _STAND_IN.match(text)):
             return self.mask(text, path)
-        return covered(covering(text, places[text], MASK), path, MASK)
+        return mask_secrets(mask_spans(text, places[text], MASK), path, MASK)
 
     def _key(self, key: str, dirty: set[str] | None, places: Mapping[str, list[Found]]) -> str:
         """Mask a key. A short secret is not masked here: a key is a name and not a value."""
@@ -355,7 +364,7 @@ class Redactor:
     def places_in(self, text: str) -> list[Found]:
         """Where the declared secrets are in a text."""
         places = self._declared.find(text)
-        return merged((*places, *self._short.find(text))) if self._short else places
+        return merge_spans((*places, *self._short.find(text))) if self._short else places
 
 
 def _mask_lost_words(note: str, before: str, after: str) -> str:
@@ -369,7 +378,7 @@ def _mask_lost_words(note: str, before: str, after: str) -> str:
 def _values_under_secret_names(value: Json, path: Path) -> Iterator[str]:
     """The texts under the names of secrets, except words so common that they could occur anywhere."""
     if isinstance(value, str):
-        if says_secret(path) and not _STAND_IN.match(value):
+        if has_secret_name(path) and not _STAND_IN.match(value):
             yield from filter(_DISTINCTIVE.fullmatch, (value, *_SEPARATORS.split(value)))
     elif isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):

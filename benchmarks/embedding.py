@@ -22,7 +22,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from benchmarks.topics import TOPICS
 
 ROOT = Path(__file__).parent.parent
@@ -90,7 +90,9 @@ def passing(vectors: Vectors, pairs: Sequence[Pair]) -> int:
 def _passes(known: str, actual: str, score: float) -> bool:
     rules = Rules(type="semantic", method="embedding")
     recipe = Recipe(None, SkillExecution("skill", "x"))
-    matcher = compile_baseline(Baseline("p", recipe, baseline=Known(known), comparison=rules), Words())
+    matcher = compile_baseline(
+        Baseline("p", recipe, baseline=Known(known), comparison=rules), PlaceholderContext()
+    )
     observation = Observation(actual, 0.0)
     found = matcher.compare(observation)
     answers = dict.fromkeys(found.questions, (score, ""))

@@ -11,14 +11,14 @@ from typing import Any
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.recipes import Observation
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from benchmarks import data
 from benchmarks.measure import Engine, Say, about, in_turn, inside
 from benchmarks.results import Found, Note, Row, Scale, Versus
 
 SIZES = {"1 KB": 1_000, "100 KB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 WAYS = {"literal": False, "with rules": True}
-WORDS = Words()
+WORDS = PlaceholderContext()
 DEEPDIFF_UP_TO = 1_000_000
 JSONDIFF_UP_TO = 100_000
 

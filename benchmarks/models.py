@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 
-from baselinekit.model.recipes import Ask, Limits, Message, Model
+from baselinekit.model.recipes import Limits, Message, Model, ModelQuestion
 from baselinekit.models.dispatch import Models
 from baselinekit.models.post import World
 from baselinekit.replaying.client import Client
@@ -44,7 +44,7 @@ def ours(url: str, calls: int, jobs: int) -> Engine:
         models = Models({"m": Model(openai="x", base_url=url)}, Limits(calls=calls), world)
 
         def ask(number: int) -> bool:
-            return models.ask(Ask("m", (Message("user", f"number {number}"),))).text == "fine"
+            return models.ask(ModelQuestion("m", (Message("user", f"number {number}"),))).text == "fine"
 
         good = _in_threads(ask, calls, jobs)
         client.close()

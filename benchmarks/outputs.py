@@ -12,9 +12,9 @@ import yaml
 
 from baselinekit.documents.jsontext import dump_json
 from baselinekit.documents.languages import YAML, dump_yaml
-from baselinekit.model.results import Report, Result, Shard, Spot
+from baselinekit.model.results import Report, ReportedDifference, Result, Shard
 from baselinekit.report import resultfile
-from baselinekit.store.reading import without_collector
+from baselinekit.store.reading import without_garbage_collector
 from benchmarks import data
 from benchmarks.measure import Ended, Engine, Say, about, in_turn, inside, median, whole
 from benchmarks.replay import CLIENT, JOBS, PEER, UNRECORDED, command, comparing
@@ -82,7 +82,7 @@ def _read(what: str, value: Any, scale: Scale, say: Say) -> Iterator[Row]:
         inside(LOADS, lambda _: json.loads(written), right),
         inside(ALLOWED, allowed, right),
     ]
-    with without_collector():  # as all baselines are read
+    with without_garbage_collector():  # as all baselines are read
         times = Versus(in_turn(engines, scale.rounds, about(say, what)))
     yield times.row(f"read inline YAML, {what}", "ours", LOADS)
     yield times.row(f"read inline YAML, {what}", "ours", ALLOWED, goal=1)
@@ -184,7 +184,9 @@ def shards(folder: Path, of: int, each: int) -> list[str]:
 def _result(number: int) -> Result:
     file = f"baselines/api/api-{number:06}.yaml"
     failed = number % 100 == 7
-    spots = (Spot(("body", "users", 3, "name"), "value", "Ada", "Bob", file, 12),) if failed else ()
+    spots = (
+        (ReportedDifference(("body", "users", 3, "name"), "value", "Ada", "Bob", file, 12),) if failed else ()
+    )
     return Result(
         f"api-{number:06}",
         file,

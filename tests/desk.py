@@ -12,7 +12,7 @@ from storehelp import write
 from baselinekit.approval.planning import apply
 from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
+from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshProposal
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
 from baselinekit.replaying.settings import Clients
@@ -88,13 +88,13 @@ class Desk:
         return propose(self.project, RefreshScope(words, **wanted), self.context())
 
     def refresh(
-        self, *words: str, paths: Sequence[str] = (), stamp: Stamp | None = None, **wanted: Any
+        self, *words: str, paths: Sequence[str] = (), stamp: ApprovalNote | None = None, **wanted: Any
     ) -> Applied:
         """All that is proposed, accepted; with `paths` what is below them."""
         proposal = self.propose(*words, **wanted)
         accepted = accepted_by(proposal.plans, paths)
         approvals = [Approval(plan, few) for plan, few in zip(proposal.plans, accepted, strict=True)]
-        return apply(self.project, approvals, stamp or Stamp())
+        return apply(self.project, approvals, stamp or ApprovalNote())
 
     def pending(self) -> list[str]:
         return sorted(path.stem for path in self.folder.glob(".baselinekit/pending/*.json"))

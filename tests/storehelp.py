@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baselinekit.documents.jsontext import fraction, written
+from baselinekit.documents.jsontext import format_number, parse_fraction
 from baselinekit.documents.languages import is_text_block, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
 
 EXAMPLES = Path(__file__).parent / "reference"
@@ -112,7 +112,7 @@ texts = st.one_of(
 decimals = (
     st.decimals(allow_nan=False, allow_infinity=False)
     .filter(lambda number: len(str(number)) < 900)
-    .map(lambda number: fraction(written(number)))
+    .map(lambda number: parse_fraction(format_number(number)))
 )
 scalars = st.one_of(
     st.none(),

@@ -30,7 +30,7 @@ NASTY = st.text(st.sampled_from("ab`|\\<>[]!@#*_~&:\n\t \x1b\x00\x9b\u202e\u200b
     ],
 )
 def test_visible_shows_what_a_terminal_would_obey(text: str, shown: str) -> None:
-    assert escape.visible(text) == shown
+    assert escape.escape_controls(text) == shown
 
 
 SEEN = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd")
@@ -46,9 +46,9 @@ def test_f30_of_all_characters_those_that_cannot_be_seen_are_shown_by_number() -
         character = chr(number)
         unseen = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in UNSEEN
         if unseen and character not in SEEN and character not in "\n\t":
-            assert escape.visible(character).isascii(), hex(number)
+            assert escape.escape_controls(character).isascii(), hex(number)
         elif unicodedata.category(character)[0] in "LNPSZ":
-            assert escape.visible(character) == character, hex(number)
+            assert escape.escape_controls(character) == character, hex(number)
 
 
 @given(ANY_TEXT)
@@ -61,7 +61,7 @@ def test_one_line_is_one_line_for_every_reader(text: str) -> None:
 @example("\x7f \U000e0041 \u202e \\u202e")
 def test_a_json_string_reads_back_and_is_harmless(text: str) -> None:
     written = escape.json_string(text)
-    assert escape.visible(written) == written
+    assert escape.escape_controls(written) == written
     pairs_joined = text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
     assert json.loads(written) == pairs_joined
 
@@ -74,10 +74,10 @@ def test_a_json_string_reads_back_and_is_harmless(text: str) -> None:
     ],
 )
 def test_no_line_commands_the_runner(line: str) -> None:
-    assert not re.search(r"(?m)^\s*::|##\w*\[", escape.log(line))
+    assert not re.search(r"(?m)^\s*::|##\w*\[", escape.escape_ci_commands(line))
     assert not re.search(r"##\w*\[", escape.json_string(line))
     assert json.loads(escape.json_string(line)) == line
-    assert escape.log("a :: b [c] ## d[") == "a :: b [c] ## d["
+    assert escape.escape_ci_commands("a :: b [c] ## d[") == "a :: b [c] ## d["
 
 
 @given(ANY_TEXT)

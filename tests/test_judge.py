@@ -20,9 +20,9 @@ from baselinekit.judge import (
     target,
     verdict,
 )
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.models.proxy import Proxy
-from baselinekit.texts import already_masked
+from baselinekit.texts import no_mask
 
 CASE = {"candidate_answer": "42", "config": None, "sidecar": {"camelCase": 1}}
 
@@ -47,7 +47,7 @@ def said_by(check: Any, stdin: bytes = json.dumps(CASE).encode()) -> tuple[Any, 
 )
 def test_a21_what_a_function_returns_is_a_verdict(made: Any, said: Any) -> None:
     assert said_by(lambda case: made) == (said, 0)
-    assert verdict_in(verdict(made).encode(), already_masked).score == said["score"]
+    assert verdict_in(verdict(made).encode(), no_mask).score == said["score"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a25_a_program_that_may_ask_nobody_has_no_target() -> None:
 
 
 def test_a25_it_asks_through_the_proxy_and_is_told_what_it_may_not() -> None:
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         return Answer(" / ".join(message.content for message in asked.messages))
 
     with Proxy(ask, "judge", 3, 60.0) as proxy:

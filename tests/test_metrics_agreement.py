@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 
 from baselinekit.metrics import (
     cohen_kappa,
-    concordance,
     krippendorff,
-    nearness,
+    ranking_agreement,
+    scale_agreement,
     share_of_most,
 )
 
@@ -92,7 +92,7 @@ def test_what_is_not_defined_is_not_a_number() -> None:
 def test_agreement_on_a_scale_follows_the_distance(
     values: list[float], low: float, high: float, agreement: float
 ) -> None:
-    assert nearness(values, low, high) == pytest.approx(agreement)
+    assert scale_agreement(values, low, high) == pytest.approx(agreement)
 
 
 def test_per_cent_agreement() -> None:
@@ -101,9 +101,9 @@ def test_per_cent_agreement() -> None:
 
 def test_rankings_agree_by_the_pairs_that_they_order_alike() -> None:
     first, same, other = {1: 1.0, 2: 2.0, 3: 3.0}, {1: 1.0, 2: 2.0, 3: 3.0}, {1: 3.0, 2: 2.0, 3: 1.0}
-    assert concordance([first, same]) == 1.0
-    assert concordance([first, other]) == 0.0
-    assert concordance([first, {1: 2.0, 2: 2.0, 3: 2.0}]) == 0.5
+    assert ranking_agreement([first, same]) == 1.0
+    assert ranking_agreement([first, other]) == 0.0
+    assert ranking_agreement([first, {1: 2.0, 2: 2.0, 3: 2.0}]) == 0.5
 
 
 RATING = st.none() | st.integers(1, 5)
@@ -128,7 +128,7 @@ def test_alpha_is_at_most_one_and_asks_nobody_for_their_place(
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=6))
 def test_raters_who_all_say_the_same_agree_wholly_and_others_less(values: list[int]) -> None:
-    for agreement in (nearness(values, 1, 5), share_of_most(values)):
+    for agreement in (scale_agreement(values, 1, 5), share_of_most(values)):
         assert -1e-9 <= agreement <= 1 + 1e-9
         assert (agreement >= 1 - 1e-9) == (len({*values}) == 1)
     assert krippendorff([[value, value] for value in values], "ordinal") in (None, pytest.approx(1.0))
@@ -137,6 +137,6 @@ def test_raters_who_all_say_the_same_agree_wholly_and_others_less(values: list[i
 @given(st.lists(st.permutations([1, 2, 3, 4]), min_size=2, max_size=4))
 def test_the_concordance_of_rankings_does_not_hang_on_the_order_of_raters(orders: list[list[int]]) -> None:
     rankings = [{item: float(place) for place, item in enumerate(order)} for order in orders]
-    found = {round(concordance(list(some)), 9) for some in permutations(rankings)}
+    found = {round(ranking_agreement(list(some)), 9) for some in permutations(rankings)}
     assert len(found) == 1
     assert 0 <= found.pop() <= 1

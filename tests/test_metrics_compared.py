@@ -5,7 +5,7 @@ from math import isclose
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.metrics import cohen_kappa, fisher_exact, holm, mcnemar_exact
+from baselinekit.metrics import cohen_kappa, fisher_exact, holm_adjust, mcnemar_exact
 
 COUNTS = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -47,8 +47,8 @@ def test_fisher_is_exact_and_three_attempts_can_never_tell(
 
 
 def test_holm_steps_down() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([]) == []
+    assert holm_adjust([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm_adjust([]) == []
 
 
 def raters(table: tuple[int, int, int, int]) -> tuple[list[bool], list[bool]]:
@@ -84,7 +84,7 @@ def test_fisher_does_not_mind_which_run_came_first(before: tuple[int, int], now:
 
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_holm_never_makes_a_chance_smaller_and_keeps_their_order(chances: list[float]) -> None:
-    adjusted = holm(chances)
+    adjusted = holm_adjust(chances)
     assert all(after >= before for before, after in zip(chances, adjusted, strict=True))
     pairs = sorted(zip(chances, adjusted, strict=True))
     assert [after for _, after in pairs] == sorted(after for _, after in pairs)

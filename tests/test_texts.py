@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.report.differences import describe_rest, unified
 from baselinekit.report.values import cut_line, first_lines, short
-from baselinekit.texts import already_masked, clipped, whole
+from baselinekit.texts import mask_and_clip, no_mask, split_note
 
 
 def counted(shown: str) -> int:
@@ -27,15 +27,15 @@ def counted(shown: str) -> int:
     ],
 )
 def test_a_text_is_cut_and_counted(text: str, limit: int, shown: str) -> None:
-    assert clipped(text, limit, already_masked) == shown
+    assert mask_and_clip(text, limit, no_mask) == shown
 
 
 @given(st.text(max_size=300), st.lists(st.integers(1, 200), min_size=1, max_size=4))
 def test_what_is_shown_and_what_is_counted_are_the_whole_text(text: str, limits: list[int]) -> None:
     shown = text
     for limit in sorted(limits, reverse=True):
-        shown = clipped(shown, limit, already_masked)
-    kept, gone = whole(shown)
+        shown = mask_and_clip(shown, limit, no_mask)
+    kept, gone = split_note(shown)
     assert len(kept) + gone == len(text)
     assert text.startswith(kept)
 
@@ -60,9 +60,9 @@ LONG = "\n".join(f"line {number}" for number in range(3_000))
         ("a\nb\nc", 2, "… and 1 more line"),
         ("a\nb", 2, "b"),
         ("a\r\nb", 2, "b"),
-        (clipped(LONG, 20_000, already_masked), 12, "… and over 2,099 more lines"),
+        (mask_and_clip(LONG, 20_000, no_mask), 12, "… and over 2,099 more lines"),
         ("x" * 400_000, 12, "x" * 500 + " … and 399,500 more characters"),
-        (clipped("x" * 400_000, 20_000, already_masked), 12, "x" * 500 + " … and 399,500 more characters"),
+        (mask_and_clip("x" * 400_000, 20_000, no_mask), 12, "x" * 500 + " … and 399,500 more characters"),
     ],
 )
 def test_lines_are_counted_as_well(text: str, most: int, last: str) -> None:

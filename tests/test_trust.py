@@ -7,13 +7,13 @@ from baselinekit.errors import Refused
 from baselinekit.trust import (
     Trust,
     check_inside,
-    followed,
-    full_grants,
+    follow_links,
     host_matches,
     in_ci,
     origin,
     origins_in,
-    parts_of_checkout,
+    programs_from_checkout,
+    unrestricted_programs,
 )
 from baselinekit.variables import Secret
 
@@ -214,13 +214,13 @@ FIXED = {
 
 
 def test_f15_a_named_interpreter_or_reader_is_told_as_a_full_grant() -> None:
-    told = full_grants({**FULL, **FIXED})
+    told = unrestricted_programs({**FULL, **FIXED})
     assert set(told) == set(FULL)
 
 
 def test_f15_what_a_program_is_made_of_in_the_checkout_is_told() -> None:
     commands = {"b": ["python", "tools/report.py"], "a": ["./own", "x"], "jq": ["jq", "."]}
-    assert parts_of_checkout(commands, {"tools/report.py", "./own"}.__contains__) == {
+    assert programs_from_checkout(commands, {"tools/report.py", "./own"}.__contains__) == {
         "a": ["./own"],
         "b": ["tools/report.py"],
     }
@@ -248,7 +248,7 @@ def walked(path: str, start: str = "/repo") -> tuple[str, list[str]]:
         return LINKS.get(at)
 
     try:
-        there = followed("/repo", start, path, link)
+        there = follow_links("/repo", start, path, link)
     except Refused as error:
         there = "" if error.problems[0].code == "BK404" else "another error"
     return there, looked

@@ -12,13 +12,13 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, known_path
-from baselinekit.model.changes import Applied, Seen, Stamp
+from baselinekit.model.changes import Applied, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.refresh.learning import (
     UnlearnablePlace,
     Volatile,
-    still_true,
+    select_valid_evidence,
 )
 from baselinekit.refresh.listing import ListRule
 from baselinekit.replaying.dispatch import recipe_hash
@@ -32,7 +32,7 @@ from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
 from baselinekit.workflow.learning import (
-    arrays_of_one,
+    single_element_arrays,
 )
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
@@ -211,7 +211,11 @@ class LearnSession:
             values["metadata", "failure_count"] = 0
         if volatile and baseline.source.form == "native":
             evidence = evidence_of(masked, len(replays) + (kept is not None), self._project.redactor)
-            learnt = stored.learnt if stored.variants else still_true(stored.learnt, stored.output, output)
+            learnt = (
+                stored.learnt
+                if stored.variants
+                else select_valid_evidence(stored.learnt, stored.output, output)
+            )
             values["baseline", "learnt"] = {**learnt, **evidence}
         is_new = volatile or ruled.rules
         return LearnPlan(
@@ -234,7 +238,7 @@ def _written(ruled: Ruled, texts: Mapping[Path, str]) -> Baseline:
     return replace(ruled.baseline, baseline=replace(stored, output=with_values(stored.output, texts)))
 
 
-def kept_answer(project: Project, baseline: Baseline) -> Seen | None:
+def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
     """Return the answer kept from the failed compare, if it is an answer to this recipe, was compared with
     what is on file, and went well."""
     stored = baseline.baseline
@@ -269,10 +273,10 @@ def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None
 
 def _new_singles(output: Json, before: Json, matcher: Matcher) -> list[Path]:
     """Return the arrays of one element that would now describe arrays of any length: a rule keeps them."""
-    known_paths = set(arrays_of_one(before))
+    known_paths = set(single_element_arrays(before))
     return [
         path
-        for path in arrays_of_one(output)
+        for path in single_element_arrays(output)
         if path not in known_paths and matcher.arrays.get(path) in (None, "each") and matcher.type != "exact"
     ]
 
@@ -295,12 +299,12 @@ def _find_remaining(
 # Writing what was learnt into the files.
 
 
-def preview_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -> Applied:
+def preview_learning(project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote) -> Applied:
     """Return the files as they would be. Nothing is written."""
     return previewed([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
 
 
-def apply_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -> Applied:
+def apply_learning(project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote) -> Applied:
     """Write the placeholders; the answers kept from failed compares are no longer needed."""
     applied = renew([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
     for id in applied.ids:
@@ -308,7 +312,7 @@ def apply_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -
     return applied
 
 
-def _stamped(plan: LearnPlan, stamp: Stamp) -> Renewal:
+def _stamped(plan: LearnPlan, stamp: ApprovalNote) -> Renewal:
     renewal = plan.renewal
     assert renewal is not None
     place = known_path(plan.baseline.variant)[:1]

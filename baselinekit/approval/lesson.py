@@ -7,7 +7,7 @@ from baselinekit.approval.lists import Ruled
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Difference
-from baselinekit.model.changes import Seen
+from baselinekit.model.changes import KeptOutput
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone, narrowest
@@ -18,16 +18,16 @@ from baselinekit.placeholders.nature import (
     is_amount,
     is_counted,
     is_hash,
-    named,
     nature_of_change,
+    path_with_row_name,
 )
 from baselinekit.refresh.alternatives import unescaped
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, is_handwritten, learn_places
-from baselinekit.refresh.texts import TextPart, filled, judge_parts
+from baselinekit.refresh.texts import TextPart, fill_placeholders, judge_parts
 from baselinekit.report.values import short
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.places import children, value_at, with_values
-from baselinekit.workflow.learning import Templating
+from baselinekit.workflow.learning import OutputTemplater
 from baselinekit.workflow.pending import span_of
 from baselinekit.workflow.project import Project
 
@@ -86,7 +86,7 @@ class Lesson:
         ruled: Ruled,
         now: float,
         mask: Callable[[Json, Path], Json],
-        kept: Seen | None = None,
+        kept: KeptOutput | None = None,
         is_unchanged: bool = False,
     ):
         self._mask, self._is_unchanged, self._outputs = mask, is_unchanged, ruled.outputs
@@ -104,7 +104,7 @@ class Lesson:
         self.is_open = False
         """Whether a number has changed on which all answers agree."""
         self._words = project.words_of(ruled.baseline)
-        self._templating = Templating(self._words.scope)
+        self._templating = OutputTemplater(self._words.scope)
         self._has_kept = kept is not None
         self._kept = {
             path: value
@@ -202,7 +202,11 @@ class Lesson:
         """Do the same for a text, part by part: a part on which all answers agree stays as it is on file,
         however much varies beside it, unless by nature it changes after a while."""
         texts = [str(value) for value in values]
-        stored = str(self._plain_stored(written)) if is_literal else filled(written, texts[0], self._words)
+        stored = (
+            str(self._plain_stored(written))
+            if is_literal
+            else fill_placeholders(written, texts[0], self._words)
+        )
 
         def is_natural(part: TextPart) -> bool:
             return self._is_natural_part(path, stored, part)
@@ -258,7 +262,7 @@ class Lesson:
         tables = {place[:-2] for item in volatile for place in item.places if is_among_metrics(place, output)}
         taken_places = {*self._values_by_replay, *(place for item in volatile for place in item.places)}
         for path, value in (pair for table in tables for pair in _row_values(self._stored, table)):
-            name_path = named(path, output)
+            name_path = path_with_row_name(path, output)
             is_counting = is_amount(value) and (is_counted(name_path, value) or counts_running(name_path))
             if (
                 name_path != path

@@ -8,7 +8,7 @@ from functools import partial
 from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison
-from baselinekit.model.changes import Seen
+from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.refresh.learning import evidence_below, evidence_for
@@ -48,7 +48,7 @@ def with_list_rules(
     matcher: Matcher,
     replays: Sequence[Observation],
     setting: Setting,
-    kept: Seen | None,
+    kept: KeptOutput | None,
     is_unchanged: bool,
 ) -> Ruled:
     """Find rules for lists. `is_unchanged`: nothing was changed on the service since its capture, so that the

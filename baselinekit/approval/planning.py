@@ -14,21 +14,21 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
     Applied,
     Approval,
+    ApprovalNote,
     Change,
+    KeptOutput,
     RefreshPlan,
     RefreshProposal,
     Rewritten,
     Risk,
-    Seen,
-    Stamp,
 )
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, split
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.programs.git import Git
-from baselinekit.refresh.changes import Ways, changes_of, merge_accepted
-from baselinekit.refresh.learning import still_true
+from baselinekit.refresh.changes import ComparisonRules, changes_of, merge_accepted
+from baselinekit.refresh.learning import select_valid_evidence
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
@@ -38,7 +38,7 @@ from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.variables import MASK, Redactor
-from baselinekit.workflow.learning import Templating, arrays_of_one, secrets_in
+from baselinekit.workflow.learning import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project, as_variant
@@ -46,7 +46,7 @@ from baselinekit.workflow.project import Project, as_variant
 # What a refresh would change in one baseline, and whether anything forbids it.
 
 
-def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
+def plan_of(project: Project, baseline: Baseline, seen: KeptOutput) -> RefreshPlan:
     """Return every change from the output on file to the new one. InvalidInput says why there can be no
     plan."""
     if seen.variant is not None:
@@ -65,7 +65,7 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     seen_at = parse_time(seen.captured_at)
     when = seen_at.timestamp() if seen_at else 0.0
-    ways = Ways(before.arrays, _make_accepts(words), _make_to_stored(words), outcomes, words, when)
+    ways = ComparisonRules(before.arrays, _make_accepts(words), _make_to_stored(words), outcomes, words, when)
     old = baseline.baseline.output if baseline.baseline else ABSENT
     difference = changes_of(old, seen.resolved, ways)
     changes = tuple(block_secrets(change, project, seen) for change in difference.changes)
@@ -74,7 +74,7 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
     keys = {at: mode.removeprefix("by ") for at, mode in before.arrays.items() if mode.startswith("by ")}
-    troubles = tuple(new_troubles(baseline, old, seen))
+    troubles = tuple(new_trouble_messages(baseline, old, seen))
     if troubles:
         changes = tuple(replace(change, risk="high") for change in changes)
     plan = RefreshPlan(baseline, seen, changes, difference.shape, keys=keys, troubles=troubles)
@@ -110,7 +110,7 @@ def arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterat
     stored_output, output = (
         baseline.baseline.output if baseline.baseline else None for baseline in (before, after)
     )
-    singles = set(arrays_of_one(output)) - set(arrays_of_one(stored_output))
+    singles = set(single_element_arrays(output)) - set(single_element_arrays(stored_output))
     if not singles:
         return
     try:
@@ -150,7 +150,7 @@ def matches_path(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> 
     return pattern.done(positions)
 
 
-def new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
+def new_trouble_messages(baseline: Baseline, old: Json, seen: KeptOutput) -> Iterator[str]:
     """Yield the signs that the answer went wrong, unless the one on file has the same."""
     recipe, kind = baseline.current, kind_of(baseline.current)
     known_messages = {trouble.message for trouble in kind.visible_troubles(recipe, old)}
@@ -173,7 +173,7 @@ def compare_command(project: Project, baseline: Baseline) -> str:
     return command
 
 
-def _make_accepts(words: Words) -> Accepts:
+def _make_accepts(words: PlaceholderContext) -> Accepts:
     """Return a function that says whether a placeholder accepts a new value. A value with a placeholder in it
     is not accepted, nor is anything by a bound placeholder, which depends on other places."""
 
@@ -197,10 +197,10 @@ def _plain_value(value: Json) -> Json:
     return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else ABSENT
 
 
-def _make_to_stored(words: Words) -> Callable[[Json], Json]:
+def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
     """Return a function that turns a new value into its stored form: with names in place of declared values,
     as a capture writes it."""
-    templating = Templating(words.scope)
+    templating = OutputTemplater(words.scope)
 
     def to_stored(value: Json) -> Json:
         if isinstance(value, str):
@@ -213,7 +213,7 @@ def _make_to_stored(words: Words) -> Callable[[Json], Json]:
     return to_stored
 
 
-def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
+def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
     """Block a change that would write a secret into the file, or a mask in place of one."""
     if change.kind in ("removed", "order"):
         return change
@@ -242,7 +242,7 @@ def is_masked(value: Json) -> bool:
     return any(map(is_masked, value)) if isinstance(value, list) else False
 
 
-def observed_changes(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
+def observed_changes(baseline: Baseline, seen: KeptOutput, number: int) -> Iterator[Change]:
     """Yield the changes of the recorded time or cost, if a rule has failed on them."""
     stored = baseline.baseline
     observed = stored.observed if stored else None
@@ -255,7 +255,7 @@ def observed_changes(baseline: Baseline, seen: Seen, number: int) -> Iterator[Ch
         yield Change(n, "value", path, path, old, new, risk, note=text, part="observed")
 
 
-def describe_rule_changes(before: Matcher, after: Baseline, words: Words) -> Iterator[str]:
+def describe_rule_changes(before: Matcher, after: Baseline, words: PlaceholderContext) -> Iterator[str]:
     """Describe what becomes of the rules with the new output. If they cannot be applied to it, it is refused;
     if they would leave nothing of it, accepting only a part may still be right."""
     try:
@@ -285,7 +285,7 @@ class Permit:
     drop_placeholders: bool = False
 
 
-def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
+def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
     """Return why these changes cannot be accepted together, the most serious reason first."""
     chosen = [change for change in plan.changes if change.number in accepted]
     blocked = next((change.blocked for change in chosen if change.blocked), None)
@@ -326,13 +326,13 @@ def is_in_git(project: Project, clients: Clients) -> bool:
         return False
 
 
-def preview(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> tuple[Rewritten, ...]:
+def preview(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote) -> tuple[Rewritten, ...]:
     """Return the files that would change. Nothing is written."""
     fit, _ = _renewals(project, approvals, stamp)
     return previewed([renewal for renewal, _ in fit], project.root).files
 
 
-def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp, sync: bool = True) -> Applied:
+def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, sync: bool = True) -> Applied:
     """Write what was accepted, and drop what was kept of it. What was not accepted stays kept. `sync=False`
     is for callers that wait for the disk only once, after many files."""
     fit, failures = _renewals(project, approvals, stamp)
@@ -351,7 +351,7 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp, sync: b
 
 
 def _renewals(
-    project: Project, approvals: Sequence[Approval], stamp: Stamp
+    project: Project, approvals: Sequence[Approval], stamp: ApprovalNote
 ) -> tuple[list[tuple[Renewal, Approval]], list[Problem]]:
     """Return what is to be written, except what would not be a valid baseline."""
     fit: list[tuple[Renewal, Approval]] = []
@@ -382,7 +382,7 @@ def without_commit(baseline: Baseline) -> Json:
 _ABBREVIATED = lazy_pattern(r"[0-9a-f]{7,64}")
 
 
-def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
+def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewal:
     plan, stored = approval.plan, after.baseline
     assert stored is not None
     seen, place = plan.seen, known_path(plan.baseline.variant)
@@ -410,7 +410,7 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
     output = stored.output if changed else ABSENT
     previous = plan.baseline.baseline
     if changed and previous and not previous.variants:  # variants have their own placeholders
-        still_learnt = still_true(previous.learnt, previous.output, stored.output)
+        still_learnt = select_valid_evidence(previous.learnt, previous.output, stored.output)
         if still_learnt != previous.learnt:
             values[("baseline", "learnt")] = still_learnt or ABSENT
     hints = Hints(plan.keys, ordered=any(change.kind == "order" for change in accepted))

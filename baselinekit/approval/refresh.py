@@ -6,22 +6,28 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.approval.planning import compare_command, covers, plan_of
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal, Seen
+from baselinekit.model.changes import (
+    KeptOutput,
+    LostPlaceholder,
+    RefreshPlan,
+    RefreshProposal,
+    RefreshRefusal,
+)
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, parse_time
 from baselinekit.refresh.changes import group_changes
 from baselinekit.store.discovery import discover, holds_baselines
-from baselinekit.store.reading import locate_each, without_collector
+from baselinekit.store.reading import locate_each, without_garbage_collector
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import check, compare_settled, observe
-from baselinekit.workflow.loading import from_root, load, locate_problems
+from baselinekit.workflow.loading import load, locate_problems, relative_to_root
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import Selection, list_names, select
@@ -29,7 +35,7 @@ from baselinekit.workflow.selection import Selection, list_names, select
 # The sources of new outputs for a refresh: a failed compare, a result file, or the targets themselves.
 
 
-Pairs = list[tuple[Baseline, Seen]]
+Pairs = list[tuple[Baseline, KeptOutput]]
 
 
 def pending_answers(
@@ -94,11 +100,11 @@ def _reason_against(result: Result, baseline: Baseline | None) -> str:
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
 
 
-def _seen_from_result(result: Result, report: Report, name: str, now: str) -> Seen:
+def _seen_from_result(result: Result, report: Report, name: str, now: str) -> KeptOutput:
     """Return a failed result as an output to approve. The time of its run, if valid and not in the future, is
     stored."""
     time = parse_time(report.started)
-    return Seen(
+    return KeptOutput(
         id=result.id,
         recipe_hash=result.recipe_hash,
         resolved=result.resolved,
@@ -129,7 +135,7 @@ def replayed_answers(
     pairs: Pairs = []
     passing: list[str] = []
 
-    def work(baseline: Baseline) -> Baseline | Seen | BaselinekitError:
+    def work(baseline: Baseline) -> Baseline | KeptOutput | BaselinekitError:
         try:
             return replay_baseline(here, baseline, context) or baseline
         except BaselinekitError as error:
@@ -137,7 +143,7 @@ def replayed_answers(
 
     advance = context.advance(len(chosen))
 
-    def finished(result: Baseline | Seen | BaselinekitError) -> bool:
+    def finished(result: Baseline | KeptOutput | BaselinekitError) -> bool:
         advance("error" if isinstance(result, BaselinekitError) else "passed")
         return True
 
@@ -151,14 +157,14 @@ def replayed_answers(
     for baseline, answer in zip(chosen, answers, strict=True):
         if isinstance(answer, BaselinekitError):
             refusals += refusals_of(baseline, answer)
-        elif isinstance(answer, Seen):
+        elif isinstance(answer, KeptOutput):
             pairs.append((baseline, answer))
         else:
             passing.append(baseline.id)
     return pairs, passing
 
 
-def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> Seen | None:
+def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> KeptOutput | None:
     """Return the new output of a baseline; None if it passes. A skipped one is replayed as well: the user has
     named it."""
     if baseline.baseline is None:
@@ -214,7 +220,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         kept_names = f" ({list_names(sorted(kept_ids))})" if kept_ids else ""
         message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
-    with without_collector():
+    with without_garbage_collector():
         chosen = select(find_baselines(project, scope.words), scope.selection)
         refusals: list[RefreshRefusal] = []
         passing: list[str] = []
@@ -258,7 +264,7 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
         if not any(covers(pattern, change, plan) for plan in plans for change in plan.changes):
             paths_changed = [render(change.path) for plan in plans for change in plan.changes]
             hint = (
-                nearest(pattern.text, paths_changed)
+                suggest_nearest(pattern.text, paths_changed)
                 or f"what changes is {', '.join(dict.fromkeys(paths_changed[:5]))}"
             )
             raise InvalidInput(Problem("BK536", f"--path {pattern.text}: nothing changes there", hint))
@@ -281,7 +287,7 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     ids = [baseline.id for baseline in everything]
     for glob in globs:
         if not any(fnmatchcase(id, glob) for id in ids):
-            hint = nearest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
+            hint = suggest_nearest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
     path_ids = {baseline.id for baseline in in_paths}
     matching = [baseline for baseline in everything if any(fnmatchcase(baseline.id, glob) for glob in globs)]
@@ -289,7 +295,7 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
 
 
 def _leads_to_baselines(project: Project, path: str) -> bool:
-    name = from_root(os.path.join(project.cwd, path), project.root)
+    name = relative_to_root(os.path.join(project.cwd, path), project.root)
     try:
         files = discover([name], project.root)
     except BaselinekitError:  # its name is not that of a baseline file
@@ -316,7 +322,7 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
             return plan
         places = placed[id(plan)]
 
-        def with_place(lost: Lost) -> Lost:
+        def with_place(lost: LostPlaceholder) -> LostPlaceholder:
             place = next(places)
             return replace(lost, file=place.file, line=place.line)
 

@@ -10,17 +10,18 @@ from baselinekit.approval.planning import (
     Permit,
     apply,
     covers,
-    forbidden,
     mask_proposal,
     preview,
+    reason_against,
     with_output,
 )
 from baselinekit.documents.jsontext import load_json
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest_nearest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
     Applied,
+    ApprovalNote,
     Change,
     ChangeContext,
     Decision,
@@ -30,24 +31,23 @@ from baselinekit.model.changes import (
     RefreshPlan,
     RefreshProposal,
     Rewritten,
-    Stamp,
     Verb,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.alternatives import (
     Changed,
     covered_changes,
     no_placeholder,
     no_rule,
     placeholder_problem,
+    placeholder_syntax_problem,
     placeholders_for,
     rule_problem,
     rules_for,
-    unreadable,
 )
 from baselinekit.refresh.changes import with_after
-from baselinekit.refresh.reviewing import Knowing, Ledger, Review, Settled, questions_of, settle_plans
+from baselinekit.refresh.reviewing import Ledger, Review, ReviewContext, Settled, questions_of, settle_plans
 from baselinekit.report.reviewing import format_pending_json
 from baselinekit.schema.records import place_problems
 from baselinekit.store.reading import locate
@@ -65,27 +65,27 @@ from baselinekit.workflow.project import Project, flatten
 _HIDDEN_PLACEHOLDERS = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 
 
-def begin(project: Project, proposal: RefreshProposal) -> Review:
+def begin_review(project: Project, proposal: RefreshProposal) -> Review:
     """Start the review of a proposal, at its first question. What it shows has no secrets in it."""
-    knowing = Knows(project)
+    knowing = ChangeAdvisor(project)
     masked = mask_proposal(proposal, project.redactor)
     return Review(
         proposal.plans,
         masked.plans,
         Ledger(questions_of(proposal.groups)),
-        Knowing(knowing.offers, knowing.problem, knowing.about),
+        ReviewContext(knowing.offers, knowing.problem, knowing.about),
     )
 
 
-class Knows:
+class ChangeAdvisor:
     """What the project knows about a change. Results are cached, as they are needed again and again."""
 
     def __init__(self, project: Project):
         self._project = project
-        self._words: dict[int, tuple[Baseline, Words]] = {}
+        self._words: dict[int, tuple[Baseline, PlaceholderContext]] = {}
         self._about: dict[tuple[int, int], tuple[RefreshPlan, ChangeContext]] = {}
 
-    def words_of(self, baseline: Baseline) -> Words:
+    def words_of(self, baseline: Baseline) -> PlaceholderContext:
         if id(baseline) not in self._words:
             self._words[id(baseline)] = baseline, self._project.words_of(baseline)
         return self._words[id(baseline)][1]
@@ -107,7 +107,7 @@ class Knows:
         reason = (
             placeholder_problem(text, visible, self.words_of)
             if visible
-            else unreadable(text, self._project.words)
+            else placeholder_syntax_problem(text, self._project.words)
         )
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
         return reason or next((f"it holds {secret}" for _, secret in secrets), "")
@@ -162,7 +162,7 @@ def _facts(plan: RefreshPlan, now: Mapping[str, Json]) -> Iterator[tuple[str, st
 
 def as_json(project: Project, proposal: RefreshProposal) -> str:
     """Return all pending changes, with the choices for each."""
-    knows = Knows(project)
+    knows = ChangeAdvisor(project)
     members = sorted(member for group in proposal.groups for member in group.members)
     offers = {
         (n, number): Offers(
@@ -183,15 +183,15 @@ def count_verbs(decided: Mapping[Member, Decision]) -> dict[Verb, int]:
 
 
 def preview_decisions(
-    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: Stamp
+    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: ApprovalNote
 ) -> tuple[Rewritten, ...]:
     """Return the files as these decisions would make them. Nothing is written."""
     approvals = [settled.approval for settled in settle_plans(plans, decided) if settled.writes]
     return preview(project, approvals, stamp)
 
 
-def finish(
-    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: Stamp
+def finish_review(
+    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: ApprovalNote
 ) -> Applied:
     """Write what was accepted, drop what was rejected, and keep the rest for another time."""
     results = settle_plans(plans, decided)
@@ -235,7 +235,7 @@ _MOST_NAMED = 5
 
 
 def decisions_in(
-    text: str, name: str, plans: Sequence[RefreshPlan], knows: Knows, permit: Permit
+    text: str, name: str, plans: Sequence[RefreshPlan], knows: ChangeAdvisor, permit: Permit
 ) -> dict[Member, Decision]:
     """Return what a text decides about these plans. InvalidInput holds everything that is wrong with it."""
     document = load_json(text, name)
@@ -267,7 +267,7 @@ class _InvalidDecision(Exception):
 @dataclass(slots=True)
 class _DecisionReader:
     plans: Sequence[RefreshPlan]
-    knows: Knows
+    knows: ChangeAdvisor
     permit: Permit
     decided: dict[Member, Decision] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -286,7 +286,7 @@ class _DecisionReader:
         """Return the changes that a decision names: those of a baseline, at a path or with a number."""
         chosen = [n for n, plan in enumerate(self.plans) if fnmatchcase(plan.baseline.id, entry["id"])]
         if not chosen:
-            hint = nearest(entry["id"], [plan.baseline.id for plan in self.plans])
+            hint = suggest_nearest(entry["id"], [plan.baseline.id for plan in self.plans])
             raise _InvalidDecision(
                 f"nothing of {entry['id']!r} is pending", hint or "review --json lists it", "id"
             )
@@ -301,7 +301,9 @@ class _DecisionReader:
         if not members:
             key = "path" if "path" in entry else "number"
             paths = [_place_name(change) for n in chosen for change in self.plans[n].changes]
-            hint = nearest(str(entry[key]), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
+            hint = (
+                suggest_nearest(str(entry[key]), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
+            )
             raise _InvalidDecision(f"nothing changes at {key} {entry[key]!r}", hint, key)
         return members
 
@@ -316,7 +318,7 @@ class _DecisionReader:
             text = _ignore_rule((plan, change), entry)
         if verb in ("accept", "placeholder"):
             permit = Permit(True, True) if entry.get("confirm") else self.permit
-            problem = forbidden(plan, {change.number}, permit)
+            problem = reason_against(plan, {change.number}, permit)
             if problem is not None:
                 hint = 'if it is meant, add "confirm": true' if problem.code != "BK534" else problem.hint
                 raise _InvalidDecision(
@@ -346,7 +348,7 @@ def _check_entry(entry: Json) -> Verb:
     for key, value in entry.items():
         if key not in _KEYS:
             raise _InvalidDecision(
-                f"a decision has no key {key!r}", nearest(key, _KEYS) or ", ".join(_KEYS), key
+                f"a decision has no key {key!r}", suggest_nearest(key, _KEYS) or ", ".join(_KEYS), key
             )
         if not isinstance(value, _KEYS[key]) or (isinstance(value, bool) and key != "confirm"):
             raise _InvalidDecision(f"{key} is {_TYPE_NAMES[_KEYS[key]]}", "", key)
@@ -354,7 +356,7 @@ def _check_entry(entry: Json) -> Verb:
     if missing:
         raise _InvalidDecision(f"a decision needs its {missing}", _EXAMPLE)
     if entry["decision"] not in VERBS:
-        hint = nearest(entry["decision"], VERBS) or ", ".join(VERBS)
+        hint = suggest_nearest(entry["decision"], VERBS) or ", ".join(VERBS)
         raise _InvalidDecision(f"there is no decision {entry['decision']!r}", hint, "decision")
     if "value" in entry and entry["decision"] not in _TAKES_VALUE:
         raise _InvalidDecision(

@@ -17,7 +17,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
-from baselinekit.model.changes import Stamp
+from baselinekit.model.changes import ApprovalNote
 
 
 @frozen
@@ -30,9 +30,9 @@ class StampOptions:
     by: str | None = option(metavar="WHO", help="Record who approved it.")
     reason: str | None = option(metavar="TEXT", help="Note why.")
 
-    def stamp(self, described: str | None) -> Stamp:
+    def stamp(self, described: str | None) -> ApprovalNote:
         """The stamp; `described` is the version from `git describe`."""
-        return Stamp(self.version or described, self.by, self.reason)
+        return ApprovalNote(self.version or described, self.by, self.reason)
 
 
 @frozen

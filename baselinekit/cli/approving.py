@@ -11,10 +11,10 @@ from baselinekit.approval import review as reviewing
 from baselinekit.approval.planning import (
     Permit,
     apply,
-    forbidden,
     is_in_git,
     mask_proposal,
     preview,
+    reason_against,
     version_of,
 )
 from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
@@ -43,9 +43,9 @@ from baselinekit.report.reviewing import (
     format_pending,
     format_screen,
 )
-from baselinekit.report.typed import Typed, read_typed, without_secrets
+from baselinekit.report.typed import Typed, parse_command, without_secrets
 from baselinekit.report.wording import Style
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
@@ -94,7 +94,7 @@ def suggest_checks(
 
 def typed_command() -> Typed:
     """The parsed command line of this command."""
-    return read_typed(shlex.join(["baselinekit", *sys.argv[1:]]))
+    return parse_command(shlex.join(["baselinekit", *sys.argv[1:]]))
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
@@ -171,7 +171,10 @@ class RefreshSession:
         applied = apply(self.project, approvals, stamp)
         complain(applied.failures, _MOST_TOLD)
         if applied.ids:
-            baselines, files = many(len(applied.ids), "baseline"), many(len(applied.files), "file")
+            baselines, files = (
+                count_noun(len(applied.ids), "baseline"),
+                count_noun(len(applied.files), "file"),
+            )
             screen.line(f"refreshed {baselines} in {files}")
             suggest_checks(
                 self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
@@ -188,13 +191,13 @@ class RefreshSession:
         )
         approvals = []
         for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
-            reason = forbidden(plan, accepted, permit)
+            reason = reason_against(plan, accepted, permit)
             if reason is not None:
                 self.held[plan.baseline.id] = reason
             elif accepted:
                 approvals.append(Approval(plan, accepted))
             if options.dry_run and reason is None:
-                flagged = forbidden(
+                flagged = reason_against(
                     plan, accepted, Permit(options.allow_high_risk, options.drop_placeholders)
                 )
                 if flagged is not None:
@@ -215,7 +218,8 @@ class RefreshSession:
         )
         risk_note = f" ({risky} of high risk)" if risky else ""
         number = sum(len(approval.accepted) for approval in approvals)
-        question = f"apply {many(number, 'change')} to {many(len(approvals), 'baseline')}?{risk_note} [y/N] "
+        changes, baselines = count_noun(number, "change"), count_noun(len(approvals), "baseline")
+        question = f"apply {changes} to {baselines}?{risk_note} [y/N] "
         screen.show(question)
         answer = sys.stdin.readline().strip().lower()
         if answer in ("y", "yes"):
@@ -228,7 +232,7 @@ class RefreshSession:
         files = {plan.baseline.id: plan.baseline.source.file for plan in self.proposal.plans}
         complain([problem.placed(Place(files[id])) for id, problem in self.held.items()], _MOST_TOLD)
         if self.proposal.passing:
-            screen.line(f"{many(len(self.proposal.passing), 'baseline')} already as in the file")
+            screen.line(f"{count_noun(len(self.proposal.passing), 'baseline')} already as in the file")
 
     def describe_count(self, approvals: Sequence[Approval]) -> str:
         return count_changes(
@@ -256,10 +260,12 @@ class RefreshSession:
         needed = {"--allow-high-risk": False, "--drop-placeholders": False}
         for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
             if plan.baseline.id in self.held:
-                if forbidden(plan, accepted, Permit(True, True)):
+                if reason_against(plan, accepted, Permit(True, True)):
                     return []
-                needed["--allow-high-risk"] |= forbidden(plan, accepted, Permit(False, True)) is not None
-                needed["--drop-placeholders"] |= forbidden(plan, accepted, Permit(True, False)) is not None
+                needed["--allow-high-risk"] |= reason_against(plan, accepted, Permit(False, True)) is not None
+                needed["--drop-placeholders"] |= (
+                    reason_against(plan, accepted, Permit(True, False)) is not None
+                )
         return [word for word, is_needed in needed.items() if is_needed]
 
     @property
@@ -352,7 +358,7 @@ class ReviewSession:
 
     def ask(self) -> int:
         """Read keys and draw screens until everything is decided or the user quits."""
-        review, region = reviewing.begin(self.project, self.proposal), Region()
+        review, region = reviewing.begin_review(self.project, self.proposal), Region()
         try:
             with keyboard() as keys:
                 while not review.ended:
@@ -412,7 +418,7 @@ class ReviewSession:
     def decide_from_file(self, name: str) -> int:
         text = read_text("--decide", name, "a file with decisions in JSON")
         permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
-        knows = reviewing.Knows(self.project)
+        knows = reviewing.ChangeAdvisor(self.project)
         decided = decisions_in(
             text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
         )
@@ -430,7 +436,7 @@ class ReviewSession:
     def finish(self, decided: dict[Member, Decision]) -> int:
         """Write the decisions, and print the outcome of everything."""
         version = version_of(self.project, self.context.clients)
-        applied = reviewing.finish(
+        applied = reviewing.finish_review(
             self.project, self.proposal.plans, decided, self.options.approved.stamp(version)
         )
         remaining = list(undecided(self.proposal.plans, decided))
@@ -444,7 +450,7 @@ class ReviewSession:
                 screen.line(f"wrote {screen.safe_line(file.file)}")
             if len(applied.files) > _MOST_FILES:
                 omitted = len(applied.files) - _MOST_FILES
-                screen.line(f"… and {many(omitted, 'more file')}")
+                screen.line(f"… and {count_noun(omitted, 'more file')}")
         complain(failures)
         complain([refusal.problem for refusal in self.proposal.refusals])
         if not self.options.as_json:

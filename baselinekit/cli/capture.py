@@ -348,7 +348,7 @@ def without_curl_line(args: list[str], http: click.Command) -> list[str]:
     a line, `--json` followed by a JSON text is curl's option, and otherwise ours."""
     if "--" not in args or not is_curl("".join(args[args.index("--") + 1 :][:1]).split(" ")[0]):
         return list(with_json_body(args))
-    from baselinekit.importers.curloptions import split_own
+    from baselinekit.importers.curloptions import split_our_options
     from baselinekit.importers.shell import split_words
 
     place = args.index("--")
@@ -358,7 +358,7 @@ def without_curl_line(args: list[str], http: click.Command) -> list[str]:
         line = [*line_words, *line]
     options = [parameter for parameter in http.params if isinstance(parameter, click.Option)]
     takes_value = {name: not parameter.is_flag for parameter in options for name in parameter.opts}
-    own_words, line = split_own(line, takes_value)
+    own_words, line = split_our_options(line, takes_value)
     return [*args[:place], *own_words, "--", curl, *line]
 
 

@@ -39,14 +39,14 @@ from baselinekit.replaying.client import addresses_soon
 from baselinekit.report.next_commands import check_commands
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
-from baselinekit.store.writing import name_origin
-from baselinekit.texts import already_masked, clipped, many
+from baselinekit.store.writing import add_origin
+from baselinekit.texts import count_noun, mask_and_clip, no_mask
 from baselinekit.tree.paths import render
 from baselinekit.variables import names_in
 from baselinekit.workflow import capture
 from baselinekit.workflow.capture import (
     Captured,
-    CapturedTogether,
+    CaptureResults,
     capture_all,
     capture_new,
     check_draft,
@@ -84,7 +84,7 @@ def describe_captured(captured: Captured, is_counted: bool) -> Iterator[str]:
         are_moments = all("of now" in learnt.found.proposal.reason for learnt in captured.learnt)
         content_kind = "a moment of now" if are_moments else "what is made anew each time"
         varies = f"1 path holds {content_kind}" if count == 1 else f"{count} paths hold {content_kind}"
-    yield f"  {many(captured.replays, 'replay')}: {varies}{unlearnt}"
+    yield f"  {count_noun(captured.replays, 'replay')}: {varies}{unlearnt}"
     for learnt in captured.learnt[:_MOST_PATHS]:
         yield from describe_learnt(learnt.found, learnt.place)
     if len(captured.learnt) > _MOST_PATHS:
@@ -124,7 +124,7 @@ def _adjacent_words(literal: str, follows: bool, precedes: bool) -> str:
     """The words of a text next to a placeholder, on the same line."""
     if len(literal) <= 2 * _WORDS_BESIDE and "\n" not in literal and (follows or precedes):
         return literal
-    after = clipped(literal.partition("\n")[0], _WORDS_BESIDE, already_masked, counted=False)
+    after = mask_and_clip(literal.partition("\n")[0], _WORDS_BESIDE, no_mask, counted=False)
     before = literal.rpartition("\n")[2][-_WORDS_BESIDE:]
     return f"{after.rstrip('…') if follows else ''} … {before if precedes else ''}"
 
@@ -149,7 +149,7 @@ _TIMES = {2: "twice"}
 
 def _short(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return clipped(text, _LONGEST_VALUE, already_masked, counted=False)
+    return mask_and_clip(text, _LONGEST_VALUE, no_mask, counted=False)
 
 
 def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
@@ -214,7 +214,7 @@ def offer_to_name(project: Project, recipes: Sequence[Recipe], allow: bool, opti
     """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
     for origin in unnamed_origins(project, recipes):
         if allow or (not options.is_silent and _is_confirmed(origin)):
-            file = name_origin(project.root, project.config_file, origin)
+            file = add_origin(project.root, project.config_file, origin)
             if not options.is_silent:
                 screen.line(screen.safe_line(f"wrote {file}: CI may send requests there too"))
         elif not options.is_silent:
@@ -342,7 +342,7 @@ def capture_drafts(options: DraftOptions) -> int:
     return 0
 
 
-def print_remaining(project: Project, outcome: CapturedTogether, storing: StoringOptions) -> None:
+def print_remaining(project: Project, outcome: CaptureResults, storing: StoringOptions) -> None:
     """If the capture ended early: print how many are stored, and how to go on."""
     if outcome.left and not storing.as_json:
         message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
@@ -350,7 +350,7 @@ def print_remaining(project: Project, outcome: CapturedTogether, storing: Storin
         screen.line(screen.safe_line(f"{message}; {hint}"), err=True)
 
 
-def raise_if_interrupted(outcome: CapturedTogether, errors: Sequence[BaselinekitError]) -> None:
+def raise_if_interrupted(outcome: CaptureResults, errors: Sequence[BaselinekitError]) -> None:
     """Raise KeyboardInterrupt if the capture was interrupted, after printing the other errors."""
     if outcome.is_interrupted:
         for error in errors:

@@ -18,10 +18,10 @@ from baselinekit.evals.casebaselines import (
     drafts_of,
     has_answer,
     notes_on,
-    with_printed,
+    with_script_inputs,
     with_values,
 )
-from baselinekit.evals.selection import Choice, choose, found_by_operator, load
+from baselinekit.evals.selection import Choice, choose, load, resolve_path_or_prompt
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
 from baselinekit.suites.promptfolders import folders_below
@@ -55,7 +55,7 @@ def _is_prompt_path(path: str, project: Project) -> bool:
 
 
 def _prompts_at(path: str, project: Project) -> list[str]:
-    folder = found_by_operator(project, path)
+    folder = resolve_path_or_prompt(project, path)
     return (
         folders_below(project.root, [folder]) if os.path.lexists(os.path.join(project.root, folder)) else []
     )
@@ -63,7 +63,7 @@ def _prompts_at(path: str, project: Project) -> list[str]:
 
 def _drafts_below(path: str, project: Project) -> list[Baseline]:
     """The baselines of the project below a path. Invalid files are skipped: compare reports those."""
-    target = os.path.normpath(os.path.join(project.root, found_by_operator(project, path)))
+    target = os.path.normpath(os.path.join(project.root, resolve_path_or_prompt(project, path)))
     folders = (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
     pairs = ((folder, os.path.commonpath([target, folder])) for folder in folders if os.path.isdir(folder))
     inner = [folder if shared == target else target for folder, shared in pairs if shared in (target, folder)]
@@ -78,7 +78,7 @@ def capture_from_cases(options: DraftOptions) -> int:
     action = "" if options.storing.is_silent else "replaying"
     with real_context() as context, with_progress(context, action) as context:
         context = with_models(context, project, options.recording)
-        ready = [with_printed(case, project, context.clients) for case in cases]
+        ready = [with_script_inputs(case, project, context.clients) for case in cases]
         drafts = _drafts(ready, ids, project, options)
         capture_options = replace(capturing.capture_options(options.storing), jobs=options.many.jobs)
         outcome, known_count = capture_cases(project, drafts, capture_options, context)

@@ -11,16 +11,16 @@ from functools import partial
 from baselinekit.cli.clients import LazyModels
 from baselinekit.cli.cluster import (
     check_cluster_option,
+    common_files,
     judge_sealed,
     open_sending,
     order_in_folder,
-    order_sent,
-    shared,
+    order_to_send,
 )
 from baselinekit.cli.evals import RunOptions
-from baselinekit.cli.outside import outside_of
+from baselinekit.cli.outside import build_outside
 from baselinekit.cli.worker import KnownEnvironment, Order, Workplace, orders_of
-from baselinekit.evals.attempts import Outside, Slip
+from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.elsewhere import CasePacking, CasePolicy, CasesOnCluster
 from baselinekit.evals.lanes import CaseLanes
 from baselinekit.evals.rating import Queue
@@ -30,7 +30,7 @@ from baselinekit.suites.ratings import Ratings
 from baselinekit.workflow.chunks import Chunk, ChunkDone
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.leases import Lease, Leases
-from baselinekit.workflow.parcel import Parcel, Sealed, away
+from baselinekit.workflow.parcel import Parcel, SealedValue, with_worker_paths
 from baselinekit.workflow.project import Project
 
 
@@ -46,9 +46,9 @@ class RunWorker:
         self._jobs = order.jobs
         clients = place.clients
 
-        def outside(slip: Slip) -> Outside:
+        def outside(slip: PendingWrites) -> EvalClients:
             queue = Queue(place.project, clients.now, slip.queued.append)
-            return outside_of(place.project, clients, queue, slip.answered.append if saves else None)
+            return build_outside(place.project, clients, queue, slip.answered.append if saves else None)
 
         context = replace(place.context, clients=clients)
         environment_class = (
@@ -93,16 +93,16 @@ def on_cluster(
 
     def begin(cases: CaseOrder) -> CaseEngine:
         models.lock_journal()
-        order = order_sent(project, options.recording, cases.jobs, options.resume, about)
+        order = order_to_send(project, options.recording, cases.jobs, options.resume, about)
         maxfail = 1 if cases.first else None
         sent = open_sending(place, project, context, models, order, judge_cases, maxfail)
-        packing = CasePacking(shared(project, context, order), Ratings(project.root).contents())
+        packing = CasePacking(common_files(project, context, order), Ratings(project.root).contents())
         return CasesOnCluster(sent, packing, CasePolicy(cases, options.save_answers is not None))
 
     return begin
 
 
-def judge_cases(run: str, sealed: Sealed) -> Sealed:
+def judge_cases(run: str, sealed: SealedValue) -> SealedValue:
     """Judge a chunk of attempts on a worker of a cluster."""
     return judge_sealed(run, sealed, _start_worker)
 
@@ -110,5 +110,5 @@ def judge_cases(run: str, sealed: Sealed) -> Sealed:
 def _start_worker(parcel: Parcel, top: str) -> tuple[RunWorker, Chunk[CaseTurn]]:
     """Build the worker and its chunk; absolute paths in a case are replaced by those on this machine."""
     policy: CasePolicy = parcel.policy
-    chunk, cases = away((parcel.chunk, policy.order), [file.path for file in parcel.files], top)
+    chunk, cases = with_worker_paths((parcel.chunk, policy.order), [file.path for file in parcel.files], top)
     return RunWorker(order_in_folder(parcel.order, top), cases, policy.saves, parcel.known), chunk

@@ -16,13 +16,13 @@ from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Ask, Limits, ProcessResult, ProcessSpec, Spent
+from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage, ProcessResult, ProcessSpec
 from baselinekit.model.results import Report
 from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
 from baselinekit.workflow.context import Clock, RunContext, Stop
-from baselinekit.workflow.leases import Gathered, KeptAnswer, plus
+from baselinekit.workflow.leases import ChunkCosts, KeptAnswer, add_spent
 from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:  # most runs ask no model
@@ -173,7 +173,7 @@ class LazyModels:
         self._source: Any = None
         self._embedding: Any = None
         self._shelves: dict[Mode, Shelf] | None = None
-        self._spent_elsewhere: Spent | None = None
+        self._spent_elsewhere: ModelUsage | None = None
         self._not_kept: list[str] = []
 
     def go_on(self) -> None:
@@ -181,7 +181,7 @@ class LazyModels:
         if self._resume:
             self._journal = self._create_journal()
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         with self._lock:
             self._source = self._source or self.wrap_recording(self.make_models())
         answer: Answer = self._source.ask(ask)
@@ -204,12 +204,12 @@ class LazyModels:
         return replace(context, clients=replace(context.clients, models=self, similar=self.similar))
 
     @property
-    def spent(self) -> Spent | None:
+    def spent(self) -> ModelUsage | None:
         """What the models have been asked, if anything."""
-        spent: Spent | None = None if self._models is None else self._models.spent
+        spent: ModelUsage | None = None if self._models is None else self._models.spent
         if spent is None or self._spent_elsewhere is None:
             return spent or self._spent_elsewhere
-        return plus(spent, self._spent_elsewhere)
+        return add_spent(spent, self._spent_elsewhere)
 
     def with_totals(self, report: Report) -> Report:
         """The report with what the models were asked. A completed run removes its journal, as there is
@@ -296,7 +296,7 @@ class LazyModels:
         if self._resume:
             self._journal = self._journal or self._create_journal()
 
-    def take(self, gathered: Gathered) -> None:
+    def take(self, gathered: ChunkCosts) -> None:
         """Count and keep what other processes have asked, as if it had been asked here."""
         with self._lock:
             if gathered.answers and self._shelves is None:
@@ -304,7 +304,7 @@ class LazyModels:
             for answer in gathered.answers:
                 self._keep(answer)
             if gathered.spent is not None:
-                self._spent_elsewhere = plus(self._spent_elsewhere or Spent(), gathered.spent)
+                self._spent_elsewhere = add_spent(self._spent_elsewhere or ModelUsage(), gathered.spent)
         self._project.redactor.take_plain(gathered.plain)
 
     def _keep(self, answer: KeptAnswer) -> None:

@@ -15,19 +15,27 @@ from click.core import ParameterSource
 from baselinekit.cli.clients import CACHE, LazyModels, operator_path
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import CompareWorker, Order, order_of
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, fault_of_ours
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, internal_error
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Variable
 from baselinekit.model.values import Json
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.trust import in_ci
 from baselinekit.workflow.chunks import BaselineEngine, ChunkDone, ChunkWorker
-from baselinekit.workflow.cluster import Work, check_place, reached, scratch
+from baselinekit.workflow.cluster import Work, check_place, connect_to_cluster, worker_folder
 from baselinekit.workflow.compare import ComparePolicy
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.elsewhere import Elsewhere, Sending
+from baselinekit.workflow.elsewhere import ClusterEngine, ClusterRun
 from baselinekit.workflow.leases import Lease, Leases
-from baselinekit.workflow.parcel import CommonFiles, Packing, Parcel, Sealed, at_home, laid_out, moved
+from baselinekit.workflow.parcel import (
+    CommonFiles,
+    Packing,
+    Parcel,
+    SealedValue,
+    lay_out,
+    path_below,
+    with_caller_paths,
+)
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project
 
 _NO_CONFIG = b"version: 1\n"
@@ -56,13 +64,13 @@ def cluster_engine(
 ) -> BaselineEngine:
     """The engine of a compare on a cluster."""
     check_cluster_option(place)
-    order = order_sent(project, recording, policy.jobs, resume, "compare")
+    order = order_to_send(project, recording, policy.jobs, resume, "compare")
     begin = open_sending(place, project, context, models, order, judge_parcel, policy.maxfail)
     worker = ChunkWorker(CaptureEnvironment(project, context.clients), policy.judging, context)
-    return Elsewhere(begin, Packing(shared(project, context, order)), worker, policy.judging)
+    return ClusterEngine(begin, Packing(common_files(project, context, order)), worker, policy.judging)
 
 
-def order_sent(
+def order_to_send(
     project: Project, recording: RecordingOptions, jobs: int, resume: bool | None, about: str
 ) -> Order:
     """The order as it is sent to other machines, with only those environment variables that they need."""
@@ -81,11 +89,11 @@ def open_sending(
     order: Order,
     work: Work,
     maxfail: int | None,
-) -> Iterator[Sending]:
+) -> Iterator[ClusterRun]:
     """Connect to the cluster at a place for one run. `order.jobs`: how many at once, over all workers."""
-    with reached(place, is_private(project, order.operator), stop_run) as cluster:
+    with connect_to_cluster(place, is_private(project, order.operator), stop_run) as cluster:
         places = max(1, min(len(cluster.workers()), order.jobs))
-        yield Sending(
+        yield ClusterRun(
             cluster,
             replace(order, jobs=max(1, order.jobs // places)),
             work,
@@ -147,7 +155,7 @@ def with_absolute_folders(project: Project, recording: RecordingOptions) -> Reco
     )
 
 
-def shared(project: Project, context: RunContext, order: Order) -> CommonFiles:
+def common_files(project: Project, context: RunContext, order: Order) -> CommonFiles:
     """The files sent with each chunk: the configuration, the files it names for all requests, and recorded
     answers."""
     contents: dict[str, bytes] = {}
@@ -202,7 +210,7 @@ def stop_run(run: str) -> None:
         cancel()
 
 
-def judge_parcel(run: str, sealed: Sealed) -> Sealed:
+def judge_parcel(run: str, sealed: SealedValue) -> SealedValue:
     """Judge a chunk of baselines."""
     return judge_sealed(run, sealed, _start_worker)
 
@@ -213,30 +221,30 @@ def _start_worker(parcel: Parcel, top: str) -> tuple[ParcelWorker, Any]:
 
 
 def judge_sealed(
-    run: str, sealed: Sealed, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]
-) -> Sealed:
+    run: str, sealed: SealedValue, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]
+) -> SealedValue:
     """Judge a chunk. `begin`: builds its worker, and the chunk as the worker takes it, once its files are
     written below a folder. Errors are returned, not raised: those raised on a worker only appear in its
     log."""
     try:
-        return Sealed.of(_run_parcel(run, sealed.unsealed(), begin))
+        return SealedValue.of(_run_parcel(run, sealed.unsealed(), begin))
     except BaselinekitError as error:
-        return Sealed.of(error.problems[0])
+        return SealedValue.of(error.problems[0])
     except Exception as error:
-        return Sealed.of(fault_of_ours(error).problems[0])
+        return SealedValue.of(internal_error(error).problems[0])
 
 
 def _run_parcel(
     run: str, parcel: Parcel, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]
 ) -> ChunkDone[Any]:
-    with laid_out(parcel.files, parcel.folders, scratch()) as top:
+    with lay_out(parcel.files, parcel.folders, worker_folder()) as top:
         worker, chunk = begin(parcel, top)
         cancels = _cancels_by_run.setdefault(run, [])
         cancels.append(worker.cancel)
         try:
             if run in _stopped_runs:
                 worker.cancel()
-            return at_home(worker.judge(chunk, parcel.lease), top)
+            return with_caller_paths(worker.judge(chunk, parcel.lease), top)
         finally:
             cancels.remove(worker.cancel)
             worker.close()
@@ -249,13 +257,13 @@ def order_in_folder(order: Order, top: str) -> Order:
     operator, recording = order.operator, order.recording
 
     def moved_path(path: str | None) -> str | None:
-        return None if path is None else moved(os.path.join(operator.cwd, path), top)
+        return None if path is None else path_below(os.path.join(operator.cwd, path), top)
 
     return replace(
         order,
         operator=replace(
             operator,
-            cwd=moved(operator.cwd, top),
+            cwd=path_below(operator.cwd, top),
             config=moved_path(operator.config),
             config_from=None,
             targets=moved_path(operator.targets),

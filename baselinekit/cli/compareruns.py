@@ -16,7 +16,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.resultfile import EARLIER
 from baselinekit.report.wording import Style, format_lines
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.variables import Redactor
 
 _THRESHOLD = 0.1
@@ -108,20 +108,22 @@ def verdict(pairing: Pairing, style: Style) -> str:
     earlier = pairing.earlier
     compared = len(earlier.cases) - len(earlier.those("not comparable"))
     if earlier.regressed:
-        regressions = [many(number, "case") for number in [len(earlier.those("regressed"))] if number]
+        regressions = [count_noun(number, "case") for number in [len(earlier.those("regressed"))] if number]
         regressions += [metric.name for metric in earlier.metrics if metric.verdict == "regressed"]
         return f"{style.paint('regressed', 'bold red')}: {', '.join(regressions)}"
     if earlier.tells_nothing:
         return f"{style.paint('undecided', 'yellow')}: no case can be compared"
     if pairing.exit_code:
-        parts = [f"{many(len(pairing.lost), 'case')} without a verdict now"] if pairing.lost else []
+        parts = [f"{count_noun(len(pairing.lost), 'case')} without a verdict now"] if pairing.lost else []
         parts += (
-            [f"{many(len(earlier.gone), 'case')} gone (--partial allows it)"] if pairing.unmatched else []
+            [f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)"]
+            if pairing.unmatched
+            else []
         )
         return f"{style.paint('undecided', 'yellow')}: {', '.join(parts)}"
     unsure = len(earlier.those("insufficient evidence"))
     unsure_note = f"; insufficient evidence in {unsure:,}" if unsure else ""
-    return f"{style.paint('no regression', 'green')} in {many(compared, 'case')}{unsure_note}"
+    return f"{style.paint('no regression', 'green')} in {count_noun(compared, 'case')}{unsure_note}"
 
 
 def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
@@ -141,8 +143,8 @@ def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
 
 def delta_verdict(delta: MeanDelta, style: Style) -> str:
     losses = delta.count("loss")
-    counted = f"{many(delta.count('win'), 'win')}, {losses:,} loss{'es' * (losses != 1)}"
-    counted += f", {many(delta.count('tie'), 'tie')} of {many(len(delta.pairs), 'pair')}"
+    counted = f"{count_noun(delta.count('win'), 'win')}, {losses:,} loss{'es' * (losses != 1)}"
+    counted += f", {count_noun(delta.count('tie'), 'tie')} of {count_noun(len(delta.pairs), 'pair')}"
     if not delta.pairs:
         return f"{style.paint('undecided', 'yellow')}: no case has a score in both runs"
     words = {-1: ("regressed", "bold red"), 0: ("neutral", "dim"), 1: ("improved", "green")}

@@ -10,7 +10,7 @@ from baselinekit.cli.clients import LazyModels, real_context, with_progress
 from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.results import Against, Report
+from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
@@ -70,7 +70,7 @@ def compare_once(
     return report
 
 
-def _find_weakened(project: Project, context: RunContext, options: CompareOptions) -> Against | None:
+def _find_weakened(project: Project, context: RunContext, options: CompareOptions) -> BaselineChanges | None:
     """How the change affects the baselines themselves; an unknown commit is reported before any request."""
     if options.base is not None:
         from baselinekit.programs.git import Git

@@ -27,13 +27,13 @@ from baselinekit.suites.writing.conversion import (
     FORMS,
     Conversion,
     WrittenForm,
-    converted,
-    imported,
+    convert_suite,
+    import_draft,
     name_of_place,
     stem_of,
 )
-from baselinekit.suites.writing.sayings import CaseReader, LeftBehind, Wish
-from baselinekit.texts import many
+from baselinekit.suites.writing.sayings import CaseReader, Loss, WriteRequest
+from baselinekit.texts import count_noun
 from baselinekit.trust import check_inside
 from baselinekit.workflow.project import Project
 
@@ -119,10 +119,10 @@ def convert(options: ConvertOptions | ImportOptions) -> int:
     place = name_of_place(project.root, _typed_place(options, form, project, stem))
     if draft is None:
         source = name_of_place(project.root, options.path)
-        conversion = converted(source, reader, form, place, today)
+        conversion = convert_suite(source, reader, form, place, today)
     else:
-        wish = Wish((), reader, stem, today=today)
-        conversion = imported(draft, options.path, wish, form, place)
+        wish = WriteRequest((), reader, stem, today=today)
+        conversion = import_draft(draft, options.path, wish, form, place)
     return _Delivery(options, project, form, conversion, draft).deliver()
 
 
@@ -231,7 +231,7 @@ class _Delivery:
         return [screen.safe_line(line) for line in lines]
 
     @cached_property
-    def lost_places(self) -> list[tuple[str, LeftBehind]]:
+    def lost_places(self) -> list[tuple[str, Loss]]:
         """What is lost, each with its place; every file is read only once."""
         sources = {id(lost.case): lost.case.source for lost in self._conversion.lost if lost.case is not None}
         places = locate_each([(source, [()]) for source in sources.values()], self._project.root)
@@ -264,11 +264,11 @@ class _Delivery:
                 )
         if files:
             verb = "would be carried over" if options.dry_run else "carried over"
-            screen.line(f"{many(conversion.count, 'case')} {verb}")
+            screen.line(f"{count_noun(conversion.count, 'case')} {verb}")
             for note in self.notes(files):
                 screen.line(screen.safe_line(f"note: {note}"))
         if conversion.lost:
-            screen.line(f"{many(len(conversion.lost), 'thing')} not carried over:", err=not files)
+            screen.line(f"{count_noun(len(conversion.lost), 'thing')} not carried over:", err=not files)
             for text in self.lost_lines():
                 screen.line(f"  {text}", err=not files)
         if not files:

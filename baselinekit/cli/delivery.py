@@ -20,7 +20,7 @@ from baselinekit.trust import in_ci
 from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:
-    from baselinekit.model.evals import Judged
+    from baselinekit.model.evals import GateResult
 
 # Reports to the files of `-o`, and to the runner of a CI job. GitHub's runner reads commands in the output,
 # and shows the summary that a step writes to a file. It gets both without being asked for, as with other
@@ -158,7 +158,7 @@ def notify(
     project: Project,
     report: Report,
     exit_code: int,
-    judged: Sequence[Judged] = (),
+    judged: Sequence[GateResult] = (),
     by_suite: bool | None = None,
 ) -> None:
     """Send the notification; a failure to do so is only a warning. `by_suite`: the setting of the suite."""

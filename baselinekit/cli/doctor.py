@@ -20,7 +20,7 @@ from baselinekit.cli.options import (
     project_of,
 )
 from baselinekit.cli.remotefiles import RemoteFiles
-from baselinekit.errors import BaselinekitError, Problem, count_of
+from baselinekit.errors import BaselinekitError, Problem, count_problems
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judgeprograms import describe_judges
@@ -38,8 +38,14 @@ from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
 from baselinekit.suites.targets import describe_targets
-from baselinekit.texts import Mask, clipped, many
-from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
+from baselinekit.texts import Mask, count_noun, mask_and_clip
+from baselinekit.trust import (
+    host_of,
+    imports_from_its_folder,
+    in_ci,
+    programs_from_checkout,
+    unrestricted_programs,
+)
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings, find_short_secrets, move_large_outputs
 from baselinekit.workflow.project import Project
@@ -114,17 +120,17 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
     if ci:
         for line in all_permissions(project):
             screen.line(screen.safe_line(line))
-    count = count_of(problems)
+    count = count_problems(problems)
     if count:
-        screen.line(many(count, "problem"))
+        screen.line(count_noun(count, "problem"))
         codes = sorted({problem.code for problem in problems})
         screen.next_commands(explain_commands(codes[:_MOST_CODES]))
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
     evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
-    counts = [many(number, noun) for noun, number in evals.items() if number]
+    counts = [count_noun(number, noun) for noun, number in evals.items() if number]
     if findings.checked or not counts:
-        counts.insert(0, many(findings.checked, "baseline"))
+        counts.insert(0, count_noun(findings.checked, "baseline"))
     verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
     summary = f"{', '.join(counts[:-1])}{' and ' if counts[1:] else ''}{counts[-1]}"
     screen.line(f"{summary} {verb} in order{drafts}")
@@ -170,8 +176,8 @@ def describe_permissions(project: Project) -> list[str]:
     skill_commands = {name: skill.command for name, skill in project.config.skills.items() if skill.command}
     model_commands = {f"model {name}": model.command for name, model in models.items() if model.command}
     shadowed = [name for name, words in model_commands.items() if imports_from_its_folder(words)]
-    full = ", ".join([*full_grants({**skill_commands, **argv}), *shadowed])
-    parts = parts_of_checkout(
+    full = ", ".join([*unrestricted_programs({**skill_commands, **argv}), *shadowed])
+    parts = programs_from_checkout(
         {**skill_commands, **argv, **model_commands}, lambda word: _is_of_checkout(project.root, word)
     )
     parts |= {name: [skill.python] for name, skill in project.config.skills.items() if skill.python}
@@ -253,7 +259,7 @@ def _document(findings: Findings) -> dict[str, Json]:
         "gates": findings.gates,
         "prompts": findings.prompts,
         "drafts": findings.drafts,
-        "problem_count": count_of(findings.problems),
+        "problem_count": count_problems(findings.problems),
         "problems": [document(problem) for problem in findings.problems],
         "shape": [document(problem) for problem in findings.shape],
         "notes": [document(note) for note in findings.notes],
@@ -298,7 +304,7 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
             outcome = "unreadable" if result.grade.code == "BK640" else result.grade.outcome
             line = f"  {word}  {result.probe:<{widest}}  wanted {result.wanted:<10}  got {outcome}"
             has_reason = result.grade.reason and not result.holds
-            reason = f"  ({clipped(result.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
+            reason = f"  ({mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
             screen.line(screen.safe_line(line) + screen.safe_line(reason))
         if right < len(results):
             screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))

@@ -17,7 +17,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.evals.selection import found_by_operator
+from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source
 from baselinekit.model.prompts import PromptFolder
@@ -26,9 +26,9 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
-from baselinekit.suites.promptfolders import folders_below, sound_folder
+from baselinekit.suites.promptfolders import folders_below, load_valid_folder
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.workflow.project import Project
 
 _SKILLS = "skills"
@@ -92,13 +92,13 @@ def export(options: ExportOptions) -> int:
 
 def prompt_folder(project: Project, name: str) -> PromptFolder:
     """The prompt folder that the operator names; refused if anything is wrong with it."""
-    path = found_by_operator(project, name)
+    path = resolve_path_or_prompt(project, name)
     if os.path.isfile(os.path.join(project.root, path)):
         path = os.path.dirname(path)
     if path not in folders_below(project.root, [path]):
         hint = "name a folder with a meta.yml and a prompt.xml, an id or an alias"
         raise InvalidInput(Problem("BK755", f"{name} is not a prompt folder", hint))
-    return sound_folder(project.root, path)
+    return load_valid_folder(project.root, path)
 
 
 def _build_skill(folder: PromptFolder, project: Project) -> SkillFolder:
@@ -175,5 +175,7 @@ def _print(skill: SkillFolder, target: str, new: list[str], options: ExportOptio
         screen.line(screen.safe_line(f"wrote {os.path.join(shown_path, path)}"))
     if not new:
         screen.line(
-            screen.safe_line(f"{shown_path} is as it would be written: {many(len(skill.files), 'file')}")
+            screen.safe_line(
+                f"{shown_path} is as it would be written: {count_noun(len(skill.files), 'file')}"
+            )
         )

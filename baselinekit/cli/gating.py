@@ -17,7 +17,7 @@ from baselinekit.evals import gating, selection
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.gating import RATE
-from baselinekit.model.evals import Gate, Judged, Suite, worst
+from baselinekit.model.evals import Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, resultfile
 from baselinekit.report.evals.evalreport import format_gates_json
@@ -33,7 +33,7 @@ from baselinekit.workflow import history
 from baselinekit.workflow.judging import mask_report
 from baselinekit.workflow.project import Project
 
-_FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {
+_FORMS: dict[str, Callable[[Sequence[GateResult]], str]] = {
     ".json": format_gates_json,
     ".md": format_gates_markdown,
 }
@@ -90,7 +90,7 @@ class Gating:
             else judged_gate.exit_code
             for judged_gate in judged
         ]
-        code = worst([*codes, 3 if lost else 0])
+        code = worst_exit_code([*codes, 3 if lost else 0])
         # an unmet gate is notified even if it does not block, if its trigger wants that
         unmet = [judged_gate for judged_gate in judged if judged_gate.state != "met"]
         notified = [judged_gate for judged_gate in unmet if judged_gate.gate.notification]
@@ -103,13 +103,15 @@ class Gating:
         thresholds = self.option_thresholds()
         gates: list[Gate] = []
         for path in self.options.plans:
-            plan = selection.named_by_operator(self.project, path)
-            gates += [gating.with_more(gate, thresholds) for gate in load_gates(plan, self.project.root)]
+            plan = selection.resolve_path(self.project, path)
+            gates += [
+                gating.with_thresholds(gate, thresholds) for gate in load_gates(plan, self.project.root)
+            ]
         return [self.narrow(gate) for gate in gates]
 
     def option_thresholds(self) -> dict[str, float]:
         options = self.options
-        return gating.stated(options.preset, options.required, options.required_pass_rate)
+        return gating.thresholds_of_options(options.preset, options.required, options.required_pass_rate)
 
     def narrow(self, gate: Gate) -> Gate:
         return replace(
@@ -137,15 +139,15 @@ class Gating:
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()
             parts.append(("-", resultfile.read(data.decode("utf-8", "replace"), "-")))
         report = history.merge(parts)
-        narrowed = gating.since(report)
+        narrowed = gating.describe_changed_since(report)
         return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
 
-    def run_gates(self, gates: Sequence[Gate]) -> list[Judged]:
+    def run_gates(self, gates: Sequence[Gate]) -> list[GateResult]:
         """Run the suites of the gates one after the other, until the operator interrupts."""
         journals = PlanJournals() if len(gates) > 1 else None
         if journals is not None:
             self.check_suites(gates)
-        judged: list[Judged] = []
+        judged: list[GateResult] = []
         for gate in gates:
             report = self.run_gate(gate, journals)
             judged.append(gating.judge(gate, report))
@@ -200,7 +202,7 @@ class Gating:
         self.notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
         return report
 
-    def write_reports(self, judged: Sequence[Judged]) -> dict[str, str]:
+    def write_reports(self, judged: Sequence[GateResult]) -> dict[str, str]:
         """Write the requested reports; return the errors by path."""
         page = format_gates_markdown(judged)
         delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
@@ -209,7 +211,7 @@ class Gating:
         lost = {path: delivery.write_report(path, text, root) for path, text in texts.items()}
         return {path: reason for path, reason in lost.items() if reason}
 
-    def keep_files(self, judged: Sequence[Judged]) -> list[str]:
+    def keep_files(self, judged: Sequence[GateResult]) -> list[str]:
         """Write the phase reports and archives that plans ask for; return a note for each."""
         notes = []
         for judged_gate in judged:
@@ -222,7 +224,7 @@ class Gating:
                 notes.append(self.archive(judged_gate))
         return notes
 
-    def keep_phase_report(self, path: str, judged_gate: Judged) -> str:
+    def keep_phase_report(self, path: str, judged_gate: GateResult) -> str:
         """Write the phase report in the form of its file ending."""
         root, shown_path = self.project.root, os.path.relpath(path, self.project.cwd)
         # a checkout may contain links
@@ -235,7 +237,7 @@ class Gating:
             return f"the phase report could not be written: {error.problems[0].message}"
         return f"report: {shown_path}"
 
-    def archive(self, judged_gate: Judged) -> str:
+    def archive(self, judged_gate: GateResult) -> str:
         root, file = self.project.root, judged_gate.gate.suite or judged_gate.gate.file
         texts = {
             ".gate.json": format_gates_json([judged_gate]),
@@ -244,7 +246,7 @@ class Gating:
         }
         try:
             folder = settings.results_of(root, file, None)
-            paths, reason = settings.keep_run(
+            paths, reason = settings.write_reports(
                 folder, judged_gate.report.started, texts, settings.root_of(root, file)
             )
         except NotRecorded as error:
@@ -252,7 +254,7 @@ class Gating:
         files = [os.path.relpath(path, self.project.cwd) for path in paths]
         return f"archived: {delivery.describe_files(files)}" + (f"; {reason}" if reason else "")
 
-    def print_gates(self, judged: Sequence[Judged]) -> None:
+    def print_gates(self, judged: Sequence[GateResult]) -> None:
         """Print the gates, their metrics, and in the last line whether the work may go on."""
         options, style = self.options, screen.style_of(self.options.color, self.options.verbose)
         if options.as_json:
@@ -275,7 +277,7 @@ class Gating:
         )
 
 
-def describe_verdict(judged: Sequence[Judged], style: Style) -> str:
+def describe_verdict(judged: Sequence[GateResult], style: Style) -> str:
     unmet = [judged_gate for judged_gate in judged if judged_gate.state != "met"]
     blocking = [judged_gate for judged_gate in unmet if judged_gate.gate.blocking]
     states = "; ".join(

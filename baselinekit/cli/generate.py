@@ -21,12 +21,20 @@ from baselinekit.cli.options import (
 )
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.evals.rubricdrafts import Draft, EvalFileState, Lacking, diff, draft, load_states, write
+from baselinekit.evals.rubricdrafts import (
+    CaseWithoutRubric,
+    Draft,
+    EvalFileState,
+    diff,
+    draft,
+    load_states,
+    write,
+)
 from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
 from baselinekit.suites.targets import DEFAULT
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.project import Project
 
@@ -107,8 +115,8 @@ def rubrics(options: RubricsOptions) -> int:
     action = "would get rubrics" if options.dry_run else "got rubrics"
     missing_count = len(lacking) - written_count
     screen.line(
-        f"{many(written_count, 'case')} {action}"
-        + (f", {many(missing_count, 'case')} did not" if missing_count else "")
+        f"{count_noun(written_count, 'case')} {action}"
+        + (f", {count_noun(missing_count, 'case')} did not" if missing_count else "")
     )
     return INTERRUPTED if interrupted else 3 if missing_count else 0
 
@@ -127,14 +135,14 @@ def check_model(project: Project, name: str) -> None:
 
 
 def ask_for_drafts(
-    project: Project, context: RunContext, lacking: Sequence[Lacking], options: RubricsOptions
+    project: Project, context: RunContext, lacking: Sequence[CaseWithoutRubric], options: RubricsOptions
 ) -> list[Draft]:
     """Ask the model for drafts; if the run is interrupted, return those that are done."""
     models, mask = context.clients.models, project.redactor.mask_declared
     check_model(project, options.model)
     models.check(options.model)
 
-    def work(case: Lacking) -> Draft:
+    def work(case: CaseWithoutRubric) -> Draft:
         return draft(case, options.model, models.ask, mask)
 
     pool = ThreadPool(options.jobs or _JOBS, work, context.cancel, context.stop)
@@ -155,7 +163,7 @@ def print_check(states: Sequence[EvalFileState], style: Style) -> int:
     for file, case in missing:
         screen.line(f"{style.paint('missing', 'yellow')}  {screen.safe_line(f'{case.name}   {file}')}")
     have = sum(len(state.having) for state in states)
-    screen.line(f"{many(len(missing), 'case')} without rubrics, {have:,} with them")
+    screen.line(f"{count_noun(len(missing), 'case')} without rubrics, {have:,} with them")
     return 1 if missing else 0
 
 
@@ -165,7 +173,7 @@ def print_draft(rubric_draft: Draft, style: Style) -> None:
         reason = rubric_draft.error.message if rubric_draft.error else "nothing was drafted"
         screen.line(f"{style.paint('error', 'bold red')}    {name}: {screen.safe_line(reason)}")
         return
-    screen.line(f"{style.paint('drafted', 'green')}  {name}: {many(len(rubric_draft.items), 'item')}")
+    screen.line(f"{style.paint('drafted', 'green')}  {name}: {count_noun(len(rubric_draft.items), 'item')}")
     for item in rubric_draft.items if style.verbose else ():
         screen.line(f"           {screen.safe_line(item.line)}")
 

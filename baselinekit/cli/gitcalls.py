@@ -62,7 +62,7 @@ def git_merge(words: Sequence[str]) -> int:
 def _settle(originals: Sequence[bytes], name: str) -> Sequence[bytes]:
     """Merge the records; if that fails, leave the texts to git's own merge."""
     try:
-        return recordmerge.settle(originals[0], originals[1], originals[2], name)
+        return recordmerge.merge_tool_values(originals[0], originals[1], originals[2], name)
     except Exception:
         return originals
 
@@ -122,7 +122,7 @@ def git_textconv(words: Sequence[str]) -> int:
     """Print a file as a diff should show it; if folding it fails, as it is."""
     data = _read(words[0])
     try:
-        output = recordmerge.folded(data, os.path.basename(words[0]))
+        output = recordmerge.without_record(data, os.path.basename(words[0]))
     except Exception:
         output = data
     sys.stdout.flush()

@@ -30,7 +30,7 @@ from baselinekit.evals.rating import (
     rated_by,
     sheet,
 )
-from baselinekit.model.grades import Rating, Sheet, Standing
+from baselinekit.model.grades import ItemStatus, Rating, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.report.evals.terminal import (
@@ -44,7 +44,7 @@ from baselinekit.report.evals.terminal import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 # `baselinekit grade`.
 
@@ -134,7 +134,7 @@ class Grading:
         screen.line(screen.safe_line(line))
         return 0
 
-    def select_standing(self, rater: str) -> Standing:
+    def select_standing(self, rater: str) -> ItemStatus:
         """The item to rate: if several match, the one that this person can still rate."""
         standings = self.queue.standings(self.options.cases)
         if len(standings) > 1:
@@ -171,7 +171,7 @@ class Grading:
             screen.show(text)
             return 0
         write_text(name, text, self.queue.project.root)
-        count = many(len(standings), "item")
+        count = count_noun(len(standings), "item")
         screen.line(f"wrote {screen.safe_line(name)}: {count}")
         if rater is not None:
             screen.next_commands(
@@ -182,10 +182,10 @@ class Grading:
     def import_ratings(self, name: str) -> int:
         text = read_text("--import", name, "what baselinekit grade --export wrote")
         imported = ratingfiles.import_ratings(self.queue, text, "standard input" if name == "-" else name)
-        parts = [many(imported.ratings, "new rating")]
+        parts = [count_noun(imported.ratings, "new rating")]
         parts += [f"{imported.known:,} known already"] if imported.known else []
         parts += [f"{imported.empty:,} not filled in"] if imported.empty else []
-        parts += [many(imported.items, "new item")] if imported.items else []
+        parts += [count_noun(imported.items, "new item")] if imported.items else []
         screen.line(", ".join(parts))
         return 0
 
@@ -257,7 +257,7 @@ class Session:
 
     queue: Queue
     rater: str
-    waiting: Sequence[Standing]
+    waiting: Sequence[ItemStatus]
     style: Style
     region: Region = field(default_factory=Region)
     rated: list[int] = field(default_factory=list)
@@ -280,7 +280,7 @@ class Session:
 
     def describe_rated(self) -> str:
         remaining = len(self.waiting) - len(self.rated)
-        summary = f"{many(len(self.rated), 'rating')} kept"
+        summary = f"{count_noun(len(self.rated), 'rating')} kept"
         return (
             f"{summary}, {remaining:,} still wait for {screen.safe_line(self.rater)}"
             if remaining

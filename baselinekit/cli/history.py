@@ -31,7 +31,7 @@ from baselinekit.report.resultstream import NotStreamableError
 from baselinekit.report.wording import format_lines
 from baselinekit.store.atomic import remove
 from baselinekit.store.results import write_pieces, write_text
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.variables import Redactor
 from baselinekit.workflow import history as past, merging
 from baselinekit.workflow.orphans import Orphan, Orphans, find_orphans
@@ -72,7 +72,7 @@ def history(options: HistoryOptions) -> int:
             if kept_count == len(parts)
             else f"; {len(parts) - kept_count} are older than the runs that are kept"
         )
-        screen.line(f"imported {many(kept_count, 'run')}{old_note}", err=options.as_json)
+        screen.line(f"imported {count_noun(kept_count, 'run')}{old_note}", err=options.as_json)
         if not (options.ids or options.as_json or options.html):
             return 0
     runs = past.load(project.root, options.ids, options.last)
@@ -219,7 +219,7 @@ def _print(orphans: Orphans) -> None:
     for note in orphans.notes:
         screen.line(f"note: {screen.safe_line(note)}")
     count, total = len(orphans.found), orphans.looked_at
-    screen.line(f"{many(count, 'orphan')}; {many(total, 'baseline')} checked")
+    screen.line(f"{count_noun(count, 'orphan')}; {count_noun(total, 'baseline')} checked")
 
 
 def _document(orphans: Orphans) -> dict[str, Json]:
@@ -241,7 +241,7 @@ def _document(orphans: Orphans) -> dict[str, Json]:
 
 def _delete(project: Project, orphans: list[Orphan], options: OrphansOptions) -> None:
     """Remove the files, and print each: those that git tracks can be restored, others cannot."""
-    files = many(len(orphans), "file")
+    files = count_noun(len(orphans), "file")
     if not options.yes:
         if not (sys.stdin is not None and sys.stdin.isatty()):
             message = f"--delete would remove {files}, and there is no terminal to ask in"

@@ -28,11 +28,11 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.values import Json
 from baselinekit.store.project import place_in_config, project_root
 from baselinekit.store.reading import parse_record
-from baselinekit.store.writing import declare_variables, state_base_url
-from baselinekit.texts import many
+from baselinekit.store.writing import declare_variables, set_base_url
+from baselinekit.texts import count_noun
 from baselinekit.trust import check_inside
 from baselinekit.variables import names_in
-from baselinekit.workflow.capture import CapturedTogether, group_of
+from baselinekit.workflow.capture import CaptureResults, group_of
 from baselinekit.workflow.importing import (
     ImportSummary,
     capture_many,
@@ -199,7 +199,7 @@ class ManyCaptures:
             raise self._nothing_error(summary)
         if self._options.many.dry_run:
             self._show(summary)
-            outcome = CapturedTogether((), [])
+            outcome = CaptureResults((), [])
         else:
             outcome = self._capture(summary)
         errors = [*summary.problems, *outcome.errors, *capturing.refusals(outcome.done)]
@@ -227,7 +227,7 @@ class ManyCaptures:
         names = [name for name in _undeclared(summary) if is_requested or name in secret_names]
         changes = []
         if base and (is_requested or self._confirm(base, sum(summary.sharing(base)))):
-            changes.append(f"base_url: {base} in {state_base_url(project.root, project.config_file, base)}")
+            changes.append(f"base_url: {base} in {set_base_url(project.root, project.config_file, base)}")
         if names:
             declarations = {name: _declaration(name, summary) for name in names}
             file = declare_variables(project.root, project.config_file, declarations)
@@ -240,14 +240,14 @@ class ManyCaptures:
     def _confirm(self, base: str, count: int) -> bool:
         if self._silent or not screen.can_ask():
             return False
-        question = f"{many(count, 'request')} go to {base}: write it to baselinekit.yaml as base_url?"
+        question = f"{count_noun(count, 'request')} go to {base}: write it to baselinekit.yaml as base_url?"
         return bool(click.confirm(screen.safe_line(question), default=True))
 
     def _nothing_error(self, summary: ImportSummary) -> BaselinekitError:
         if summary.problems:
             return worst_of(summary.problems)
         if summary.known:
-            message = f"{many(summary.known, 'request')} there, and each is captured already"
+            message = f"{count_noun(summary.known, 'request')} there, and each is captured already"
             return InvalidInput(
                 Problem("BK520", message, "to accept new answers: baselinekit refresh --all-failed")
             )
@@ -257,7 +257,7 @@ class ManyCaptures:
         hint = "choose others with --host and --type, such as --type text"
         return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
 
-    def _capture(self, summary: ImportSummary) -> CapturedTogether:
+    def _capture(self, summary: ImportSummary) -> CaptureResults:
         project, options = summary.project, self._options
         action = "" if self._silent else "replaying"
         with real_context() as context, with_progress(context, action) as context:
@@ -314,7 +314,8 @@ class ManyCaptures:
         parts += [f"{summary.known:,} captured already"] if summary.known else []
         yield ", ".join(parts)
         if summary.unsafe:
-            yield f"note: {many(summary.unsafe, 'request')} that may write left out: --unsafe sends them"
+            requests = count_noun(summary.unsafe, "request")
+            yield f"note: {requests} that may write left out: --unsafe sends them"
         if summary.unselected:
             yield f"note: {summary.unselected:,} of another host or type left out: see --host and --type"
         if names := _undeclared(summary):
@@ -324,7 +325,7 @@ class ManyCaptures:
             yield f"note: before the next compare: export {' '.join(f'{name}=…' for name in unset)}"
         if base := summary.shared_base():
             _, file_count = summary.sharing(base)
-            files_note = f" with {many(file_count, 'file')} of the project" if file_count else ""
+            files_note = f" with {count_noun(file_count, 'file')} of the project" if file_count else ""
             hint = "--write-config puts it into baselinekit.yaml instead"
             yield f"note: they share base_url: {base}{files_note}; {hint}"
 

@@ -30,7 +30,7 @@ from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
 from baselinekit.refresh.listing import ListRule
 from baselinekit.report.refreshing import format_file_diff
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.paths import render
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
@@ -91,7 +91,7 @@ class LearningScreen:
                 screen.next_commands([self.repeat_command()])
             elif plans and (options.yes or self.is_confirmed(plans)):
                 applied = apply_learning(self.project, plans, stamp)
-                screen.line(f"wrote {count(plans)} in {many(len(applied.files), 'file')}")
+                screen.line(f"wrote {count(plans)} in {count_noun(len(applied.files), 'file')}")
                 suggest_checks(self.project, self.context, applied, [plan.baseline for plan in plans])
             elif plans:
                 screen.line("nothing was written")
@@ -173,14 +173,14 @@ class LearningScreen:
 def count(plans: Sequence[LearnPlan]) -> str:
     number = sum(len(volatile.places) for plan in plans for volatile in plan.volatile)
     rules = sum(len(plan.lists) for plan in plans)
-    lists = f" and {many(rules, 'rule')} for lists" if rules else ""
-    return f"{many(number, 'placeholder')}{lists} of {many(len(plans), 'baseline')}"
+    lists = f" and {count_noun(rules, 'rule')} for lists" if rules else ""
+    return f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
 
 
 def describe_rule(rule: ListRule) -> tuple[str, str]:
     """Describe how a list is compared from now on, and why."""
     least, most = rule.sizes
-    rows = f"{least} to {most} rows" if least < most else f"{many(least, 'row')}, not always the same"
+    rows = f"{least} to {most} rows" if least < most else f"{count_noun(least, 'row')}, not always the same"
     description = "the same rows in another order: their order does not count"
     if rule.mode == "subset":
         description = f"{rows}: {len(rule.rows or ())} are always there, and any others may be"
@@ -192,14 +192,14 @@ def describe_rule(rule: ListRule) -> tuple[str, str]:
 def describe(plan: LearnPlan) -> list[str]:
     """The lines about one baseline: the paths that vary, with their placeholders, and the differences that
     stay."""
-    replays = many(plan.replays, "replay")
+    replays = count_noun(plan.replays, "replay")
     if plan.kept:
         replays += f" and the answer of the compare of {plan.kept}"
     if not (plan.volatile or plan.stays or plan.lists):
         return [screen.safe_line(f"{plan.baseline.id}   {replays}: as on file, there is nothing to learn")]
-    paths = many(len(plan.volatile), "path")
+    paths = count_noun(len(plan.volatile), "path")
     facts = f"{paths} var{'ies' if len(plan.volatile) == 1 else 'y'}"
-    differences = f", {many(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
+    differences = f", {count_noun(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
     lines = [
         screen.safe_line(
             f"{plan.baseline.id}   {plan.baseline.source.file}   {replays}: {facts}{differences}"

@@ -13,7 +13,7 @@ import click
 
 from baselinekit import __version__
 from baselinekit.cli import entry
-from baselinekit.errors import BaselinekitError, interrupt_in
+from baselinekit.errors import BaselinekitError, find_interrupt
 
 COMMANDS = {
     "compare": ("compare.CompareOptions", "comparing.compare_or_watch"),
@@ -96,9 +96,9 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            from baselinekit.errors import nearest
+            from baselinekit.errors import suggest_nearest
 
-            near = nearest(name, list(_SUMMARIES))
+            near = suggest_nearest(name, list(_SUMMARIES))
             ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 
@@ -182,7 +182,7 @@ def run(
         entry.discard(sys.stdout)
         return 3
     except Exception as unexpected:
-        if interrupt_in(unexpected):
+        if find_interrupt(unexpected):
             complain("interrupted")
             return entry.INTERRUPTED
         if os.environ.get("BASELINEKIT_TRACEBACK"):

@@ -13,13 +13,13 @@ from baselinekit.cli.convert import ImportOptions, convert
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
 from baselinekit.documents.languages import dump_yaml
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest_nearest
 from baselinekit.importers import vcr
 from baselinekit.importers.drafts import ImportChoices
-from baselinekit.importers.testcode import CodeChange, FilesOfTests, Moving
+from baselinekit.importers.testcode import CodeChange, SnapshotImport, TestSources
 from baselinekit.model.values import Json
 from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.trust import check_inside
 from baselinekit.variables import names_in
 from baselinekit.workflow.context import Stop
@@ -65,7 +65,7 @@ def import_files(options: ImportOptions) -> int:
     tool, *paths = options.words
     if tool not in (*TOOLS, VCR):
         if paths:
-            hint = nearest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
+            hint = suggest_nearest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
             raise InvalidInput(Problem("BK508", f"{tool} is no tool whose files are taken over", hint))
         return convert(options)
     if options.output is not None or options.to != "cases":
@@ -93,8 +93,8 @@ class _Import:
         return MovedDelivery(self._options, self._tool, moved, self._changes).deliver()
 
     def values(self, moment: str) -> tuple[MovedIn, int]:
-        moving = Moving()
-        files = FilesOfTests(self.files, self.read, partial(_files_in_folders, self._project.root, OUTSIDE))
+        moving = SnapshotImport()
+        files = TestSources(self.files, self.read, partial(_files_in_folders, self._project.root, OUTSIDE))
         TOOLS[self._tool](files, moving)
         self._changes = moving.changes
         return moved_values(self._project, moving, moment), moving.seen + len(moving.left_out)
@@ -203,14 +203,14 @@ class MovedDelivery:
         if not is_stopped:
             verb = "would be carried over" if options.dry_run else "carried over"
             noun = "answer" if self._tool == VCR else "value"
-            parts = [f"{many(len(written), noun)} {verb}"]
+            parts = [f"{count_noun(len(written), noun)} {verb}"]
             parts += [f"{moved.known:,} there already"] if moved.known else []
             parts += [f"{moved.again:,} recorded again"] if moved.again else []
             screen.line(", ".join(parts))
         for note in self._notes() if written else ():
             screen.line(screen.safe_line(f"note: {note}"))
         if self._lost:
-            screen.line(f"{many(len(self._lost), 'thing')} not carried over:", err=is_stopped)
+            screen.line(f"{count_noun(len(self._lost), 'thing')} not carried over:", err=is_stopped)
             for text in self._lost_lines():
                 screen.line(f"  {text}", err=is_stopped)
         if is_stopped:
@@ -225,7 +225,9 @@ class MovedDelivery:
         moved = self._moved
         yield from moved.notes
         if moved.writes:
-            message = f"{many(moved.writes, 'request')} may write: compare sends them, as it sends the others"
+            message = (
+                f"{count_noun(moved.writes, 'request')} may write: compare sends them, as it sends the others"
+            )
             yield message
         names = sorted(
             {name for baseline in moved.new for name in names_in(baseline.record["current"])}
@@ -286,4 +288,4 @@ def _describe_files(files: Sequence[str]) -> Iterator[str]:
         folder = os.path.dirname(file)
         by_folder[folder] = by_folder.get(folder, 0) + 1
     for folder, count in by_folder.items():
-        yield f"{many(count, 'file')} in {folder}"
+        yield f"{count_noun(count, 'file')} in {folder}"

@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import NotRecorded
-from baselinekit.evals.attempts import Outside, Slip
+from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
-from baselinekit.model.recipes import Observation, Ran
+from baselinekit.model.recipes import Observation, SandboxResult
 from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.replaying.settings import Clients
 from baselinekit.replaying.traces import row_of
@@ -21,12 +21,12 @@ from baselinekit.workflow.project import Project
 Save = Callable[[str], None]
 
 
-def outside_of(project: Project, clients: Clients, queue: Queue, save: Save | None) -> Outside:
+def build_outside(project: Project, clients: Clients, queue: Queue, save: Save | None) -> EvalClients:
     """The sandbox, the queue and the saving of answers for a run. `save`: takes a line for each answer, or
     None if answers are not saved."""
     allowed = project.trust.allow_exec
 
-    def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
+    def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> SandboxResult:
         return Sandbox(execute, allowed).run(method, code)
 
     def answered(case: Case, number: int, observation: Observation) -> None:
@@ -34,13 +34,13 @@ def outside_of(project: Project, clients: Clients, queue: Queue, save: Save | No
             redactor = project.redactor.knowing(observation.output)
             save(encode(redactor.mask_value(row_of(case.id, number, observation))))
 
-    return Outside(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
+    return EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
 
 
-def taking(queue: Queue, save: Save | None) -> Callable[[Slip], None]:
+def slip_recorder(queue: Queue, save: Save | None) -> Callable[[PendingWrites], None]:
     """A function that records the contents of a slip."""
 
-    def take(slip: Slip) -> None:
+    def take(slip: PendingWrites) -> None:
         for item in slip.queued:
             queue.ratings.enqueue(item)
         if save is not None:

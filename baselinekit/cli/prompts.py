@@ -37,10 +37,10 @@ class PromoteOptions:
 
 def promote(options: PromoteOptions) -> int:
     project = project_of(options.project)
-    step = promotion.next_step(project, promotion.prompt_called(project, options.prompt))
+    step = promotion.next_step(project, promotion.find_prompt(project, options.prompt))
     is_promoted = options.force or not step.unmet
     if is_promoted:
-        promotion.take(project, step, timestamps(clock())())
+        promotion.write_step(project, step, timestamps(clock())())
     style = screen.style_of(options.color)
     if step.unmet and options.force:
         for gate in step.unmet:

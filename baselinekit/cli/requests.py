@@ -14,7 +14,7 @@ from baselinekit.cli.options import ProjectOptions, parse_lists, project_of
 from baselinekit.cli.recipes import content, drop_unset, json_or_text
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.importers.credentials import Credential, assign, credentials_in, with_one_cookie
+from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import CurlRequest, Read, parse_words
 from baselinekit.importers.drafts import path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
@@ -76,7 +76,7 @@ def open_request(options: HttpOptions) -> tuple[Project, TypedRequest]:
         for credential in credentials_in(request.current)
         if credential.is_declared or not is_allowed
     ]
-    values, unassigned = assign(credentials, names, os.environ)
+    values, unassigned = assign_variables(credentials, names, os.environ)
     if unassigned:
         raise Refused(*(_refusal(credential, names, request.current, project) for credential in unassigned))
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]

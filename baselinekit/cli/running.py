@@ -13,7 +13,7 @@ from baselinekit.cli.clients import LazyModels, real_context, with_models, with_
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
-from baselinekit.cli.outside import outside_of, saved_answers, taking
+from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
@@ -26,7 +26,7 @@ from baselinekit.evals.workers import CaseEngine, CaseOrder
 from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.results import Report
 from baselinekit.replaying.settings import ModelClient
 from baselinekit.report import next_commands, terminal
@@ -35,7 +35,7 @@ from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR
 from baselinekit.workflow.judging import keep_report, mask_report
@@ -78,7 +78,7 @@ def plan_suite(
         clients = with_models(context, project, options.recording).clients
         if is_only_listed:
             clients = replace(clients, models=_ListedModels(clients.models))
-        outside = outside_of(project, clients, Queue(project, clock()), None)
+        outside = build_outside(project, clients, Queue(project, clock()), None)
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
@@ -88,7 +88,7 @@ class _ListedModels:
 
     models: ModelClient
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         return self.models.ask(ask)
 
     def check(self, name: str) -> None:
@@ -110,7 +110,7 @@ def run_suite(
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
         queue = Queue(project, clock())
-        outside = outside_of(project, context.clients, queue, save)
+        outside = build_outside(project, context.clients, queue, save)
         with closing(models):
             models.go_on()
             report = run(
@@ -119,7 +119,7 @@ def run_suite(
                 _choice(project, options),
                 _policy(project, options, journals),
                 context,
-                replace(outside, take=taking(queue, save)),
+                replace(outside, take=slip_recorder(queue, save)),
                 command_line(project),
                 _engine(project, options, context, models, about),
             )
@@ -238,13 +238,13 @@ def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> 
                 screen.line(screen.safe_line(f"    {name}: {line}"))
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
     total = len(suite.cases)
-    cases = f"{len(plans):,} of {total:,} cases" if len(plans) < total else many(len(plans), "case")
+    cases = f"{len(plans):,} of {total:,} cases" if len(plans) < total else count_noun(len(plans), "case")
     retry_note = ", and more if attempts are retried" if calls else ""
     is_upper_bound = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
-    calls_text = f"{'up to ' if is_upper_bound else ''}{many(calls, 'call')} of models{retry_note}"
+    calls_text = f"{'up to ' if is_upper_bound else ''}{count_noun(calls, 'call')} of models{retry_note}"
     for note in suite.notes:
         screen.line(screen.safe_line(f"note: {note}"))
-    screen.line(f"{cases}, {many(attempts, 'attempt')}, {calls_text}; nothing was run")
+    screen.line(f"{cases}, {count_noun(attempts, 'attempt')}, {calls_text}; nothing was run")
 
 
 def _document(plan: Planned) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from baselinekit.cli import entry
-from baselinekit.escape import json_ascii, json_text, log, one_line, visible
+from baselinekit.escape import escape_ci_commands, escape_controls, json_ascii, json_text, one_line
 from baselinekit.lazy import lazy_pattern
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def redact(text: str) -> str:
     """The text with secrets masked."""
     if _mask is not None:
         return _mask(text)
-    from baselinekit.secrets.finding import covered
+    from baselinekit.secrets.finding import mask_secrets
 
-    return covered(text)
+    return mask_secrets(text)
 
 
 # Colours, width, and text that any standard output can take.
@@ -112,9 +112,9 @@ def next_commands(commands: Iterable[str]) -> None:
 
 def safe(text: str) -> str:
     """Escape text that may come from outside."""
-    return log(visible(text))
+    return escape_ci_commands(escape_controls(text))
 
 
 def safe_line(text: str) -> str:
     """As `safe`, and on one line: for names, for example, which may come from anywhere."""
-    return log(one_line(text))
+    return escape_ci_commands(one_line(text))

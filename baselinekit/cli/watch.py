@@ -11,10 +11,10 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.trust import in_ci
 from baselinekit.workflow import watching
-from baselinekit.workflow.watching import View
+from baselinekit.workflow.watching import ProjectSnapshot
 
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 0.1
@@ -46,19 +46,19 @@ class Watch:
     def until_stopped(self) -> int:
         """Watch until Ctrl-C. Between two rounds it ends the watch with the exit code of the last round;
         during a round it is an interruption as usual."""
-        view: View | None = self._take_view()
+        view: ProjectSnapshot | None = self._take_view()
         if self._run_round(None, frozenset()):
             return self._code
         try:
             while view is not None:
-                text = f"watching {many(len(view.records), 'baseline')}; Ctrl-C stops"
+                text = f"watching {count_noun(len(view.records), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
                 view = self._compare_next_change(view)
         except KeyboardInterrupt:
             screen.line(err=True)
         return self._code
 
-    def _compare_next_change(self, before: View) -> View | None:
+    def _compare_next_change(self, before: ProjectSnapshot) -> ProjectSnapshot | None:
         """Wait for a relevant change and compare the baselines it touches. None if the compare was
         interrupted."""
         while True:
@@ -104,17 +104,17 @@ class Watch:
         self._code = report.exit_code
         return report.interrupted
 
-    def _take_view(self) -> View:
+    def _take_view(self) -> ProjectSnapshot:
         """The state of the project's files; only of the configuration, as long as that cannot be read."""
         options = self._options
         try:
-            return watching.look(project_of(options.project), options.paths, self._settings)
+            return watching.take_snapshot(project_of(options.project), options.paths, self._settings)
         except BaselinekitError as error:
             config = os.path.abspath(options.project.config or "baselinekit.yaml")
             return watching.view_files([config], error.problems)
 
 
-def _wait(view: View) -> None:
+def _wait(view: ProjectSnapshot) -> None:
     """Wait until a file changes, and then until no more do: an editor writes in several steps."""
     while not view.is_stale():
         time.sleep(_POLL_SECONDS)

@@ -12,15 +12,15 @@ from baselinekit.cli.clients import CACHE, LazyModels, open_clients, operator_pa
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
-from baselinekit.model.recipes import Spent
+from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.chunks import Chunk, ChunkDone, ChunkWorker, JudgePolicy, ReadFiles
-from baselinekit.workflow.context import AtOnce, Stop
+from baselinekit.workflow.context import ModelThreads, Stop
 from baselinekit.workflow.judging import JudgedBaseline
-from baselinekit.workflow.leases import Gathered, KeptAnswer, Lease, minus
-from baselinekit.workflow.loading import Unfit
+from baselinekit.workflow.leases import ChunkCosts, KeptAnswer, Lease, subtract_spent
+from baselinekit.workflow.loading import UnfitBaseline
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.workflow.selection import IsWanted
 
@@ -72,7 +72,7 @@ class Workplace:
         self.project = open_project(operator)
         self.models = LeasedModels(self.project, context.clients, order)
         context = self.models.added_to(context)
-        self.clients = self._open.enter_context(AtOnce(context.clients, order.jobs)).clients
+        self.clients = self._open.enter_context(ModelThreads(context.clients, order.jobs)).clients
         self.context = context
         self._plain: frozenset[str] = frozenset()
 
@@ -80,9 +80,9 @@ class Workplace:
         self._now.set(lease.now)
         self.models.begin(lease)
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> ChunkCosts:
         plain_before, self._plain = self._plain, self.project.redactor.plain
-        return Gathered(*self.models.gathered(), self._plain - plain_before)
+        return ChunkCosts(*self.models.gathered(), self._plain - plain_before)
 
     def cancel(self) -> None:
         """End what is under way soon, and start nothing more."""
@@ -108,13 +108,13 @@ class CompareWorker:
         self._worker = ChunkWorker(environment, policy, self._place.context)
         self.cancel, self.close = self._place.cancel, self._place.close
 
-    def read(self, files: list[str], is_wanted: IsWanted | None) -> tuple[ReadFiles, list[Unfit]]:
+    def read(self, files: list[str], is_wanted: IsWanted | None) -> tuple[ReadFiles, list[UnfitBaseline]]:
         """The entries of files, and what is wrong with the selected ones."""
         read = self._worker.read(files, is_wanted)
         entries = [] if is_wanted is None else [entry for entry in read.entries if is_wanted(entry)]
         return read, self._worker.prepare(entries)
 
-    def prepare(self, entries: list[Entry]) -> list[Unfit]:
+    def prepare(self, entries: list[Entry]) -> list[UnfitBaseline]:
         return self._worker.prepare(entries)
 
     def judge(self, chunk: Chunk[Entry], lease: Lease) -> ChunkDone[JudgedBaseline]:
@@ -187,12 +187,12 @@ class LeasedModels(LazyModels):
         lease = self._lease
         self._models.lease(lease.spent, lease.calls, lease.tokens, lease.usd)
 
-    def gathered(self) -> tuple[Spent | None, tuple[KeptAnswer, ...]]:
+    def gathered(self) -> tuple[ModelUsage | None, tuple[KeptAnswer, ...]]:
         """What was spent under the lease so far, and the answers to store since the last call."""
         with self._lock:
             answers, self._answers = self._answers, []
         spent = self.spent
-        return None if spent is None else minus(spent, self._lease.spent), tuple(answers)
+        return None if spent is None else subtract_spent(spent, self._lease.spent), tuple(answers)
 
     def shelves(self) -> "dict[Mode, Shelf]":
         from baselinekit.store.journal import EarlierAnswers, name_of

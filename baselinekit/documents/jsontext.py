@@ -21,7 +21,7 @@ from baselinekit.documents.text import (
     refuse_conflict,
     repeated_key,
 )
-from baselinekit.errors import FirstOfEach, InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem, ProblemLimiter
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 
@@ -39,7 +39,7 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def fraction(text: str) -> float | Decimal:
+def parse_fraction(text: str) -> float | Decimal:
     """Parse a literal with a point or an exponent. ValueError if it cannot be represented."""
     if len(text) <= SURELY_EXACT and "e" not in text and "E" not in text:
         return float(text)
@@ -56,7 +56,7 @@ def fraction(text: str) -> float | Decimal:
     return exact if isinf(number) or exact != Decimal(repr(number)) else number
 
 
-def written(number: float | Decimal | int) -> str:
+def format_number(number: float | Decimal | int) -> str:
     """Return a literal that every reader takes for this number: a fraction has a point, and its exponent a
     sign, as YAML 1.1 requires. ValueError if there is none."""
     if isinstance(number, int):
@@ -84,7 +84,7 @@ def number(value: Json) -> str:
     if not isinstance(value, int | float | Decimal):
         raise TypeError(f"no JSON value: {value!r}")
     try:
-        return written(value)
+        return format_number(value)
     except ValueError as error:
         raise InvalidInput(
             Problem("BK114", f"{error} cannot be stored", "leave it out of the output")
@@ -116,7 +116,7 @@ def plain_scalar(text: str) -> Json:
 
 def number_or_text(text: str) -> Json:
     if match := _INT_OR_FLOAT.fullmatch(text):
-        return whole(text) if match[1] else fraction(text)
+        return whole(text) if match[1] else parse_fraction(text)
     if _OCTAL_OR_HEX.fullmatch(text):
         if len(text) > MAX_DIGITS:
             raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
@@ -173,7 +173,7 @@ def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
         from baselinekit.documents.jsonlarge import decode_large  # imported on demand: few texts are large
 
         with suppress(ValueError, RecursionError):
-            return decode_large(text, max_depth, MAX_DIGITS, fraction, _refuse_constant)
+            return decode_large(text, max_depth, MAX_DIGITS, parse_fraction, _refuse_constant)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -237,7 +237,7 @@ def _parse_integer(text: str) -> int:
 
 def _parse_fraction(text: str) -> float | Decimal:
     try:
-        return fraction(text)
+        return parse_fraction(text)
     except ValueError:
         raise _Fault from None
 
@@ -289,7 +289,7 @@ def first_fault(text: str, max_depth: int) -> NotJson:
                 seen_keys.add(key)
         elif token[0] in "-0123456789" and token[1:2] != "I":
             try:
-                (fraction if set(token) & set(".eE") else whole)(token)
+                (parse_fraction if set(token) & set(".eE") else whole)(token)
             except ValueError as error:
                 kind, message = "long", str(error)
         elif token.lstrip("-") in ("NaN", "Infinity"):
@@ -339,7 +339,7 @@ def load_json_lines(body: str, file: str) -> list[Json]:
     once."""
     refuse_conflict(body, file)
     values: list[Json] = []
-    first_problems = FirstOfEach()
+    first_problems = ProblemLimiter()
     problems: list[Problem] = []
     for start, end in _line_spans(body):
         try:

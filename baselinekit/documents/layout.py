@@ -35,7 +35,7 @@ _LONG = 80
 _NOT_FOLDED = lazy_pattern(r"^[ \t]|[ \t]$|\A\n", re.MULTILINE)
 
 
-def rewritten(old_block: str, text: str, outer: int, newline: str) -> str | None:
+def replace_text_block(old_block: str, text: str, outer: int, newline: str) -> str | None:
     """Return a text block with a new text, without the last line end. `outer`: the column of its key or dash.
     None if the block cannot hold the text, or if the text needs no block."""
     header = _HEADER.match(old_block)
@@ -55,10 +55,10 @@ def rewritten(old_block: str, text: str, outer: int, newline: str) -> str | None
         return _block(
             indicator, text, list(_fold(text.rstrip("\n"), width)), (outer, column), comment, newline
         )
-    return begun(text, outer, column, newline, comment)
+    return new_text_block(text, outer, column, newline, comment)
 
 
-def begun(text: str, outer: int, column: int, newline: str, comment: str = "") -> str | None:
+def new_text_block(text: str, outer: int, column: int, newline: str, comment: str = "") -> str | None:
     """Return a text as a new `|` block."""
     return _block("|", text, text.removesuffix("\n").split("\n"), (outer, column), comment, newline)
 
@@ -219,7 +219,7 @@ class Layout:
         old_text = self.body[start:end]
         outer = self._column(node.key if node.key >= 0 else start) - (0 if node.key >= 0 else STEP)
         if node.style in ("|", ">"):
-            text = rewritten(old_text, value, outer, self.newline)
+            text = replace_text_block(old_text, value, outer, self.newline)
             if text is not None and old_text.endswith(("\n", "\r")) and "+" in old_text.split("\n")[0]:
                 return Splice(start, end, text + self.newline)
             return None if text is None else Splice(start, self._end(node), text)
@@ -228,7 +228,7 @@ class Layout:
         line_end = self._line_end(end)
         comment = self.body[end:line_end].rstrip()
         column = self._column(start) if node.key < 0 else outer + self.style.step
-        text = begun(value, outer, column, self.newline, comment)
+        text = new_text_block(value, outer, column, self.newline, comment)
         return None if text is None else Splice(start, line_end, text)
 
     def _replace_block_by_line(self, node: MarkedNode, text: str) -> Splice:

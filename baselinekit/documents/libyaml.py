@@ -30,7 +30,7 @@ from baselinekit.documents.text import (
     SEQUENCE,
     Event,
     Watched,
-    characters,
+    count_characters,
     key_index,
     place,
     repeated_key,
@@ -338,7 +338,7 @@ class _Reader:
         self.expanded += size
         self.nodes += size
         if self.expanded <= MAX_EXPANDED:
-            self.expanded += characters(value) // 100  # a long text counts as many values
+            self.expanded += count_characters(value) // 100  # a long text counts as many values
         if self.expanded > MAX_EXPANDED:
             message = f"aliases that expand to more than {MAX_EXPANDED:,} values or as much text"
             self.refuse("BK106", message, "write the values out", event)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from baselinekit.documents.jsontext import plain_scalar
 from baselinekit.documents.languages import Language, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
 from baselinekit.documents.layout import LONGEST_FLOW, Layout, above_comments
-from baselinekit.documents.splice import Shared, apply, impossible, parted, shared
+from baselinekit.documents.splice import Shared, apply, find_anchors, impossible, split_anchors
 from baselinekit.documents.text import (
     MAPPING,
     SCALAR,
@@ -17,10 +17,10 @@ from baselinekit.documents.text import (
     MarkedNode,
     Splice,
     Unplannable,
+    apply_splices,
     line_end,
     line_start,
     mark,
-    spliced,
 )
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -29,13 +29,13 @@ from baselinekit.tree.changes import (
     Hints,
     Rewrite,
     RewrittenEntry,
-    at_place,
-    looked_up,
-    only,
-    plainer,
+    next_plainer_rewrite,
+    restrict_to_sites,
     rewrite,
+    rewrite_at,
     rooted,
     sites,
+    with_rewrite_at,
 )
 from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at
@@ -187,7 +187,7 @@ class FlowEntries(NamedTuple):
     last_comma: bool
 
 
-def row_of(body: str, node: MarkedNode) -> FlowEntries:
+def flow_entries_of(body: str, node: MarkedNode) -> FlowEntries:
     items: list[EntryText] = []
     at = node.first
     opening = body.find("{" if node.kind == MAPPING else "[", node.start, node.first)
@@ -212,7 +212,7 @@ def row_of(body: str, node: MarkedNode) -> FlowEntries:
     return FlowEntries(items, body[at : node.end - 1], comma)
 
 
-def joined(
+def join_entries(
     texts: Sequence[tuple[EntryText | None, str]], flow_entries: FlowEntries, newline: str, tight: bool
 ) -> str:
     """Join entries (None: a new one) in any order into the text between the brackets."""
@@ -302,11 +302,11 @@ class Rewriter:
         relative = [
             Splice(splice.start - start, splice.end - start, splice.text) for splice in (*inner, *contained)
         ]
-        return spliced(self.body[start:end], relative) if relative else self.body[start:end]
+        return apply_splices(self.body[start:end], relative) if relative else self.body[start:end]
 
     def in_flow(self, entries: Sequence[RewrittenEntry], chain: Chain, old: Json) -> Splice:
         node = chain[-1]
-        row = row_of(self.body, node)
+        row = flow_entries_of(self.body, node)
         indexes = {name: index for index, name in enumerate(node.children)}
         texts: list[tuple[EntryText | None, str]] = []
         for entry in entries:
@@ -316,7 +316,7 @@ class Rewriter:
                 item = row.items[indexes[entry.old]]
                 texts.append((item, self.between(item.start, item.end, self.inside(entry, chain, old))))
         start = row.items[0].start - len(row.items[0].lead)
-        text = joined(texts, row, self.layout.newline, self.layout.tight)
+        text = join_entries(texts, row, self.layout.newline, self.layout.tight)
         return Splice(start, node.end - 1, text)
 
     def in_block(self, entries: Sequence[RewrittenEntry], chain: Chain, old: Json, layout: Layout) -> Splice:
@@ -388,7 +388,7 @@ _MAX_REREAD_CHARS = 20_000_000
 _NO_HINTS = Hints()
 
 
-def renewed(
+def replace_value(
     body: str, document: int, language: Language, path: Path, new: Json, hints: Hints = _NO_HINTS
 ) -> str:
     """Return the text with the value at a path replaced. NotRecorded if that is not possible."""
@@ -423,7 +423,7 @@ class _RenewalJob:
         self.old = self.documents[document]
         self.ordered = ordered
         self.tries = max(8, _MAX_REREAD_CHARS // (len(body) + 1))
-        self.shared: list[Shared] = shared(language.events(body), document) if "&" in body else []
+        self.shared: list[Shared] = find_anchors(language.events(body), document) if "&" in body else []
 
     def plans(self, change: Rewrite, top: Path) -> Iterator[Rewrite]:
         """Yield ways to write a change, the nicest first. A site that fails is written more plainly, or its
@@ -436,9 +436,9 @@ class _RenewalJob:
                 break
             change = simplified
             yield change
-        top_change = looked_up(change, top) or change
+        top_change = rewrite_at(change, top) or change
         for plainly in (False, True):
-            yield at_place(change, top, Rewrite(top_change.value, plainly=plainly))
+            yield with_rewrite_at(change, top, Rewrite(top_change.value, plainly=plainly))
 
     def attempt(self, change: Rewrite) -> str | None:
         """Return the text with the change, if parsing it gives the expected value."""
@@ -453,7 +453,9 @@ class _RenewalJob:
 
     def text(self, change: Rewrite) -> str:
         """Return the text with the change, without checking it."""
-        change, extra_splices, unanchored = parted(change, self.shared, self.old, self.language, self.body)
+        change, extra_splices, unanchored = split_anchors(
+            change, self.shared, self.old, self.language, self.body
+        )
         layout = Layout(self.body, self.language, ())
         layout.unanchored |= unanchored
         marks = mark(self.language.events(self.body), self.document, paths_of(change, self.old))
@@ -474,19 +476,19 @@ class _RenewalJob:
         return candidates[0] if len(candidates) == 1 else None
 
     def works(self, change: Rewrite, at: Sequence[Path]) -> bool:
-        partial_change = only(change, self.old, {*at})
+        partial_change = restrict_to_sites(change, self.old, {*at})
         return partial_change is None or self.attempt(partial_change) is not None
 
 
 def _simplify_site(change: Rewrite, at: Path, top: Path) -> Rewrite | None:
     """Return the change with one site written more plainly; None if there is no plainer way."""
-    site = looked_up(change, at)
+    site = rewrite_at(change, at)
     while site is None or (site.entries is None and site.plainly):
         if len(at) <= len(top):
             return None
         at = at[:-1]
-        site = looked_up(change, at)
-    return at_place(change, at, plainer(site))
+        site = rewrite_at(change, at)
+    return with_rewrite_at(change, at, next_plainer_rewrite(site))
 
 
 def _common_path(paths: Sequence[Path]) -> Path:

@@ -17,12 +17,12 @@ from baselinekit.documents.text import (
     Marks,
     Splice,
     Unplannable,
+    apply_splices,
     mark,
-    spliced,
 )
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.values import Edit, Json, Path
-from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
+from baselinekit.tree.changes import GONE, Rewrite, rewrite_at, with_rewrite_at
 from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at, with_values
 
@@ -48,7 +48,7 @@ def apply(
     if all(is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
         layout = Layout(body, language, siblings)
         pairs = zip(chains, edits, strict=True)
-        return spliced(body, [layout.replace(chain, edit.value) for chain, edit in pairs])
+        return apply_splices(body, [layout.replace(chain, edit.value) for chain, edit in pairs])
     documents = language.load(body, "")
     for plainly in (False, True):
         layout = Layout(body, language, siblings, plainly)
@@ -87,7 +87,7 @@ def _attempt_edit(
         new_document = documents[document]
         for edit in edits:
             new_document = with_values(new_document, {edit.path: edit.value})
-        text = spliced(layout.body, _plan_splices(marks, edits, documents[document], layout))
+        text = apply_splices(layout.body, _plan_splices(marks, edits, documents[document], layout))
         reloaded = layout.language.load(text, "")
     except (BaselinekitError, LookupError, Unplannable):
         return None
@@ -117,7 +117,7 @@ def _plan_splices(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layo
         additions = additions_by_node.setdefault(id(chain[-1]), _Additions(chain, path))
         additions.value = with_values(additions.value, {missing: edit.value})
     # If two mappings end on one line, additions to the inner one come first: of several splices at the same
-    # place, `spliced` puts the later one before the others.
+    # place, `apply_splices` puts the later one before the others.
     for additions in sorted(additions_by_node.values(), key=lambda additions: len(additions.chain)):
         node = additions.chain[-1]
         if node.kind == MAPPING:
@@ -161,7 +161,7 @@ class Shared:
     aliases: list[tuple[Path, int, int]] = field(default_factory=list)
 
 
-def shared(events: Iterator[Event], document: int) -> list[Shared]:
+def find_anchors(events: Iterator[Event], document: int) -> list[Shared]:
     """Return the anchors of a document that have aliases."""
     anchors: list[Shared] = []
     by_name: dict[str, Shared] = {}
@@ -207,7 +207,7 @@ def _iterate_values(events: Iterator[Event]) -> Iterator[tuple[Path, Event]]:
             path.pop()
 
 
-def parted(
+def split_anchors(
     change: Rewrite, anchors: Sequence[Shared], old: Json, language: Language, body: str
 ) -> tuple[Rewrite, list[Splice], set[int]]:
     """Adapt a change to anchors. If an anchored value changes but one of its aliases does not, the alias gets
@@ -216,13 +216,13 @@ def parted(
     extra_splices: list[Splice] = []
     unanchored: set[int] = set()
     for anchor in anchors:
-        anchor_change = looked_up(change, anchor.path)
+        anchor_change = rewrite_at(change, anchor.path)
         if anchor_change is None:
             continue
-        alias_changes = [looked_up(change, path) for path, _, _ in anchor.aliases]
+        alias_changes = [rewrite_at(change, path) for path, _, _ in anchor.aliases]
         if anchor_change is not GONE and all(alias_change == anchor_change for alias_change in alias_changes):
             for path, _, _ in anchor.aliases:
-                change = at_place(change, path, None)
+                change = with_rewrite_at(change, path, None)
             continue
         unchanged_aliases = [
             alias

@@ -65,16 +65,16 @@ def line_end(body: str, index: int) -> tuple[int, int]:
     return match.span() if match else (len(body), len(body))
 
 
-def characters(value: Json) -> int:
+def count_characters(value: Json) -> int:
     """Return the number of characters in the texts and keys of a value."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(len(key) + characters(item) for key, item in value.items())
-    return sum(map(characters, value)) if isinstance(value, list) else 0
+        return sum(len(key) + count_characters(item) for key, item in value.items())
+    return sum(map(count_characters, value)) if isinstance(value, list) else 0
 
 
-def holds_more(value: Json, limit: int) -> bool:
+def is_longer_than(value: Json, limit: int) -> bool:
     """Whether the texts and keys of a value have more characters than `limit`. Stops as soon as they do."""
     pending = [value]
     while pending and limit >= 0:
@@ -293,7 +293,7 @@ class Unplannable(Exception):
     """Not an error yet: a simpler way of writing may work."""
 
 
-def spliced(body: str, splices: Sequence[Splice]) -> str:
+def apply_splices(body: str, splices: Sequence[Splice]) -> str:
     """Return the text with some of its parts replaced."""
     parts = []
     end = len(body)

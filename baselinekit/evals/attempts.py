@@ -6,14 +6,21 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeVar
 
-from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, cannot, fault_of_ours
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    OutOfBudget,
+    Refused,
+    cannot_replay,
+    internal_error,
+)
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
-from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parsed
-from baselinekit.grade.verdict import code_of, combined
+from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
+from baselinekit.grade.verdict import code_of, combine_grades
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -25,25 +32,25 @@ from baselinekit.model.grades import (
     Grader,
     Outcome,
     RatingItem,
-    with_each,
+    map_grades,
 )
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
+    ModelQuestion,
     Observation,
     ProcessResult,
     ProcessSpec,
-    Ran,
     Recipe,
     Request,
     Response,
+    SandboxResult,
     Seconds,
     Usage,
 )
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.settings import Clients, Execute, ModelClient, Setting
-from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
+from baselinekit.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
 from baselinekit.variables import MASK, Redactor, Scope, Secret
 from baselinekit.workflow.judging import compare_settled, observe
 from baselinekit.workflow.project import CaptureEnvironment
@@ -70,7 +77,7 @@ class TimeLeft:
             return inf
         left = self.limit - (self.seconds() - self.began)
         if left <= 0:
-            raise cannot("BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`")
+            raise cannot_replay("BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`")
         return left
 
     def call(self, client: Callable[[], T]) -> T:
@@ -108,7 +115,7 @@ class _LimitedModels:
     time: TimeLeft
     models: ModelClient
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         left = self.time.left()
         limited = replace(ask, timeout=left if ask.timeout is None else min(ask.timeout, left))
         return self.time.call(lambda: self.models.ask(limited))
@@ -131,7 +138,7 @@ _LONGEST_OUTPUT = 20_000
 
 
 @frozen
-class Slip:
+class PendingWrites:
     """What the run has to write down for an attempt that was made by a worker, which writes nothing itself:
     the outputs that are `queued` for people to rate, and the answers, a line of JSON each."""
 
@@ -140,21 +147,21 @@ class Slip:
 
 
 @frozen
-class Outside:
+class EvalClients:
     """The clients that only evals need. `run` runs generated code in a sandbox, with the client that it is
     given; `rated` returns the grade by the ratings of people; `check` refuses in advance what may not be run;
     `answered` is called with the answer to each attempt; `take` writes down the slip of an attempt that was
     made elsewhere."""
 
-    run: Callable[[FunctionOutput, str, Execute], Ran] = lambda method, code, execute: Ran(
-        (), flaw="there is no sandbox to run the program in"
+    run: Callable[[FunctionOutput, str, Execute], SandboxResult] = lambda method, code, execute: (
+        SandboxResult((), flaw="there is no sandbox to run the program in")
     )
     rated: Callable[[Case, Grader, Observation], Grade] = lambda case, grader, observation: grader.graded(
         "unscored", None, "it has no rating yet", verdict="pending"
     )
     check: Callable[[FunctionOutput], None] = lambda method: None
     answered: Callable[[Case, int, Observation], None] = lambda case, number, observation: None
-    take: Callable[[Slip], None] = lambda slip: None
+    take: Callable[[PendingWrites], None] = lambda slip: None
 
 
 @frozen
@@ -178,7 +185,7 @@ class Examiner:
     """Makes attempts, from several threads at once."""
 
     here: CaptureEnvironment
-    outside: Outside
+    outside: EvalClients
     stopped: Callable[[], bool]
     seconds: Callable[[], float]
     _unreachable: _UnreachableCount = field(default_factory=_UnreachableCount)
@@ -207,7 +214,7 @@ class Examiner:
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """Return the attempt for one that was never made, or that failed with an unexpected error."""
-        reported_error = error if isinstance(error, BaselinekitError) else fault_of_ours(error)
+        reported_error = error if isinstance(error, BaselinekitError) else internal_error(error)
         attempt = without_output(number, "error", reported_error)
         return _masked(attempt, self.here.project.redactor)
 
@@ -240,7 +247,7 @@ class Examiner:
             observation,
             lambda position: self._clients(prepared, position, session, comparisons),
         )
-        outcome, score, reason, verdict = combined(grades, case.pass_rule)
+        outcome, score, reason, verdict = combine_grades(grades, case.pass_rule)
         code = code_of(grades, outcome)
         if outcome == "passed" and observation.flaw is not None:  # the whole output might fail
             outcome, score, reason, code = "error", None, observation.flaw, "BK613"
@@ -287,7 +294,7 @@ class Examiner:
         session: "_JudgeSession",
         comparisons: list[Comparison],
     ) -> GradeClients:
-        def ask(question: Ask) -> Answer:
+        def ask(question: ModelQuestion) -> Answer:
             turn = question.turn + session.setting.turn * _TURNS_PER_ATTEMPT
             return session.ask(replace(question, turn=turn, asker=session.setting.asker))
 
@@ -300,7 +307,7 @@ class Examiner:
                     part = graders.task_of(grader, case).look(actual.output, keys_of(expected))
                     actual = actual.with_output(part)
                 if isinstance(actual.output, str) and not isinstance(expected, str):
-                    value = parsed(actual.output)
+                    value = parse_json_output(actual.output)
                     actual = actual if value is ABSENT else actual.with_output(value)
                 candidates.append(compare_settled(matcher, actual, session.judged))
             nearest = min(range(len(candidates)), key=lambda number: candidates[number].count)
@@ -343,7 +350,7 @@ class _JudgeSession:
             self._redactor = self.setting.redactor.knowing(self._output)
         return self._redactor.mask(text)
 
-    def ask(self, question: Ask) -> Answer:
+    def ask(self, question: ModelQuestion) -> Answer:
         answer = self.setting.clients.models.ask(question)
         self._judges.add(answer.served or question.model)
         return answer
@@ -392,7 +399,7 @@ def apply_before_script(prepared: Prepared, setting: Setting, trace: Trace) -> t
     known_names = {*given, *inputs, *setting.scope.values, *setting.scope.secrets}
     for name in sorted(needed_names & prepared.names - known_names):
         message = f"nothing was sent: {before.file} did not print {name}, which the prompt needs"
-        raise cannot("BK761", message, f"print {name}=…, or give it in the case")
+        raise cannot_replay("BK761", message, f"print {name}=…, or give it in the case")
     return recipe, {**inputs, **given}
 
 
@@ -411,7 +418,7 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) ->
     environment = attempt.environment or ({} if trace is None else dict(trace.environment))
 
     def mask_grade(grade: Grade) -> Grade:
-        reason = clipped(grade.reason, LONGEST_MESSAGE, redactor.mask)
+        reason = mask_and_clip(grade.reason, LONGEST_MESSAGE, redactor.mask)
         details = mask(grade.details)
         classified = grade.classified and masked_classes(grade.classified, redactor)
         is_unchanged = details is grade.details and reason == grade.reason and classified is None
@@ -419,14 +426,14 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) ->
             grade if is_unchanged else replace(grade, reason=reason, details=details, classified=classified)
         )
 
-    grades = tuple(with_each(grade, mask_grade) for grade in attempt.grades)
+    grades = tuple(map_grades(grade, mask_grade) for grade in attempt.grades)
     output = mask(attempt.output)
     return replace(
         attempt,
         grades=grades,
-        reason=clipped(attempt.reason, LONGEST_MESSAGE, redactor.mask),
-        output=clipped(output, _LONGEST_OUTPUT, already_masked) if isinstance(output, str) else output,
-        notes=tuple(clipped(note, LONGEST_MESSAGE, redactor.mask) for note in notes),
+        reason=mask_and_clip(attempt.reason, LONGEST_MESSAGE, redactor.mask),
+        output=mask_and_clip(output, _LONGEST_OUTPUT, no_mask) if isinstance(output, str) else output,
+        notes=tuple(mask_and_clip(note, LONGEST_MESSAGE, redactor.mask) for note in notes),
         environment=mask(environment),
     )
 

@@ -15,7 +15,7 @@ from baselinekit.frozen import frozen
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.checks import check_of
 from baselinekit.grade.graders import files_of, row_of
-from baselinekit.grade.judging import short_digest
+from baselinekit.grade.judging import nonce_of
 from baselinekit.kinds.kind import SCORES
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import kind_of
@@ -27,17 +27,17 @@ from baselinekit.replaying.dispatch import inputs_of
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.project import read
-from baselinekit.store.reading import locate, taken_ids
+from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
-from baselinekit.variables import names_in, unexpanded
+from baselinekit.variables import escape_variables, names_in
 from baselinekit.workflow.capture import (
     Captured,
-    CapturedTogether,
+    CaptureResults,
     NewBaseline,
     capture_each,
     check_new,
-    folder_made,
     new_baseline,
+    temporary_folder,
     write_known_good,
 )
 from baselinekit.workflow.context import RunContext
@@ -80,7 +80,7 @@ def with_values(case: Case, values: Mapping[str, Json], project: Project) -> Cas
     return replace(case, recipe=recipe)
 
 
-def with_printed(case: Case, project: Project, clients: Clients) -> Case:
+def with_script_inputs(case: Case, project: Project, clients: Clients) -> Case:
     """The case with the inputs that the script before it prints, if the script may be run."""
     if case.scripts.before is None:
         return case
@@ -105,7 +105,7 @@ def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
             name = case.name or case.id
             id = f"{slug(case.folder.id)}.{slug(name)}"
             if id in taken:
-                id += f"-{short_digest(case.folder.path, name)[:_HASH]}"
+                id += f"-{nonce_of(case.folder.path, name)[:_HASH]}"
             taken.add(id)
             ids[case.id] = id
     return ids
@@ -226,9 +226,9 @@ def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> d
 def _literal(value: Json) -> Json:
     """Escape a value, so that it is the same after variables have been expanded."""
     if isinstance(value, str):
-        return unexpanded(value)
+        return escape_variables(value)
     if isinstance(value, dict):
-        return {unexpanded(key): _literal(item) for key, item in value.items()}
+        return {escape_variables(key): _literal(item) for key, item in value.items()}
     return [_literal(item) for item in value] if isinstance(value, list) else value
 
 
@@ -243,7 +243,7 @@ def _notes(case: Case) -> Iterator[str]:
 
 def capture_cases(
     project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions, context: RunContext
-) -> tuple[CapturedTogether, int]:
+) -> tuple[CaptureResults, int]:
     """Write new files. Return the captures, and how many cases were captured already. What cannot be captured
     is reported with its line."""
     steady_ids: set[str] = set()
@@ -270,7 +270,7 @@ def capture_cases(
     def blame(number: int, error: BaselinekitError) -> BaselinekitError:
         return _at_case(error, new_baselines[number][0])
 
-    taken, known_count = taken_ids(project.root, project.folders), 0
+    taken, known_count = records_by_id(project.root, project.folders), 0
     with ExitStack() as folders:
         for draft in drafts:
             try:
@@ -279,7 +279,7 @@ def capture_cases(
                     known_count += 1
                     continue
                 writing.check_names(new.draft.id, new.group)
-                folders.enter_context(folder_made(project.root, new.folder))
+                folders.enter_context(temporary_folder(project.root, new.folder))
                 check_new(project, new, context)
                 new_baselines.append((draft, new))
             except BaselinekitError as error:

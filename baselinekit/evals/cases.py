@@ -13,15 +13,15 @@ from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
-from baselinekit.model.evals import Case, Wanted
-from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, each_grade
-from baselinekit.model.results import CaseFacts, Result, Spot
+from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
+from baselinekit.model.results import CaseFacts, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
-from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
+from baselinekit.schema.records import Field, RecordForm, RecordReader, object_field, record, records
 from baselinekit.store.journal import Journal, name_of
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.variables import Redactor
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
@@ -39,7 +39,7 @@ class CaseAttempt:
     changed since its baseline was captured."""
 
     attempt: Attempt
-    spots: tuple[Spot, ...] = ()
+    spots: tuple[ReportedDifference, ...] = ()
     count: int = 0
     drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
 
@@ -150,12 +150,12 @@ def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") 
     )
 
 
-def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[Spot, ...]:
+def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[ReportedDifference, ...]:
     """The differences from a baseline, as a report shows them."""
     mask = redactor.mask_value
     path = case.baseline.output_path if case.baseline else ("expected", "value")
     return tuple(
-        Spot(
+        ReportedDifference(
             difference.path,
             difference.kind,
             mask(difference.expected, difference.path),
@@ -191,7 +191,7 @@ def digests_of(prepared: Prepared) -> dict[str, str]:
             method = baseline.comparison
         name = type(grader.method).__name__
         judged_by.append([grader.name, name, method, grader.weight, grader.required])
-    wanted_parts = [case.wanted] if case.wanted != Wanted() else []
+    wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
     rule_parts = [case.pass_rule] if case.pass_rule != PassRule() else []
     return {
         "case": digest([case.recipe, case.expected, case.context, stored_output, *wanted_parts]),
@@ -202,7 +202,7 @@ def digests_of(prepared: Prepared) -> dict[str, str]:
 def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
     """Explain the grades in words, for every form of report: `contains failed (evals/a.yaml:12): …`. `file`:
     the file that the lines of the graders are in."""
-    for grade in each_grade(attempt.grades):
+    for grade in iterate_grades(attempt.grades):
         words = ", ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.verdict)))
         place = f" ({file}:{grade.line})" if grade.line is not None else ""
         yield ": ".join(filter(None, (f"{words}{place}", grade.reason)))
@@ -210,13 +210,13 @@ def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
             if side in grade.details:
                 yield f"{side}: {_format_value(grade.details[side])}"
     if attempt.output is not None and all(
-        "actual" not in grade.details for grade in each_grade(attempt.grades)
+        "actual" not in grade.details for grade in iterate_grades(attempt.grades)
     ):
         yield f"actual: {_format_value(attempt.output)}"
 
 
 def _format_value(value: Json) -> str:
-    return clipped(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN, already_masked)
+    return mask_and_clip(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN, no_mask)
 
 
 def reason_with_count(deciding: Attempt, attempts: Sequence[Attempt]) -> str:
@@ -227,7 +227,7 @@ def reason_with_count(deciding: Attempt, attempts: Sequence[Attempt]) -> str:
 
 def judged_scores(attempt: Attempt) -> dict[str, int | float]:
     """The scores of the graders that judge (not those of single checks), and of composite graders."""
-    judged = [grade for grade in each_grade(attempt.grades) if grade.kind != "code" or grade.parts]
+    judged = [grade for grade in iterate_grades(attempt.grades) if grade.kind != "code" or grade.parts]
     return {grade.grader: round(grade.score, 6) for grade in judged if grade.score is not None}
 
 
@@ -248,9 +248,9 @@ _STEPS = Field(list, read=lambda value, at, reader: tuple(value), write=list)
 _ENTRY = RecordForm(
     CaseAttempt,
     attempt=record(ATTEMPT),
-    spots=records(RecordForm(Spot, **SPOT.keys, at=_STEPS), optional=True),
+    spots=records(RecordForm(ReportedDifference, **SPOT.keys, at=_STEPS), optional=True),
     count=Field(int, optional=True),
-    drift=named(form=DRIFT, optional=True),
+    drift=object_field(form=DRIFT, optional=True),
 )
 
 

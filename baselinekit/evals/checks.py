@@ -9,19 +9,19 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import (
     BaselinekitError,
-    FirstOfEach,
     InvalidInput,
     Place,
     Problem,
+    ProblemLimiter,
     Refused,
-    fault_of_ours,
+    internal_error,
     raise_interrupt,
 )
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.scripts import Script, ready_scripts
-from baselinekit.evals.selection import folders, found_by_operator
+from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.graders import Position
@@ -38,16 +38,16 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import digest
 from baselinekit.replaying.settings import Clients, Setting, above
-from baselinekit.schema.records import named_at
+from baselinekit.schema.records import move_to_name
 from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
-from baselinekit.store.reading import locate, locate_each, without_collector
+from baselinekit.store.reading import locate, locate_each, without_garbage_collector
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import named_text, resolve_named
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.variables import as_text
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.workflow.project import CaptureEnvironment, Project
@@ -84,7 +84,7 @@ def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
     return project.setting(os.path.dirname(file), clients, repository_of(project.root, file))
 
 
-@without_collector()
+@without_garbage_collector()
 def prepare_cases(
     here: CaptureEnvironment,
     cases: Sequence[Case],
@@ -126,7 +126,7 @@ def checked_cases(
 
 
 def _placed(groups: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
-    first = FirstOfEach()
+    first = ProblemLimiter()
     groups = [
         (case, [problem for problem in problems if first.takes(case.source.file or case.id, problem)])
         for case, problems in groups
@@ -181,7 +181,7 @@ def _prepared(
         problems.append(
             Problem("BK705", message, "leave `weight` out, or state one above 0", at=case.graders[0].at)
         )
-    for position, grader in graders.positions(case.graders):
+    for position, grader in graders.graders_with_positions(case.graders):
         try:
             problems += _grader_problems(prepared, position, grader, here, listed)
             program = graders.row_of(grader).program(grader.method)
@@ -254,7 +254,7 @@ def refuse_long(case: Case, setting: Setting) -> None:
     problems = []
     if case.timeout is not None and case.timeout > most:
         problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))
-    for _, grader in graders.positions(case.graders):
+    for _, grader in graders.graders_with_positions(case.graders):
         judge = graders.row_of(grader).starts(grader.method)
         if judge is not None and judge.timeout is not None and judge.timeout > ceilings.timeout:
             problems.append(above("timeout", judge.timeout, ceilings.timeout, grader.at))
@@ -302,9 +302,9 @@ def _check_model(name: str, case: Case, here: CaptureEnvironment) -> None:
     except InvalidInput as error:
         if error.problems[0].code != _UNKNOWN_MODEL:
             raise
-        from baselinekit.suites.targetsfile import with_found  # most projects name no targets
+        from baselinekit.suites.targetsfile import add_discovered_targets  # most projects name no targets
 
-        targets = with_found(here.project.targets, here.project.root, case.source.file, {})
+        targets = add_discovered_targets(here.project.targets, here.project.root, case.source.file, {})
         raise InvalidInput(*(targets.no_model(name) or error.problems)) from None
 
 
@@ -317,7 +317,9 @@ def _text_problems(prepared: Prepared, grader: Grader, text_path: str, root: str
         prepared.texts[text_path] = text = named_text(root, case.source.file, text_path)
     except BaselinekitError as error:
         is_refused = isinstance(error, Refused)
-        raise (Refused if is_refused else InvalidInput)(*(named_at(p, at) for p in error.problems)) from None
+        raise (Refused if is_refused else InvalidInput)(
+            *(move_to_name(p, at) for p in error.problems)
+        ) from None
     for problem in row.text_problems(graders.task_of(grader, case), text):
         yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.place_of(at))
 
@@ -374,7 +376,9 @@ def check_reachable(
         for sign, k in read_thresholds({name: least}):
             if sign != "@" or k <= tries:
                 continue
-            message = f"pass@{k} cannot be met: it cannot be computed from {many(tries, 'attempt')} per case"
+            message = (
+                f"pass@{k} cannot be met: it cannot be computed from {count_noun(tries, 'attempt')} per case"
+            )
             hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
             problem = Problem("BK724", message, hint)
             is_of_suite = suite.file is not None and name not in stated
@@ -398,7 +402,7 @@ def examine_all(
     project: Project, paths: Sequence[str], clients: Clients, runnable: Callable[[FunctionOutput], None]
 ) -> Findings:
     """Check the named paths; without any, all baselines and all evals of the project."""
-    places = [found_by_operator(project, path) for path in paths] or folders(project)
+    places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
     prompts = folders_below(project.root, places)
     if paths:
         baselines, evals, foreign = _sort_files(project, places, prompts)
@@ -472,7 +476,7 @@ def with_evals(
         project.targets,
     )
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
-    invalid += [fault_of_ours(case.fault).problems[0] for case in prepared if case.fault is not None]
+    invalid += [internal_error(case.fault).problems[0] for case in prepared if case.fault is not None]
     for file in gates:
         problems += problems_of(partial(load_gates, file, project.root))
     problems += problems_of(partial(facts_of, project.root, suite.cases))

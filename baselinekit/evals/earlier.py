@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from math import fsum
 
-from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.errors import InvalidInput, Problem, suggest_nearest
 from baselinekit.kinds.table import KINDS
-from baselinekit.metrics import fisher_exact, holm, mcnemar_exact
-from baselinekit.model.grades import Attempt, each_grade
+from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact
+from baselinekit.model.grades import Attempt, iterate_grades
 from baselinekit.model.results import (
     CaseChange,
     CaseFacts,
-    Earlier,
+    EarlierComparison,
     MetricChange,
     Report,
     Result,
@@ -72,7 +72,7 @@ def compare_runs(
     across: Collection[str] = (),
     strict: bool = False,
     with_scores: bool = False,
-) -> Earlier:
+) -> EarlierComparison:
     """Compare two runs by the cases that both have. `with_scores`: the scores are compared too."""
     before_by_id = {result.id: result for result in before.results if result.case is not None}
     results = [result for result in now.results if result.case is not None]
@@ -86,7 +86,7 @@ def compare_runs(
     ids_now = {result.id for result in now.results}
     # after a narrowed run it is unknown which cases are gone
     gone = () if now.coverage.left_out else tuple(id for id in before_by_id if id not in ids_now)
-    return Earlier(
+    return EarlierComparison(
         before.id,
         before.started,
         cases,
@@ -101,7 +101,7 @@ def compare_runs(
 def check_parts(parts: Sequence[str]) -> None:
     for part in parts:
         if part not in PARTS:
-            hint = nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
+            hint = suggest_nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
             raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", hint))
 
 
@@ -156,7 +156,9 @@ def hangs_on_chance(pair: Pair) -> bool:
                 result.case.fingerprint if result.case else {}, result.usage
             )
         )
-        or any(grade.kind != "code" for attempt in _attempts(result) for grade in each_grade(attempt.grades))
+        or any(
+            grade.kind != "code" for attempt in _attempts(result) for grade in iterate_grades(attempt.grades)
+        )
         or len({attempt.outcome for attempt in _decided(result)}) > 1
         for result in pair
     )
@@ -197,7 +199,7 @@ def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricCh
     chances = [mcnemar_exact(lost, won) for lost, won in counts]
     changes = []
     for (name, values), (lost, won), chance, adjusted in zip(
-        rows, counts, chances, holm(chances), strict=True
+        rows, counts, chances, holm_adjust(chances), strict=True
     ):
         verdict: Verdict = "regressed" if lost > won else "improved"
         if adjusted > _SURE:

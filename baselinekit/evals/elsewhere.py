@@ -24,7 +24,7 @@ from baselinekit.store.project import in_repository, repository_of
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import resolve_named
 from baselinekit.workflow.chunks import Chunk
-from baselinekit.workflow.elsewhere import Sender, Sending
+from baselinekit.workflow.elsewhere import ClusterRun, ClusterSender
 from baselinekit.workflow.parcel import CommonFiles, SentFile, files_below, is_inside
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import names_in_inputs, texts_at, used_files
@@ -43,10 +43,10 @@ class CasePolicy:
     saves: bool
 
 
-class CasesOnCluster(Sender[CaseTurn, JudgedAttempt]):
+class CasesOnCluster(ClusterSender[CaseTurn, JudgedAttempt]):
     """The engine of a run on a cluster."""
 
-    def __init__(self, begin: AbstractContextManager[Sending], packing: "CasePacking", policy: CasePolicy):
+    def __init__(self, begin: AbstractContextManager[ClusterRun], packing: "CasePacking", policy: CasePolicy):
         super().__init__(begin, packing, OF_ATTEMPTS, policy)
         self._order = policy.order
 
@@ -87,7 +87,7 @@ class CasePacking:
         paths = (path for case in cases for path in self._used(case).paths)
         files = self.shared.with_files(paths, any(asks_models(case, self.shared.project) for case in cases))
         if self.rated and any(
-            grader.kind == "human" for case in cases for grader in graders.all_of(case.graders)
+            grader.kind == "human" for case in cases for grader in graders.with_parts(case.graders)
         ):
             files += (SentFile(os.path.join(self.shared.project.root, ratings.FILE), self.rated),)
         return files
@@ -111,7 +111,7 @@ def asks_models(case: Case, project: Project) -> bool:
     """Whether recorded answers of models may be of use to a case."""
     if kind_of(case.recipe).asks_model(case.recipe, project.config.skills):
         return True
-    for grader in graders.all_of(case.graders):
+    for grader in graders.with_parts(case.graders):
         row = graders.row_of(grader)
         program = row.starts(grader.method)
         if row.asks(grader.method) is not None or (program is not None and program.model_calls is not None):
@@ -207,7 +207,7 @@ def _words(value: Any) -> Iterator[str]:
 
 def _add_graders(case: Case, project: Project, collector: _PathCollector) -> None:
     repository, file = in_repository(project.root, case.source.file)
-    for grader in graders.all_of(case.graders):
+    for grader in graders.with_parts(case.graders):
         row, method = graders.row_of(grader), grader.method
         if (question := row.asks(method)) is not None:
             _add_model(question[0], case, project, collector)

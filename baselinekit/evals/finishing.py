@@ -9,8 +9,8 @@ from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
 from baselinekit.frozen import frozen
 from baselinekit.grade import by_human
-from baselinekit.grade.composite import concluded
-from baselinekit.grade.verdict import code_of, combined
+from baselinekit.grade.composite import grade_from_parts
+from baselinekit.grade.verdict import code_of, combine_grades
 from baselinekit.model.evals import Suite
 from baselinekit.model.grades import Attempt, Grade, Grader, PassRule
 from baselinekit.model.results import Report, Result
@@ -48,14 +48,14 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         """Regrade a grade; a composite grade by its regraded parts."""
         parts = tuple(regrade_with_parts(part, rule) for part in grade.parts)
         if parts != grade.parts:
-            return concluded(replace(grade, parts=parts), rule)
+            return grade_from_parts(replace(grade, parts=parts), rule)
         return regrade(grade)
 
     def regrade_attempt(attempt: Attempt, rule: PassRule) -> Attempt:
         grades = tuple(regrade_with_parts(grade, rule) for grade in attempt.grades)
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
-        outcome, score, reason, verdict = combined(grades, rule)
+        outcome, score, reason, verdict = combine_grades(grades, rule)
         code = code_of(grades, outcome)
         return replace(
             attempt, grades=grades, outcome=outcome, score=score, reason=reason, verdict=verdict, code=code
@@ -126,7 +126,7 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     try:
         folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
         root = settings.root_of(project.root, suite.file)
-        written, reason = settings.keep_run(folder, report.started, texts, root)
+        written, reason = settings.write_reports(folder, report.started, texts, root)
     except BaselinekitError as error:
         return [], f"the reports could not be kept: {error.problems[0].message}"
     return [os.path.relpath(path, project.cwd) for path in written], reason

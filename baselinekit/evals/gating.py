@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import (
@@ -17,7 +17,7 @@ from baselinekit.metrics import (
     pass_hat_k_unbiased,
     wilson,
 )
-from baselinekit.model.evals import Gate, Judged, Suite
+from baselinekit.model.evals import Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.suites.dialects.gates import SLOT
@@ -177,7 +177,9 @@ def canonical(name: str) -> str:
     )
 
 
-def stated(preset: str | None, required: Sequence[str], rate: float | None) -> dict[str, float]:
+def thresholds_of_options(
+    preset: str | None, required: Sequence[str], rate: float | None
+) -> dict[str, float]:
     """The thresholds by the options. One that is given by itself replaces that of the preset."""
     least = {canonical(name): value for name, value in (PRESETS[preset] if preset else {}).items()}
     if rate is not None:
@@ -187,7 +189,7 @@ def stated(preset: str | None, required: Sequence[str], rate: float | None) -> d
     return least
 
 
-def with_more(gate: Gate, least: Mapping[str, float]) -> Gate:
+def with_thresholds(gate: Gate, least: Mapping[str, float]) -> Gate:
     """The gate of a file with the thresholds of the operator, which may be higher or lower."""
     own_least = {canonical(name): value for name, value in gate.least.items()}
     return replace(gate, least={**own_least, **least}, shown=tuple(map(canonical, gate.shown)))
@@ -200,7 +202,7 @@ def attempts_for(gate: Gate, suite: Suite) -> int | None:
     return most if most > suite.config.attempts else None
 
 
-def judge(gate: Gate, report: Report, partly: bool = False) -> Judged:
+def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     """Judge the gate by a run. NothingSelected where the run has none of its cases. `partly`: cases that the
     run was told to leave out do not matter."""
     results = []
@@ -222,7 +224,10 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> Judged:
         hint = "an empty run is not a pass: baselinekit run"
         if report.results:
             message = f"none of the {len(facts):,} cases is one of {', '.join(requested)}"
-            hint = nearest(requested[0], known_words) or f"there are {', '.join(sorted(known_words)[:10])}"
+            hint = (
+                suggest_nearest(requested[0], known_words)
+                or f"there are {', '.join(sorted(known_words)[:10])}"
+            )
         raise NothingSelected(Problem("BK509", message, hint))
     least = {canonical(name): value for name, value in gate.least.items()}
     shown_metrics = dict.fromkeys(map(canonical, gate.shown), 0.0)
@@ -233,16 +238,16 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> Judged:
     judged_metrics = tuple(
         metric if metric.name in least else replace(metric, threshold=None) for metric in measured
     )
-    omission = "" if partly else left_out(gate, report)
+    omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
-    judged = Judged(gate, replace(report, results=tuple(results)), judged_metrics, reasons)
+    judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons)
     suite = replace(
         report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=f"{gate.name}: {judged.state}"
     )
     return replace(judged, report=replace(judged.report, suite=suite))
 
 
-def left_out(gate: Gate, report: Report) -> str:
+def describe_omission(gate: Gate, report: Report) -> str:
     """Describe the selection of the run if it may have left out cases of the gate, whose outcome is then
     unknown. A gate that is about the same selection has lost none of its cases."""
     chosen = report.coverage.chosen
@@ -259,7 +264,7 @@ def left_out(gate: Gate, report: Report) -> str:
     return f"{message}: run them too, or pass --partial" if message else ""
 
 
-def since(report: Report) -> str:
+def describe_changed_since(report: Report) -> str:
     """Describe the selection if only the cases that a change touches were run."""
     return _describe_selection(report, {_SINCE} & report.coverage.chosen.keys())
 

@@ -17,21 +17,21 @@ from baselinekit.errors import (
     NeverSent,
     Problem,
     Refused,
-    cannot,
+    cannot_replay,
 )
 from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.task import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
-from baselinekit.model.recipes import Answer, Ask, ProcessSpec, Surroundings
+from baselinekit.model.recipes import Answer, ModelQuestion, ProcessSpec, Surroundings
 from baselinekit.models.proxy import Proxy
 from baselinekit.programs.children import SHELL, child_environment, configured_argv, needs_shell, program_at
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute
 from baselinekit.store.project import repository_of
 from baselinekit.texts import Mask
-from baselinekit.trust import is_read
+from baselinekit.trust import is_interpreted_script
 from baselinekit.workflow.project import Project
 
 _TIMEOUT = 120
@@ -114,7 +114,7 @@ def stated_program(project: Project, case: Case, judge: JudgeProgram) -> StatedP
     surroundings = Surroundings(root=root, folder=folder)
     cwd = inside(surroundings, judge.cwd or ".")
     if not os.path.isdir(cwd):
-        raise cannot("BK320", f"the working folder {judge.cwd!r} does not exist", "correct `cwd`")
+        raise cannot_replay("BK320", f"the working folder {judge.cwd!r} does not exist", "correct `cwd`")
     words = words_of(judge.command)
     surroundings = replace(surroundings, folder=cwd)
     files = {}
@@ -156,7 +156,7 @@ def entry_that_allows(project: Project, program: StatedProgram) -> tuple[str, Se
             means_same(configured_word, word, program, root) for configured_word, word in pairs
         ):
             return name, words[len(command.argv) :]
-    script = 1 if is_read(words) else 0
+    script = 1 if is_interpreted_script(words) else 0
     if words[script] not in program.files:
         return None
     allowing = allowed_by(project, os.path.relpath(program.path_of(words[script]), os.path.realpath(root)))
@@ -208,7 +208,7 @@ def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
     """Describe each program that judges in these cases, and who allows it."""
     descriptions: dict[str, None] = {}
     for case in cases:
-        for _, grader in graders.positions(case.graders):
+        for _, grader in graders.graders_with_positions(case.graders):
             judge = graders.row_of(grader).starts(grader.method)
             if judge is not None:
                 descriptions[describe_judge(project, case, judge)] = None
@@ -230,7 +230,11 @@ def describe_judge(project: Project, case: Case, judge: JudgeProgram) -> str:
 
 
 def run_judge(
-    program: ReadyJudge, judge: JudgeProgram, execute: Execute, ask: Callable[[Ask], Answer], mask: Mask
+    program: ReadyJudge,
+    judge: JudgeProgram,
+    execute: Execute,
+    ask: Callable[[ModelQuestion], Answer],
+    mask: Mask,
 ) -> JudgeRun:
     """Run a judge to its end; JudgeStopped if it does not finish."""
     timeout = float(_TIMEOUT if judge.timeout is None else judge.timeout)

@@ -12,13 +12,13 @@ from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.by_rubric import RubricJudge
 from baselinekit.grade.by_template import TemplateJudge
-from baselinekit.grade.judging import short_digest
+from baselinekit.grade.judging import nonce_of
 from baselinekit.grade.task import GradeClients, LabelScale, QuestionForm
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
-from baselinekit.model.evals import Case, Expected, Wanted
+from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, Method, PassRule, State
-from baselinekit.model.recipes import Answer, Ask, Observation, Recipe
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import named_text, resolve_named
 from baselinekit.workflow.project import Project
@@ -50,12 +50,12 @@ class LabelledJudge:
     def rubric(self) -> str:
         """A digest of everything that decides what is asked and how its reply is read, except the model."""
         rule = [repr(self.rule)] if self.scale.by_pass_rule else []
-        return short_digest(repr(replace(self.how, model="", calibration=None)), *rule, *self.texts.values())
+        return nonce_of(repr(replace(self.how, model="", calibration=None)), *rule, *self.texts.values())
 
 
 def labels_hash(labels: Sequence[Label]) -> str:
     outcomes = [label.expected_outcome for label in labels]
-    return short_digest(repr(list(labels)), *(outcomes if any(outcomes) else ()))
+    return nonce_of(repr(list(labels)), *(outcomes if any(outcomes) else ()))
 
 
 def human_verdict(label: Label, judge: LabelledJudge) -> bool | None:
@@ -77,7 +77,7 @@ def case_of_label(label: Label, number: int, rule: PassRule) -> Case:
     text = label.input if isinstance(label.input, str) else "" if label.input is None else repr(label.input)
     expected = None if label.expected is None else Expected("semantic", label.expected)
     recipe = Recipe(PromptInput(text=text), PromptExecution("prompt"))
-    wanted = Wanted(outcome=label.expected_outcome)
+    wanted = GoodAnswer(outcome=label.expected_outcome)
     return Case(f"label {number}", recipe, (), expected=expected, wanted=wanted, pass_rule=rule)
 
 
@@ -195,7 +195,7 @@ class ProbedJudge:
 def case_of_probe(probe: Probe) -> Case:
     recipe = Recipe(PromptInput(text="What is the capital of Australia?"), PromptExecution("prompt"))
     expected = Expected("semantic", "Canberra")
-    wanted = Wanted(outcome="Names the capital of Australia, as the reference_answer does")
+    wanted = GoodAnswer(outcome="Names the capital of Australia, as the reference_answer does")
     return Case(f"probe: {probe.name}", recipe, (), name=probe.name, expected=expected, wanted=wanted)
 
 
@@ -207,7 +207,7 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
     """Each judge with labels once, however many cases it judges; parts of composite graders included."""
     judges: dict[tuple[str, str, str], LabelledJudge] = {}
     for case in cases:
-        for grader in graders.all_of(case.graders):
+        for grader in graders.with_parts(case.graders):
             row, method = graders.row_of(grader), grader.method
             labels_path = row.files(method).get("calibration")
             if row.label_scale is None or labels_path is None:
@@ -222,7 +222,7 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
 
 
 def calibrate(
-    root: str, judges: Sequence[LabelledJudge], ask: Callable[[Ask], Answer]
+    root: str, judges: Sequence[LabelledJudge], ask: Callable[[ModelQuestion], Answer]
 ) -> list[tuple[LabelledJudge, Agreement]]:
     """Ask all judges about their labels. All labels are checked before the first question."""
     if not judges:
@@ -246,7 +246,7 @@ def calibrate(
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
         agreements.append((judge, agreement(judge, labels, verdicts)))
     for file in dict.fromkeys(judge.file for judge, _ in agreements):
-        ratings.keep_measured(root, file, [measured for judge, measured in agreements if judge.file == file])
+        ratings.store_measured(root, file, [measured for judge, measured in agreements if judge.file == file])
     return agreements
 
 
@@ -299,7 +299,7 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]
     judges = {ProbedJudge(model) for model in {USUAL} & project.config.models.keys()}
     with suppress(NothingSelected):
         for case in selection.load(project, paths, None).cases:
-            for grader in graders.all_of(case.graders):
+            for grader in graders.with_parts(case.graders):
                 question = graders.row_of(grader).asks(grader.method)
                 judges |= (
                     {ProbedJudge(question[0], graders.row_of(grader).question_form)} if question else set()
@@ -310,7 +310,7 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]
     return sorted(judges, key=lambda judge: judge.name)
 
 
-def probe(judges: Sequence[ProbedJudge], ask: Callable[[Ask], Answer]) -> list[Probed]:
+def probe(judges: Sequence[ProbedJudge], ask: Callable[[ModelQuestion], Answer]) -> list[Probed]:
     """Ask each judge about each probe, in order."""
     clients = GradeClients(ask=ask)
     results = []

@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable, Sequence
 from shlex import quote
 
-from baselinekit.errors import CannotReplay, Problem, cannot
+from baselinekit.errors import CannotReplay, Problem, cannot_replay
 from baselinekit.evals.attempts import without_output
 from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt, chunks_of
-from baselinekit.model.grades import each_grade
+from baselinekit.model.grades import iterate_grades
 from baselinekit.workflow.chunks import Chunk, ChunkDone
-from baselinekit.workflow.leases import Gathered, Leases
-from baselinekit.workflow.processes import ASKED_ELSEWHERE, LOST, Build, Lanes, Terms, WorkerLane
+from baselinekit.workflow.leases import ChunkCosts, Leases
+from baselinekit.workflow.processes import ASKED_ELSEWHERE, LOST, Build, ProcessLanes, ResultTerms, WorkerLane
 
 _MOST_TOGETHER = 100
 _SLOTS = 2
@@ -20,7 +20,7 @@ _PARTS = 8
 chunk has so many attempts for each thread, so that few threads wait for the last one."""
 
 
-class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
+class CaseLanes(ProcessLanes[CaseTurn, JudgedAttempt]):
     """The engine of a run in several processes. Each lane has two slots: while one waits for the lane, the
     results that it gave before are written."""
 
@@ -28,7 +28,7 @@ class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
         self,
         builds: Sequence[Build],
         leases: Leases,
-        gather: Callable[[Gathered], None],
+        gather: Callable[[ChunkCosts], None],
         order: CaseOrder,
     ):
         super().__init__(builds, leases, gather, OF_ATTEMPTS)
@@ -59,13 +59,13 @@ class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
 def _code_of(judged: JudgedAttempt) -> str | None:
     """The code of the attempt. That another lane must be asked may be the code of a single grade."""
     attempt = judged.case_attempt.attempt
-    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in each_grade(attempt.grades))
+    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in iterate_grades(attempt.grades))
     return ASKED_ELSEWHERE if elsewhere else attempt.code
 
 
 def _lost_attempt(turn: CaseTurn, message: str) -> JudgedAttempt:
     hint = f"see what happens without --processes: baselinekit run --id {quote(turn.case.id)}"
-    error = cannot(LOST, message, hint)
+    error = cannot_replay(LOST, message, hint)
     return JudgedAttempt(CaseAttempt(without_output(turn.number, "error", error)))
 
 
@@ -73,7 +73,7 @@ def _failed_attempt(turn: CaseTurn, problem: Problem) -> JudgedAttempt:
     return JudgedAttempt(CaseAttempt(without_output(turn.number, "error", CannotReplay(problem))))
 
 
-OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
+OF_ATTEMPTS = ResultTerms[CaseTurn, JudgedAttempt](
     code=_code_of,
     is_failure=lambda turn, judged: judged.is_wrong and not turn.retries,
     lost=_lost_attempt,

@@ -7,15 +7,15 @@ from functools import partial
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
-from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
-from baselinekit.model.evals import Judged, Suite
+from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot_replay
+from baselinekit.model.evals import GateResult, Suite
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import Notify, ProcessSpec, Request
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.programs.children import child_environment, configured_argv, said_last
+from baselinekit.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.replaying.settings import Clients
-from baselinekit.texts import already_masked, clipped, shown
+from baselinekit.texts import mask_and_clip, no_mask, shown
 from baselinekit.trust import host_of, origin
 from baselinekit.variables import names_in
 from baselinekit.workflow.project import Project
@@ -28,7 +28,7 @@ _FAULTS = ("failed", "error", "unscored")
 
 
 def notice(
-    report: Report, exit_code: int, judged: Sequence[Judged] = (), link: str | None = None
+    report: Report, exit_code: int, judged: Sequence[GateResult] = (), link: str | None = None
 ) -> dict[str, Json]:
     """The notification as JSON. `text` is a summary in one line, as chat programs show it."""
     summary = report.summary
@@ -62,7 +62,7 @@ def notice(
             {
                 "id": result.id,
                 "outcome": result.outcome,
-                "reason": clipped(result.reason, _LONGEST, already_masked),
+                "reason": mask_and_clip(result.reason, _LONGEST, no_mask),
             }
             for result in failures[:_MOST_FAILURES]
         ],
@@ -124,10 +124,10 @@ def _run(project: Project, settings: Notify, data: bytes, clients: Clients) -> N
         finished = clients.execute(run)
     except CannotReplay as error:
         hint = "let it end sooner, or continue in the background" if error.problems[0].code == "BK321" else ""
-        raise cannot("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
+        raise cannot_replay("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
     if finished.exit_code:
         message = f"{typed} ended with exit code {finished.exit_code}"
-        raise cannot("BK735", message + said_last(finished.stderr, run.mask))
+        raise cannot_replay("BK735", message + last_error_line(finished.stderr, run.mask))
 
 
 def _send(project: Project, settings: Notify, data: bytes, clients: Clients) -> None:
@@ -158,4 +158,4 @@ def _send(project: Project, settings: Notify, data: bytes, clients: Clients) -> 
         problem = error.problems[0]
         raise CannotReplay(Problem("BK735", f"{host}: {problem.message.replace(url, host)}")) from None
     if not 200 <= response.status < 300:
-        raise cannot("BK735", f"{host} answered {response.status}", "check the address")
+        raise cannot_replay("BK735", f"{host} answered {response.status}", "check the address")

@@ -7,8 +7,8 @@ from typing import get_args
 
 from baselinekit.documents.languages import is_plain, language, yaml_quoted, yaml_scalar
 from baselinekit.documents.splice import apply, is_simple
-from baselinekit.documents.text import Splice, decode, mark, spliced
-from baselinekit.errors import InvalidInput, Place, Problem, nearest
+from baselinekit.documents.text import Splice, apply_splices, decode, mark
+from baselinekit.errors import InvalidInput, Place, Problem, suggest_nearest
 from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
 from baselinekit.frozen import frozen
@@ -18,8 +18,8 @@ from baselinekit.schema.records import place_problems
 from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
 from baselinekit.store.promptlogs import Log
-from baselinekit.suites.promptfolders import names_of_all, sound_folder
-from baselinekit.texts import many
+from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
+from baselinekit.texts import count_noun
 from baselinekit.workflow.project import Project
 
 _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
@@ -60,20 +60,20 @@ class PromotionStep:
         return [gate for gate in self.gates if not gate.met]
 
 
-def prompt_called(project: Project, name: str) -> PromptFolder:
+def find_prompt(project: Project, name: str) -> PromptFolder:
     """Find the prompt that the operator means: by its folder, a file in it, its id or an alias."""
-    path = selection.found_by_operator(project, name)
+    path = selection.resolve_path_or_prompt(project, name)
     folder = os.path.dirname(path) if os.path.isfile(os.path.join(project.root, path)) else path
     folder = "" if folder == os.curdir else folder
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         message = f"{name!r} is no folder, id or alias of a prompt"
         hint = (
-            nearest(name, names_of_all(project.root))
+            suggest_nearest(name, names_of_all(project.root))
             or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         )
         raise InvalidInput(Problem("BK769", message, hint))
-    return sound_folder(project.root, folder)
+    return load_valid_folder(project.root, folder)
 
 
 def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
@@ -154,7 +154,7 @@ def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> tuple[str, str
             "" if folder.eval_file else f"write {folder.path}/eval.yml first",
         )
     if row.interrupted:
-        return f"the run was ended early, after {many(row.total, 'case')}", ""
+        return f"the run was ended early, after {count_noun(row.total, 'case')}", ""
     if row.scope is None:
         return "it does not say what was run (another tool may have written it)", ""
     if row.content is None:
@@ -187,7 +187,7 @@ def _command(folder: PromptFolder) -> str:
 # Taking the step: only `status` and `updated` of the description change, and not a byte more.
 
 
-def take(project: Project, step: PromotionStep, now: str) -> None:
+def write_step(project: Project, step: PromotionStep, now: str) -> None:
     """Write the step. The file is read again under its lock, so that a change made meanwhile is not lost."""
     file = step.folder.meta_file
 
@@ -214,7 +214,7 @@ def promoted(body: str, file: str, status: Status, now: str) -> str:
     edits = [Edit(path, value) for path, value in zip(paths, values, strict=True)]
     if all(is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
         pairs = zip(chains, values, strict=True)
-        return spliced(
+        return apply_splices(
             body, [_as_before(body, chain[-1].start, chain[-1].end, text) for chain, text in pairs]
         )
     return apply(body, edits, 0, form, _KEYS)
@@ -245,7 +245,7 @@ def _status(root: str, folder: PromptFolder) -> Status:
         if status == status_in_file:
             return status
     message = "there is no `status`" if status_in_file is None else f"{status_in_file!r} is no status"
-    near = nearest(status_in_file, statuses) if isinstance(status_in_file, str) else ""
+    near = suggest_nearest(status_in_file, statuses) if isinstance(status_in_file, str) else ""
     problem = Problem("BK767", message, near or f"write one of {', '.join(statuses)}", at=("status",))
     raise InvalidInput(*place_problems(body, file, {0: [problem]}))
 

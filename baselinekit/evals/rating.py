@@ -10,7 +10,14 @@ from fnmatch import fnmatchcase
 from math import inf
 
 from baselinekit import metrics
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, NotRecorded, Problem, nearest
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    NothingSelected,
+    NotRecorded,
+    Problem,
+    suggest_nearest,
+)
 from baselinekit.frozen import frozen
 from baselinekit.grade import by_human
 from baselinekit.model.evals import Case
@@ -18,20 +25,20 @@ from baselinekit.model.grades import (
     Grade,
     Grader,
     HumanRating,
+    ItemStatus,
     Queued,
     Rating,
     RatingItem,
+    RatingView,
     Sheet,
-    Shown,
-    Standing,
-    by_role,
     same_person,
+    split_by_role,
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.suites import ratings
 from baselinekit.suites.ratings import Ratings, StatedItem, StatedRating
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import Project
 
@@ -60,10 +67,10 @@ class Queue:
         assert isinstance(grader.method, HumanRating)
         method = _without_secrets(grader.method, redactor)
         grader = replace(grader, method=method)
-        shown, claims = by_human.briefing(case, grader, output, observation.environment)
+        shown, claims = by_human.rating_material(case, grader, output, observation.environment)
         key = by_human.item_key(case, grader, output)
         masked = {name: redactor.mask_value(value) for name, value in asdict(shown).items()}
-        shown = Shown(**{**masked, "items": tuple(masked["items"])})
+        shown = RatingView(**{**masked, "items": tuple(masked["items"])})
         item = RatingItem(key, case.id, grader.name, method, shown, self.stamp(), claims)
         try:
             entry = self._enqueued(item)
@@ -83,18 +90,18 @@ class Queue:
         entry = self.ratings.find(item.key)
         return Queued(item) if entry is None else replace(entry, item=replace(entry.item, method=item.method))
 
-    def standings(self, names: Sequence[str] = ()) -> list[Standing]:
+    def standings(self, names: Sequence[str] = ()) -> list[ItemStatus]:
         """Everything in the queue, or the cases and keys that are named."""
         entries = self.ratings.all()
         chosen = [entry for entry in entries if not names or _is_named(entry.item, names)]
         for word in names:
             if not any(_is_named(entry.item, [word]) for entry in entries):
                 case_ids = {entry.item.case for entry in entries}
-                hint = nearest(word, case_ids) or "baselinekit grade --list shows what does"
+                hint = suggest_nearest(word, case_ids) or "baselinekit grade --list shows what does"
                 raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", hint))
         return [self.standing(entry) for entry in chosen]
 
-    def waiting(self, names: Sequence[str], rater: str) -> list[Standing]:
+    def waiting(self, names: Sequence[str], rater: str) -> list[ItemStatus]:
         """The items that a person can rate now."""
         return [
             standing
@@ -102,10 +109,10 @@ class Queue:
             if standing.wants(rater) and not rated_by(standing, rater)
         ]
 
-    def standing(self, queued: Queued) -> Standing:
-        return Standing(queued, by_human.human_grade(grader_of(queued.item), queued.item, queued.ratings))
+    def standing(self, queued: Queued) -> ItemStatus:
+        return ItemStatus(queued, by_human.human_grade(grader_of(queued.item), queued.item, queued.ratings))
 
-    def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> Standing:
+    def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> ItemStatus:
         """Enter a rating, and return where its item stands now."""
         value = by_human.checked_rating(rating.value, item.method.rating_scale, len(item.shown.items))
         rating = replace(rating, value=value)
@@ -125,13 +132,13 @@ class Queue:
     def stamp(self) -> str:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def agreements(self, standings: Sequence[Standing]) -> list[dict[str, Json]]:
+    def agreements(self, standings: Sequence[ItemStatus]) -> list[dict[str, Json]]:
         """How far raters agree beyond chance, by grader, over all items with two or more raters."""
         by_grader: dict[tuple[str, str], list[Queued]] = {}
         for standing in standings:
             scale = standing.queued.item.method.rating_scale.type
             # without the person who decides
-            raters, _ = by_role(standing.queued.ratings, standing.queued.item.method)
+            raters, _ = split_by_role(standing.queued.ratings, standing.queued.item.method)
             if scale != "ranking" and len(raters) > 1:
                 queued = replace(standing.queued, ratings=tuple(raters))
                 by_grader.setdefault((standing.queued.item.grader, scale), []).append(queued)
@@ -147,13 +154,13 @@ def grader_of(item: RatingItem) -> Grader:
     return Grader(item.grader, "human", item.method)
 
 
-def rated_by(standing: Standing, rater: str) -> bool:
+def rated_by(standing: ItemStatus, rater: str) -> bool:
     """Whether this person has rated the item already."""
     person = same_person(rater)
     return any(same_person(rating.rater) == person for rating in standing.queued.ratings)
 
 
-def sheet(standing: Standing) -> Sheet:
+def sheet(standing: ItemStatus) -> Sheet:
     """What a rater sees. A blind evaluation hides where the output comes from, and the ratings of others."""
     item, method = standing.queued.item, standing.queued.item.method
     scale, blind = method.rating_scale, method.blind_evaluation
@@ -214,7 +221,7 @@ def check_rater(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         message = (
-            f"{clipped(name, _LONGEST_NAME, already_masked, counted=False)!r} is not a name"
+            f"{mask_and_clip(name, _LONGEST_NAME, no_mask, counted=False)!r} is not a name"
             if name
             else "it is not known who rates"
         )
@@ -283,12 +290,12 @@ class Imported:
     empty: int
 
 
-def export_ratings(standings: Sequence[Standing], name: str) -> str:
+def export_ratings(standings: Sequence[ItemStatus], name: str) -> str:
     """Everything that the queue holds about these items, as the text of a file."""
     return ratings.dump_ratings([standing.queued for standing in standings], name)
 
 
-def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
+def form_for(standings: Sequence[ItemStatus], rater: str, name: str) -> str:
     """The form that one person fills in."""
     entries = [standing.queued for standing in standings]
     choices = {
@@ -378,7 +385,7 @@ class _RatingReader:
             self.problems.append(Problem("BK745", message, hint, at=(*at, "item")))
             return None
         shown_in_file = stated.shown
-        shown = Shown(
+        shown = RatingView(
             shown_in_file.title,
             shown_in_file.input,
             shown_in_file.rubric,

@@ -10,14 +10,14 @@ from difflib import unified_diff
 from baselinekit.documents.languages import language
 from baselinekit.documents.splice import apply
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.evals.selection import named_by_operator
+from baselinekit.evals.selection import resolve_path
 from baselinekit.frozen import frozen
-from baselinekit.grade.judging import ask_until_readable, question, reply, short_digest, unusable
+from baselinekit.grade.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
 from baselinekit.grade.rubricitems import RubricItem, item_problems
 from baselinekit.grade.wire import texts_of_case
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
-from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.store.atomic import edit_text
 from baselinekit.suites.dialects.agentvforms import CASES
@@ -68,7 +68,7 @@ Items = tuple[DraftedItem, ...]
 
 
 @frozen
-class Lacking:
+class CaseWithoutRubric:
     """A case without a rubric. `raw`: the case as its file states it."""
 
     case: Case
@@ -89,14 +89,14 @@ class EvalFileState:
 
     file: str
     body: str
-    lacking: tuple[Lacking, ...]
+    lacking: tuple[CaseWithoutRubric, ...]
     having: tuple[str, ...]
     without_outcome: tuple[str, ...]
 
 
 def load_states(project: Project, paths: Sequence[str], read: Callable[[str], str]) -> list[EvalFileState]:
     """Load the files; all problems of all of them are raised at once. `read`: returns the text of a file."""
-    files = list(dict.fromkeys(named_by_operator(project, path) for path in paths))
+    files = list(dict.fromkeys(resolve_path(project, path) for path in paths))
     cases = defaultdict(list)
     for case in load_cases(files, project.root, fetch_file=project.fetch_file, targets=project.targets):
         cases[case.source.file].append(case)
@@ -114,7 +114,7 @@ def state_of(file: str, body: str, cases: Sequence[Case]) -> EvalFileState:
     lacking, having, without_outcome = [], [], []
     for case in cases:
         raw = value_at(documents[case.source.document], case.source.at)
-        case_without_rubric = Lacking(case, raw)
+        case_without_rubric = CaseWithoutRubric(case, raw)
         if raw.get(RUBRICS):
             having.append(case_without_rubric.name)
         elif not any(str(raw.get(key) or "").strip() for key in _OUTCOMES):
@@ -131,16 +131,18 @@ def state_of(file: str, body: str, cases: Sequence[Case]) -> EvalFileState:
 class Draft:
     """The draft of a rubric. `items` is None if no reply could be used; `error` says why."""
 
-    lacking: Lacking
+    lacking: CaseWithoutRubric
     items: Items | None
     usage: Usage = field(default_factory=Usage)
     error: Problem | None = None
 
 
-def draft(lacking: Lacking, model: str, ask: Callable[[Ask], Answer], mask: Mask) -> Draft:
+def draft(
+    lacking: CaseWithoutRubric, model: str, ask: Callable[[ModelQuestion], Answer], mask: Mask
+) -> Draft:
     """Draft a rubric, in at most three tries."""
     texts = texts_of(lacking.case)
-    nonce = short_digest(*texts.values())
+    nonce = nonce_of(*texts.values())
     try:
         result = ask_until_readable(
             draft_question(model, texts), ask, mask, lambda text: read_draft(text, nonce), _RETRIES
@@ -155,7 +157,7 @@ def texts_of(case: Case) -> dict[str, str]:
     return {name.replace("_", " "): text for name, text in texts_of_case(case).items() if text}
 
 
-def draft_question(model: str, texts: dict[str, str]) -> Ask:
+def draft_question(model: str, texts: dict[str, str]) -> ModelQuestion:
     example = {"id": "…", "expected_outcome": "…", "weight": 1, "required": True}
     return question(model, _TASK.format(fewest=FEWEST, most=MOST), texts, {RUBRICS: [example]})
 
@@ -164,22 +166,22 @@ def read_draft(text: str, nonce: str) -> Items:
     """Read the items of a reply; raise that it is unusable if any of them is not valid."""
     raw_items = reply(text, (RUBRICS,), nonce)[RUBRICS]
     if not isinstance(raw_items, list) or not FEWEST <= len(raw_items) <= MOST:
-        raise unusable(f"does not have {FEWEST} to {MOST} items", text)
+        raise unusable_reply(f"does not have {FEWEST} to {MOST} items", text)
     items = []
     for number, raw in enumerate(raw_items, 1):
         reason = reason_unusable(raw)
         if reason:
-            raise unusable(f"has an item, the {number}., {reason}", text)
+            raise unusable_reply(f"has an item, the {number}., {reason}", text)
         items.append(DraftedItem(raw["id"], raw["expected_outcome"].strip(), raw["weight"], raw["required"]))
     if len({item.id for item in items}) < len(items):
-        raise unusable("has two items of one id", text)
+        raise unusable_reply("has two items of one id", text)
     if len({item.expected_outcome for item in items}) < len(items):
-        raise unusable("has the same item twice", text)
+        raise unusable_reply("has the same item twice", text)
     rubric_items = [
         RubricItem(item.id, item.expected_outcome, None, item.weight, item.required) for item in items
     ]
     for problem in item_problems(rubric_items):  # the checks for the rubric in a file
-        raise unusable(f"makes no rubric: {problem.message}", text)
+        raise unusable_reply(f"makes no rubric: {problem.message}", text)
     return tuple(items)
 
 

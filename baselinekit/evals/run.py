@@ -8,7 +8,7 @@ from dataclasses import field, replace
 
 from baselinekit import __version__
 from baselinekit.errors import BaselinekitError, NotRecorded
-from baselinekit.evals.attempts import Examiner, Outside
+from baselinekit.evals.attempts import EvalClients, Examiner
 from baselinekit.evals.cases import (
     CaseAttempt,
     Memory,
@@ -30,16 +30,16 @@ from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import Grade, Grader, each_grade
+from baselinekit.model.grades import Grade, Grader, iterate_grades
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.replaying.dispatch import batches
 from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import locate_each, settled, without_collector
+from baselinekit.store.reading import frozen_objects, locate_each, without_garbage_collector
 from baselinekit.workflow.chunks import Threads
-from baselinekit.workflow.context import AtOnce, RunContext
+from baselinekit.workflow.context import ModelThreads, RunContext
 from baselinekit.workflow.judging import OUT_OF_BUDGET
 from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
@@ -49,7 +49,7 @@ _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
 """Turns a time into its form in the id of a run."""
 
-_NOTHING_OUTSIDE = Outside()
+_NOTHING_OUTSIDE = EvalClients()
 _VERDICTS = {"passed": True, "failed": False}
 
 
@@ -96,7 +96,7 @@ def run(
     choice: Choice,
     policy: RunPolicy,
     context: RunContext,
-    outside: Outside = _NOTHING_OUTSIDE,
+    outside: EvalClients = _NOTHING_OUTSIDE,
     command: str = "",
     elsewhere: Callable[[CaseOrder], CaseEngine | None] | None = None,
 ) -> Report:
@@ -107,7 +107,7 @@ def run(
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
     jobs = (policy.jobs or suite.config.max_workers or _JOBS) if suite.config.parallel_execution else 1
-    at_once = AtOnce(context.clients, jobs)
+    at_once = ModelThreads(context.clients, jobs)
     chosen = choose(suite.cases, choice)
     together = batches((case.id, case.recipe) for case in chosen if case.skip is None)
     here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
@@ -120,7 +120,7 @@ def run(
     engine = engine or _threads(here, outside, context, plan, jobs)
     attempts = Attempts(project, context, memory, outside.take, policy.first)
     with closing(memory):
-        with settled(), context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
+        with frozen_objects(), context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
             attempts_by_turn = attempts.run(plan.turns, engine)
             results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
@@ -153,7 +153,7 @@ def run(
 
 
 def _threads(
-    here: CaptureEnvironment, outside: Outside, context: RunContext, plan: _RunPlan, jobs: int
+    here: CaptureEnvironment, outside: EvalClients, context: RunContext, plan: _RunPlan, jobs: int
 ) -> CaseEngine:
     """The threads of this process, in which the cases are prepared already."""
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
@@ -175,7 +175,7 @@ def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
     return lambda case: 0 if attempts > 1 else max(case.retries, retry_count)
 
 
-@without_collector()
+@without_garbage_collector()
 def _memory(project: Project, suite: Suite, plan: _RunPlan, policy: RunPolicy) -> tuple[Memory, list[str]]:
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
@@ -243,7 +243,7 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
             timer.cancel()
 
 
-@without_collector()
+@without_garbage_collector()
 def _results(
     plan: _RunPlan,
     attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None],
@@ -286,7 +286,7 @@ def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: st
         failed = {
             grade.grader
             for attempt in attempts
-            for grade in each_grade(attempt.grades)
+            for grade in iterate_grades(attempt.grades)
             if grade.outcome != "passed"
         }
         if paths := {name: at for name, at in ways_to(case.graders) if at and name in failed}:
@@ -357,7 +357,7 @@ def plan_cases(
     choice: Choice,
     policy: RunPolicy,
     clients: Clients,
-    outside: Outside,
+    outside: EvalClients,
     is_only_listed: bool = False,
 ) -> list[Planned]:
     """What would be run, in order. `is_only_listed`: nothing is run afterwards."""
@@ -370,9 +370,9 @@ def plan_cases(
     for case, (place,) in zip(chosen, places, strict=True):
         attempts_made = 0 if case.skip is not None else attempts
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
-        asking = filter(None, map(graders.asks, case.graders))
+        asking = filter(None, map(graders.model_calls_of, case.graders))
         calls = int(by_model) + sum(questions for _, questions in asking)
-        all_graders = graders.all_of(case.graders)
+        all_graders = graders.with_parts(case.graders)
         by_grader = {grader.name: graders.row_of(grader).criteria(grader.method) for grader in all_graders}
         criteria = {name: lines for name, lines in by_grader.items() if lines}
         planned.append(

@@ -19,8 +19,8 @@ from baselinekit.errors import (
     Place,
     Problem,
     Refused,
-    cannot,
-    how_ended,
+    cannot_replay,
+    describe_exit,
 )
 from baselinekit.frozen import frozen
 from baselinekit.model.evals import Case, Scripts
@@ -30,8 +30,8 @@ from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute, Setting
 from baselinekit.suites.promptfolders import script_files
-from baselinekit.texts import Mask, clipped, end_of, many
-from baselinekit.trust import is_read, runs_script
+from baselinekit.texts import Mask, count_noun, end_of, mask_and_clip
+from baselinekit.trust import is_interpreted_script, runs_script
 from baselinekit.variables import NAME, Redactor, as_text
 from baselinekit.workflow.project import Project
 
@@ -138,7 +138,7 @@ def _prepare_script(project: Project, file: str, setting: Setting, listed: bool)
     if content is None:
         raise _unusable_script("the link leads to a file that is not there", "mend the link, or remove it")
     command = project.commands[name] if name is not None else Command([path])
-    reader = [] if is_read(command.argv) else _interpreter_words(file, path, content)
+    reader = [] if is_interpreted_script(command.argv) else _interpreter_words(file, path, content)
     words = configured_argv(command.argv, project.root, f"correct `commands: {name}:` in baselinekit.yaml")
     folder = os.path.dirname(os.path.join(project.root, file))
     return Script(file, (*reader, *words), folder, sha256(content).hexdigest()[:16], tuple(command.env))
@@ -242,7 +242,7 @@ def _describe_end(file: str, finished: ProcessResult, mask: Mask) -> str:
     last_lines = "; ".join(
         filter(None, map(str.strip, mask(end_of(output, _LONGEST_SAID, mask)).splitlines()))
     )
-    return f"{file} {how_ended(finished.exit_code)}" + (f"; it said: {last_lines}" if last_lines else "")
+    return f"{file} {describe_exit(finished.exit_code)}" + (f"; it said: {last_lines}" if last_lines else "")
 
 
 def run_before(
@@ -254,17 +254,19 @@ def run_before(
     finished = _run(script, env, setting.clients.execute, case.timeout, mask)
     if finished.exit_code:
         ended = _describe_end(script.file, finished, mask)
-        raise cannot("BK761", f"nothing was sent: {ended}", "mend what it complains of, or the script")
+        raise cannot_replay("BK761", f"nothing was sent: {ended}", "mend what it complains of, or the script")
     try:
         printed = finished.stdout.decode("utf-8")
     except UnicodeDecodeError:
         message = f"nothing was sent: {script.file} printed what is not UTF-8 text"
-        raise cannot("BK761", message, "print NAME=VALUE lines in UTF-8") from None
+        raise cannot_replay("BK761", message, "print NAME=VALUE lines in UTF-8") from None
     values, others = values_in(printed)
     if others:
         trace.redactor = trace.redactor.knowing(values)
-        first = clipped(others[0].strip(), _LONGEST_LINE, trace.redactor.mask, counted=False)
-        message = f"{many(len(others), 'line')} that {'is' if len(others) == 1 else 'are'} no NAME=VALUE"
+        first = mask_and_clip(others[0].strip(), _LONGEST_LINE, trace.redactor.mask, counted=False)
+        message = (
+            f"{count_noun(len(others), 'line')} that {'is' if len(others) == 1 else 'are'} no NAME=VALUE"
+        )
         _note(trace, f"{script.file} printed {message}, which gives no input: {first}")
     return values
 

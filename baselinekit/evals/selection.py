@@ -6,7 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.documents.languages import LINES, SUFFIXES
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.graders import row_of
 from baselinekit.kinds.table import kind_of
@@ -17,7 +17,7 @@ from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
-from baselinekit.workflow.loading import check_configuration, from_root
+from baselinekit.workflow.loading import check_configuration, relative_to_root
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression
 
@@ -100,7 +100,7 @@ def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
         listed = ", ".join([*known_names][:_MOST_NAMED])
         hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
         problems = (
-            Problem("BK509", f"there is no case {name!r}", nearest(name, known_names) or hint)
+            Problem("BK509", f"there is no case {name!r}", suggest_nearest(name, known_names) or hint)
             for name in unknown
         )
         raise NothingSelected(*problems)
@@ -114,7 +114,7 @@ def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[st
         return "all of these passed when they were last run", "leave out --lf to run them all"
     message = f"none of the {len(cases):,} cases is selected"
     if choice.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in choice.ids):
-        hint = nearest(choice.ids[0], [case.id for case in cases])
+        hint = suggest_nearest(choice.ids[0], [case.id for case in cases])
         return message, hint or "baselinekit run --list shows the cases"
     for requested, known_words in (
         (choice.categories, {word for case in cases for word in (case.kind, case.category) if word}),
@@ -122,7 +122,7 @@ def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[st
     ):
         if requested and not {*requested} & known_words:
             listed = ", ".join(sorted(known_words)) or "none"
-            return message, nearest(requested[0], known_words) or f"there are {listed}"
+            return message, suggest_nearest(requested[0], known_words) or f"there are {listed}"
     if choice.ids or choice.exclude_tags or choice.cases or choice.among is not None:
         return message, "no case matches all the selections: leave one out"
     return message, "-k matches words of the id, the name or a tag"
@@ -163,13 +163,13 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     if suite is not None:
         return load_suite(
-            named_by_operator(project, suite),
+            resolve_path(project, suite),
             project.root,
             target,
             fetch_file=project.fetch_file,
             targets=project.targets,
         )
-    places = [found_by_operator(project, path) for path in paths] or folders(project)
+    places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
     if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {_describe_folders(project)} here", hint))
@@ -186,25 +186,25 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
     return suite_found
 
 
-def found_by_operator(project: Project, path: str) -> str:
+def resolve_path_or_prompt(project: Project, path: str) -> str:
     """A path of the command line, from the root. A word that is no path may be the id or alias of a prompt:
     then it is the folder of that prompt."""
-    relative = named_by_operator(project, path)
+    relative = resolve_path(project, path)
     is_word = not (os.sep in path or path.endswith((*SUFFIXES, LINES)))
     if not is_word or os.path.lexists(os.path.join(project.root, relative)):
         return relative
     folder = find_folder(project.root, path)
-    if folder is None and (near := nearest(path, names_of_all(project.root))):
+    if folder is None and (near := suggest_nearest(path, names_of_all(project.root))):
         message = f"there is no file or folder {path}, and no prompt of this id or alias"
         raise InvalidInput(Problem("BK111", message, near))
     return relative if folder is None else folder
 
 
-def named_by_operator(project: Project, path: str) -> str:
+def resolve_path(project: Project, path: str) -> str:
     """A path of the command line, from the root. A path outside of the project is absolute; only the operator
     may name one."""
     check_configuration(project, [os.path.join(project.cwd, path)])
-    relative = from_root(os.path.join(project.cwd, path), project.root)
+    relative = relative_to_root(os.path.join(project.cwd, path), project.root)
     is_outside = relative.split(os.sep)[0] == os.pardir
     return os.path.normpath(os.path.join(project.root, relative)) if is_outside else relative
 

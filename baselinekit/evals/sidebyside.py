@@ -11,12 +11,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, nearest
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    NothingSelected,
+    Place,
+    Problem,
+    suggest_nearest,
+)
 from baselinekit.evals.earlier import compare_runs
 from baselinekit.frozen import frozen
-from baselinekit.grade.verdict import exact
+from baselinekit.grade.verdict import exact_fraction
 from baselinekit.model.grades import Outcome
-from baselinekit.model.results import Earlier, Report, Result
+from baselinekit.model.results import EarlierComparison, Report, Result
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.suites.agentvresults import SCORE, is_foreign, read_rows
 from baselinekit.workflow.history import load_parts
@@ -52,9 +59,9 @@ def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
     matched by name alone where the name is unique."""
     first, second = load_run(before, cwd), load_run(now, cwd)
     if is_foreign(before) or is_foreign(now):
-        first = renamed(first, second)
+        first = with_matching_ids(first, second)
     if not {result.id for result in cases(first)} & {result.id for result in cases(second)}:
-        hint = nearest(cases(first)[0].id, [result.id for result in cases(second)])
+        hint = suggest_nearest(cases(first)[0].id, [result.id for result in cases(second)])
         message = f"{before} and {now} have no case in common"
         raise NothingSelected(Problem("BK692", message, hint or "compare two runs of the same cases"))
     return first, second
@@ -64,7 +71,7 @@ def cases(report: Report) -> list[Result]:
     return [result for result in report.results if result.case is not None]
 
 
-def renamed(report: Report, other: Report) -> Report:
+def with_matching_ids(report: Report, other: Report) -> Report:
     """The report with the ids of the other report for cases whose ids differ in the dataset only."""
     ours, theirs = {result.id for result in cases(report)}, {result.id for result in cases(other)}
     counts = Counter(own_name(id) for id in ours - theirs)
@@ -94,7 +101,7 @@ class Pairing:
     """Two runs beside each other. `lost`: cases that the earlier run decided and the later one did not, so
     that they cannot show that nothing regressed."""
 
-    earlier: Earlier
+    earlier: EarlierComparison
     lost: tuple[str, ...]
     partial: bool = False
 
@@ -161,11 +168,11 @@ def mean_delta(before: Report, now: Report, threshold: float) -> MeanDelta:
     """Compare by how far the score of each case moved, in exact arithmetic, so that .9 is .1 more than .8."""
     old, new = ({result.id: result for result in cases(report)} for report in (before, now))
     both = [(old[id], new[id]) for id in old if id in new]
-    pairs, limit = [], exact(threshold)
+    pairs, limit = [], exact_fraction(threshold)
     for earlier, later in both:
         scores = score_of(earlier), score_of(later)
         if scores[0] is not None and scores[1] is not None:
-            delta = exact(scores[1]) - exact(scores[0])
+            delta = exact_fraction(scores[1]) - exact_fraction(scores[0])
             outcome: Literal["win", "loss", "tie"] = "tie"
             if abs(delta) >= limit:
                 outcome = "win" if delta >= limit else "loss"

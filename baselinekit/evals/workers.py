@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.evals.attempts import AttemptResult, Examiner, Outside, Slip
+from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.promptrows import note_use
@@ -25,7 +25,7 @@ from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
 if TYPE_CHECKING:  # only needed once something differs
-    from baselinekit.model.changes import Seen
+    from baselinekit.model.changes import KeptOutput
 
 
 @frozen
@@ -46,10 +46,10 @@ class JudgedAttempt:
     kept; `slip`: what else is to be written, None where it is written already."""
 
     case_attempt: CaseAttempt
-    pending: "Seen | None" = None
+    pending: "KeptOutput | None" = None
     settles: str = ""
     warning: str = ""
-    slip: Slip | None = None
+    slip: PendingWrites | None = None
 
     @property
     def is_wrong(self) -> bool:
@@ -76,7 +76,7 @@ class CaseWorker:
         examiner: Examiner,
         context: RunContext,
         prepared: Callable[[Case], Prepared],
-        elsewhere: Callable[[Slip], Outside] | None = None,
+        elsewhere: Callable[[PendingWrites], EvalClients] | None = None,
     ):
         self._here = here
         self._examiner = examiner
@@ -105,7 +105,7 @@ class CaseWorker:
         """Make one attempt. An unexpected error becomes the outcome of its case, and the run goes on."""
         examiner, slip = self._examiner, None
         if self._elsewhere is not None:
-            slip = Slip()
+            slip = PendingWrites()
             examiner = replace(examiner, outside=self._elsewhere(slip))
         try:
             prepared = self._prepared(turn.case)
@@ -170,14 +170,16 @@ class CasesElsewhere:
         project: Project,
         context: RunContext,
         order: CaseOrder,
-        outside: Callable[[Slip], Outside],
+        outside: Callable[[PendingWrites], EvalClients],
         afar: Callable[[Project, Clients], CaptureEnvironment] | None = None,
     ):
         self._here = (afar or CaptureEnvironment)(project, replace(context.clients, batches=order.together))
         self._is_afar = afar is not None
         self._context = context
         self._outside = outside
-        self._examiner = Examiner(self._here, outside(Slip()), context.stop.is_set, context.clock.seconds)
+        self._examiner = Examiner(
+            self._here, outside(PendingWrites()), context.stop.is_set, context.clock.seconds
+        )
 
     def run(self, chunk: Chunk[CaseTurn], jobs: int, most: int | None) -> ChunkDone[JudgedAttempt]:
         """Judge in `jobs` threads, until `most` attempts have failed that are not tried again."""
@@ -254,7 +256,7 @@ class Attempts:
     project: Project
     context: RunContext
     memory: Memory
-    take: Callable[[Slip], None]
+    take: Callable[[PendingWrites], None]
     first: bool = False
     warnings: set[str] = field(default_factory=set)
     seen: dict[str, Json] = field(default_factory=dict)

@@ -13,15 +13,22 @@ from typing import Literal
 from baselinekit.documents.jsontext import NotJson, decode, encode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
-from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, parsed, pass_at_problems
-from baselinekit.grade.verdict import exact, weighted_mean
+from baselinekit.grade.task import (
+    GradeClients,
+    GraderType,
+    Task,
+    never_fails,
+    parse_json_output,
+    pass_at_problems,
+)
+from baselinekit.grade.verdict import exact_fraction, weighted_mean
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.texts import clipped
+from baselinekit.texts import mask_and_clip
 from baselinekit.tree.equality import EXACT, decimal, is_number, same_json
 from baselinekit.tree.paths import find, parse, render
 
@@ -58,15 +65,15 @@ class FieldAccuracy:
 def right_answer(case: Case) -> Json:
     """The value that the fields are compared with; ABSENT if there is none."""
     if case.wanted.messages:
-        return parsed(case.wanted.messages[-1].content)
-    return ABSENT if case.expected is None else parsed(case.expected.value)
+        return parse_json_output(case.wanted.messages[-1].content)
+    return ABSENT if case.expected is None else parse_json_output(case.expected.value)
 
 
 def field_accuracy(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: FieldAccuracy = task.method
-    right, output = right_answer(task.case), parsed(task.look(observation.output))
+    right, output = right_answer(task.case), parse_json_output(task.look(observation.output))
     if output is ABSENT:
-        return task.scored(exact(0.0), "the output is no JSON", config.pass_at)
+        return task.scored(exact_fraction(0.0), "the output is no JSON", config.pass_at)
     hits: list[Json] = []
     misses: list[str] = []
     scores = []
@@ -74,17 +81,17 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
         fault = field_fault(graded, right, output)
         if fault is None:
             continue
-        description = clipped(
+        description = mask_and_clip(
             f"{graded.path}: {fault}" if fault else graded.path, _LONGEST_SHOWN, clients.mask
         )
         misses += [description] if fault else []
         hits += [] if fault else [description]
-        scores.append((exact(float(not fault)), float(graded.weight)))
+        scores.append((exact_fraction(float(not fault)), float(graded.weight)))
     mean = weighted_mean(scores)
     if mean is None:
-        return task.scored(exact(0.0), "the output has none of the fields", config.pass_at)
+        return task.scored(exact_fraction(0.0), "the output has none of the fields", config.pass_at)
     if config.aggregation == "all_or_nothing":
-        mean = exact(float(not misses))
+        mean = exact_fraction(float(not misses))
     details: dict[str, Json] = {"hits": hits, "misses": [*misses]}
     return task.scored(mean, "; ".join(misses), config.pass_at, details=details)
 

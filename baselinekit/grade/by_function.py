@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import matches_everything
 from baselinekit.grade.reply_code import code_in
@@ -14,11 +14,11 @@ from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task, n
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
-from baselinekit.model.recipes import Observation, Ran, Returned
+from baselinekit.model.recipes import CallResult, Observation, SandboxResult
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, full_match
-from baselinekit.schema.records import below, check
-from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
+from baselinekit.schema.records import check, prefix_paths
+from baselinekit.texts import Mask, beginning_of, end_of, mask_and_clip, no_mask
 from baselinekit.tree.equality import decimal, is_number, same_json
 
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,7 +36,7 @@ def function_output(task: Task, observation: Observation, clients: GradeClients)
     if extracted.problem:
         reason = f"the reply contains no usable program: {extracted.problem}"
         return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
-    verdict = judged(method, clients.run(method, extracted.code), clients.regex_budget(), clients.mask)
+    verdict = judge_calls(method, clients.run(method, extracted.code), clients.regex_budget(), clients.mask)
     details = {"taken": extracted.description, **verdict.details}
     if verdict.flaw:
         return task.grader.graded("error", None, verdict.flaw, details=details)
@@ -62,7 +62,7 @@ def problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK706", "a time limit of zero", "`timeout_per_case`: a number of seconds above 0")
     for call in method.test_cases:
         if call.comparator not in COMPARATORS:
-            hint = nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
+            hint = suggest_nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
             yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
 
 
@@ -128,13 +128,13 @@ def calls_of(expected: Expected) -> tuple[list[Call], list[Problem]]:
             call_problems = [
                 Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())
             ]
-        problems += below(
+        problems += prefix_paths(
             [_with_stated_keys(problem, raw) for problem in call_problems], ("test_cases", number)
         )
         calls += [call] if call else []
     if program and not program.test_cases:
         problems.append(Problem("BK714", "there is no test case", "such as {input: [5], output: 120}"))
-    return calls, below(problems, ("value",))
+    return calls, prefix_paths(problems, ("value",))
 
 
 def _with_stated_keys(problem: Problem, raw: dict[str, Json]) -> Problem:
@@ -172,7 +172,9 @@ class FunctionVerdict:
     flaw: str = ""
 
 
-def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Mask) -> FunctionVerdict:
+def judge_calls(
+    method: FunctionOutput, ran: SandboxResult, regex_budget: RegexBudget, mask: Mask
+) -> FunctionVerdict:
     """The verdict on the values that a program returned. They are compared here, outside of the sandbox:
     nothing that the program claims about itself counts."""
     contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
@@ -182,7 +184,7 @@ def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Ma
         return FunctionVerdict(False, 0.0, "", contained, ran.flaw)
     results: list[Json] = []
     for number, call in enumerate(method.test_cases):
-        returned = ran.calls[number] if number < len(ran.calls) else Returned(error="was not reached")
+        returned = ran.calls[number] if number < len(ran.calls) else CallResult(error="was not reached")
         results.append({"case": number, **_result(call, returned, regex_budget, mask)})
     passed = sum(result["passed"] for result in results)
     reason = ""
@@ -190,13 +192,13 @@ def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Ma
     if first is not None:
         failure = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
         lines = [line for line in mask(failure).strip().splitlines() if line.strip()]
-        last_line = clipped(lines[-1] if lines else mask(failure), _LONGEST_LINE, already_masked)
+        last_line = mask_and_clip(lines[-1] if lines else mask(failure), _LONGEST_LINE, no_mask)
         reason = f"{passed} of {len(results)} calls passed; call {first['case']} {last_line}"
     details = {"test_results": results, "passed_count": passed, "total_count": len(results), **contained}
     return FunctionVerdict(passed == len(results), passed / len(results), reason, details)
 
 
-def _result(call: Call, returned: Returned, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
+def _result(call: Call, returned: CallResult, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
     printed = end_of(returned.printed, _LONGEST_PRINTED, mask)
     shared: dict[str, Json] = {"printed": printed} if printed else {}
     if returned.error:
@@ -204,7 +206,7 @@ def _result(call: Call, returned: Returned, regex_budget: RegexBudget, mask: Mas
     output: Json = _beginning(returned.inexact, mask)
     if not output:
         text = encode(returned.value)
-        output = returned.value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
+        output = returned.value if len(text) <= _LONGEST_SHOWN else mask_and_clip(text, _LONGEST_SHOWN, mask)
     if equal(call, returned, regex_budget):
         return {"passed": True, "output": output, **shared}
     return {"passed": False, "output": output, "expected": call.expected, **shared}
@@ -214,7 +216,7 @@ def _beginning(text: str, mask: Mask) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{beginning_of(text, _LONGEST_SHOWN, mask)} …"
 
 
-def equal(call: Call, returned: Returned, regex_budget: RegexBudget) -> bool:
+def equal(call: Call, returned: CallResult, regex_budget: RegexBudget) -> bool:
     """Whether a call returned the expected value, by its comparator. A value that is no JSON equals nothing,
     whatever it looks like; but a set may be compared as the list of its elements."""
     expected, actual = call.expected, returned.value

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest_nearest
 from baselinekit.frozen import frozen
-from baselinekit.grade.judging import short_digest
+from baselinekit.grade.judging import nonce_of
 from baselinekit.grade.task import (
     GradeClients,
     GraderType,
@@ -21,7 +21,7 @@ from baselinekit.grade.task import (
 )
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import concordance, nearness, share_of_most
+from baselinekit.metrics import ranking_agreement, scale_agreement, share_of_most
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import (
     Grade,
@@ -32,14 +32,14 @@ from baselinekit.model.grades import (
     Rating,
     RatingItem,
     RatingScale,
-    Shown,
-    by_role,
+    RatingView,
+    split_by_role,
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
 from baselinekit.schema.records import check
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.tree.equality import canonical, is_number
 
 # Rating scales: the ratings that they allow, how these are typed, and what they are worth.
@@ -73,7 +73,7 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
             if text and text.casefold() in (name.casefold() for name in names):
                 return value
         raise not_a_rating(
-            repr(text), scale, 0, nearest(text, [option.label for option in options_of(scale)])
+            repr(text), scale, 0, suggest_nearest(text, [option.label for option in options_of(scale)])
         )
     try:
         if scale.type == "likert":
@@ -297,17 +297,17 @@ def item_key(case: Case, grader: Grader, output: Json) -> str:
     labels = sorted(scale.labels.items())
     form = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, rubric]
     choices: list[Json] = values_of(case.expected) if scale.type == "ranking" else []
-    return short_digest(canonical([case.id, grader.name, form, choices, output]))
+    return nonce_of(canonical([case.id, grader.name, form, choices, output]))
 
 
-def briefing(
+def rating_material(
     case: Case, grader: Grader, output: Json, about: Mapping[str, Json]
-) -> tuple[Shown, tuple[tuple[int, int], ...]]:
+) -> tuple[RatingView, tuple[tuple[int, int], ...]]:
     """What a rater is shown; and for a ranking the pairs of items whose order is claimed."""
     config: HumanRating = grader.method
     is_ranking = config.rating_scale.type == "ranking"
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
-    material = Shown(
+    material = RatingView(
         case.name or case.description or case.id,
         describe_input(case),
         filled_rubric(case, config),
@@ -337,8 +337,8 @@ def items_to_rank(
     if not scale.min_items <= len(items) <= scale.max_items:
         hint = "let the output be a list of them, or state `expected` with `alternatives`"
         allowed = f"{scale.min_items} to {scale.max_items} are allowed"
-        raise cannot("BK742", f"there are {len(items)} items to rank, and {allowed}", hint)
-    digests = [short_digest(f"{case.id}\0{canonical(item)}") for item in items]
+        raise cannot_replay("BK742", f"there are {len(items)} items to rank, and {allowed}", hint)
+    digests = [nonce_of(f"{case.id}\0{canonical(item)}") for item in items]
     order = sorted(range(len(items)), key=lambda number: (digests[number], number))
     number_of = {place: number for number, place in enumerate(order, 1)}
     claims = tuple((number_of[before], number_of[after]) for before, after in pairs)
@@ -374,7 +374,7 @@ def filled_rubric(case: Case, config: HumanRating) -> str:
 
 def _summary(text: str) -> str:
     """A text on one line, clipped if it is long."""
-    return clipped(" ".join(text.split()), _LONGEST_SUMMARY, already_masked, counted=False)
+    return mask_and_clip(" ".join(text.split()), _LONGEST_SUMMARY, no_mask, counted=False)
 
 
 # The grade that ratings make.
@@ -393,7 +393,7 @@ class RatingTally:
 def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> Grade:
     """The grade of an item. `grader` says how much it counts; the item says how it was rated."""
     config, scale, people = item.method, item.method.rating_scale, item.method.evaluators
-    counted, decision = by_role(ratings, config)
+    counted, decision = split_by_role(ratings, config)
     details: dict[str, Json] = {"item": item.key, "rated": len(counted), "required": people.min_required}
     if len(counted) < people.min_required:
         required = people.min_required
@@ -469,7 +469,7 @@ def tally_likert(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     rows = [rating.value if isinstance(rating.value, list) else [rating.value] for rating in ratings]
     mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
     columns = list(zip(*rows, strict=True))
-    agreement = fsum(nearness(column, low, high) for column in columns) / len(columns)
+    agreement = fsum(scale_agreement(column, low, high) for column in columns) / len(columns)
     threshold = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
     reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
     if scale.criteria:
@@ -489,7 +489,7 @@ def tally_ranking(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     share = fsum(pair_scores) / len(pair_scores)
     reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
     passed = is_enough(share, item.method.rating_scale.threshold)
-    return RatingTally(share, concordance(rankings), passed, reason)
+    return RatingTally(share, ranking_agreement(rankings), passed, reason)
 
 
 _TALLIES = {"binary": tally_binary, "likert": tally_likert, "ranking": tally_ranking}

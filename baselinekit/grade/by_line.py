@@ -18,10 +18,10 @@ from baselinekit.grade.judging import (
     JUDGE,
     UnreadableReply,
     between_marks,
+    nonce_of,
     question_again,
     retries_problems,
-    short_digest,
-    unusable,
+    unusable_reply,
 )
 from baselinekit.grade.task import (
     GradeClients,
@@ -34,9 +34,9 @@ from baselinekit.grade.task import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
-from baselinekit.model.recipes import Ask, Message, Observation, Usage
+from baselinekit.model.recipes import Message, ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 
 # Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
 # are normalized for searching a text, never for showing it.
@@ -147,19 +147,21 @@ class LineForm:
         verdict stands in one of the judged texts."""
         line = reply.strip(" \t\r\n")
         if len(line.splitlines()) != 1:
-            raise unusable(f"is not the one line {self.text}", reply)
+            raise unusable_reply(f"is not the one line {self.text}", reply)
         match = re.fullmatch(rf"{self.key}=(\S+) REASON=(\S.*)", line)
         if match is None:
-            raise unusable(f"is not {self.text}", reply)
+            raise unusable_reply(f"is not {self.text}", reply)
         verdict, reason = match[1], match[2]
         if verdict not in self.verdicts:
-            raise unusable(f"says {self.key}={verdict}, which is not <{self.choices}>", reply)
+            raise unusable_reply(f"says {self.key}={verdict}, which is not <{self.choices}>", reply)
         if not _HAS_LETTER.search(reason) or reason.strip(".") == f"<{self.sentence}>":
-            raise unusable("gives no reason", reply)
+            raise unusable_reply("gives no reason", reply)
         if len(re.findall(f"{self.key.casefold()}=", normalize_lookalikes(line))) != 1:
-            raise unusable("gives more than one verdict", reply)
+            raise unusable_reply("gives more than one verdict", reply)
         if any(self.stands_in(verdict, text) for text in texts):
-            raise unusable(f"repeats {self.key}={verdict}, which stands in the text that it judges", reply)
+            raise unusable_reply(
+                f"repeats {self.key}={verdict}, which stands in the text that it judges", reply
+            )
         return verdict, reason
 
     def stands_in(self, verdict: str, text: str) -> bool:
@@ -187,13 +189,13 @@ class LineQuestion:
     texts: tuple[str, ...]
 
     @property
-    def ask(self) -> Ask:
+    def ask(self) -> ModelQuestion:
         instruction = (
             f"Reply with exactly one line in this form, and nothing before or after it: {self.form.text}"
         )
         system = Message("system", f"{JUDGE} Reply with one line alone.")
         user = Message("user", f"{self.task}\n\n{instruction}")
-        return Ask(self.model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
+        return ModelQuestion(self.model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
 
 
 def _ask_and_grade(
@@ -213,7 +215,7 @@ def _ask_and_grade(
         try:
             verdict, judge_reason = line_question.form.read(answer.text, line_question.texts)
         except UnreadableReply as error:
-            unreadable.append(clipped(answer.text, _LONGEST_REPLY, clients.mask))
+            unreadable.append(mask_and_clip(answer.text, _LONGEST_REPLY, clients.mask))
             if not retries_left:
                 return _unreadable_grade(task, error, unreadable, usage, classify(None))
             question = question_again(line_question.ask, error.why, clients.mask)
@@ -232,7 +234,7 @@ def _ask_and_grade(
 def _unreadable_grade(
     task: Task, error: UnreadableReply, replies: list[Json], usage: Usage, classified: Classified | None
 ) -> Grade:
-    problem, quoted = error.problems[0], clipped(str(replies[-1]), _LONGEST_QUOTED, already_masked)
+    problem, quoted = error.problems[0], mask_and_clip(str(replies[-1]), _LONGEST_QUOTED, no_mask)
     details: dict[str, Json] = {"reply": replies[-1]}
     if len(replies) > 1:
         details["replies_that_could_not_be_read"] = replies
@@ -268,7 +270,7 @@ def score_question(config: ScoreLine, output: str) -> LineQuestion:
     low, high = _SCALE
     task = (
         f"Score the output by the rubric, from {low} (worst) to {high} (best).\n\n"
-        f"RUBRIC:\n{config.rubric}\n\nOUTPUT:\n{between_marks('output', output, short_digest(output))}"
+        f"RUBRIC:\n{config.rubric}\n\nOUTPUT:\n{between_marks('output', output, nonce_of(output))}"
     )
     return LineQuestion(SCORE, config.model, task, (output,))
 
@@ -332,7 +334,7 @@ class DecisionLine:
 
 
 def decision_question(config: DecisionLine, query: str) -> LineQuestion:
-    nonce = short_digest(config.description, query)
+    nonce = nonce_of(config.description, query)
     sections = (
         ("DESCRIPTION", between_marks("description", config.description, nonce)),
         ("POSITIVE TRIGGERS", _bullets(config.triggers)),

@@ -11,7 +11,7 @@ from baselinekit.model.baselines import Options, Rules, Type
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.paths import render
 
 _ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
@@ -52,7 +52,7 @@ def compare_output(task: Task, observation: Observation, clients: GradeClients) 
     details: dict[str, Json] = {"differences": differences} if differences else {}
     if comparison.passed and alternative:
         details["alternative"] = alternative
-    reason = "" if comparison.passed else many(comparison.count, "difference")
+    reason = "" if comparison.passed else count_noun(comparison.count, "difference")
     return task.decide((comparison.passed, reason, details))
 
 

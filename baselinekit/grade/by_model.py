@@ -15,12 +15,12 @@ from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.judging import (
     UnreadableReply,
     contradiction,
+    nonce_of,
     question,
     question_again,
     reply,
     retries_problems,
-    short_digest,
-    unusable,
+    unusable_reply,
 )
 from baselinekit.grade.task import (
     GradeClients,
@@ -37,7 +37,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome, PassRule
-from baselinekit.model.recipes import Ask, Observation, Usage
+from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number
 
@@ -122,10 +122,10 @@ class Judgement:
     disagrees: str = ""
 
 
-def judge_question(judge: ModelJudge, case: Case, output: Json, turn: int = 0) -> Ask:
+def judge_question(judge: ModelJudge, case: Case, output: Json, turn: int = 0) -> ModelQuestion:
     """The question to the judge about one output. Every text that is not ours stands between marks."""
     base = question(judge.model, _describe_task(judge), _texts(judge, case, output), _reply_form(judge))
-    return Ask(
+    return ModelQuestion(
         judge.model,
         base.messages,
         temperature=judge.temperature,
@@ -206,18 +206,18 @@ def _reply_form(judge: ModelJudge) -> dict[str, Json]:
 def read_judgement(answer: str, judge: ModelJudge, case: Case, output: Json) -> Judgement:
     """The judgement of a reply; CannotReplay if it is not exactly what was asked for, or if its verdict
     contradicts its own scores: it is unclear then which of the two is meant."""
-    fields = reply(answer, _reply_form(judge), short_digest(*_texts(judge, case, output).values()))
+    fields = reply(answer, _reply_form(judge), nonce_of(*_texts(judge, case, output).values()))
     justification = fields["justification"]
     if not isinstance(justification, str):
-        raise unusable("gives no justification", answer)
+        raise unusable_reply("gives no justification", answer)
     if judge.scoring.type == "categorical":
         category = fields["category"]
         if category not in judge.scoring.categories:
-            raise unusable(f"chooses {category!r}, which is not one of the categories", answer)
+            raise unusable_reply(f"chooses {category!r}, which is not one of the categories", answer)
         passed = category in judge.scoring.passing
         return Judgement(passed, float(passed), justification, {"category": category})
     if not isinstance(fields["passed"], bool):
-        raise unusable(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
+        raise unusable_reply(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
     if judge.scoring.type == "boolean":
         return Judgement(fields["passed"], float(fields["passed"]), justification, {})
     return by_scores(fields, judge, answer)
@@ -226,14 +226,14 @@ def read_judgement(answer: str, judge: ModelJudge, case: Case, output: Json) -> 
 def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Judgement:
     criteria, scores = judge.criteria, fields["scores"]
     if not isinstance(scores, dict) or scores.keys() != {criterion.name for criterion in criteria}:
-        raise unusable(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)
+        raise unusable_reply(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)
     weighted_sum = total = 0.0
     unmet = []
     for criterion in criteria:
         value, (low, high) = scores[criterion.name], scale_of(criterion, judge)
         if not is_number(value) or not low <= value <= high:
             message = f"{criterion.name} with {value!r}, which is not between {low:g} and {high:g}"
-            raise unusable(f"scores {message}", answer)
+            raise unusable_reply(f"scores {message}", answer)
         share = float((decimal(value) - decimal(low)) / (decimal(high) - decimal(low)))
         weighted_sum, total = weighted_sum + share * criterion.weight, total + criterion.weight
         if criterion.required and share + _SLACK < judge.passing_share:

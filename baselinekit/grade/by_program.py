@@ -8,16 +8,16 @@ from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, encode, to_bytes
-from baselinekit.errors import CannotReplay, Problem, cannot, how_ended
+from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
 from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
-from baselinekit.grade.verdict import exact, verdict_of
+from baselinekit.grade.verdict import exact_fraction, verdict_of
 from baselinekit.grade.wire import wire_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation, Seconds, Usage
 from baselinekit.model.values import Json
-from baselinekit.texts import Mask, clipped, end_of
+from baselinekit.texts import Mask, end_of, mask_and_clip
 from baselinekit.tree.equality import is_number
 
 _LONGEST_SHOWN = 200
@@ -75,7 +75,7 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
     details |= judged.details
     if run.exit_code != 0:
         return _error_grade(task, _exit_problem(run, judged.misses, clients.mask), details, run.usage)
-    outcome, verdict = verdict_of(exact(judged.score), task.case.pass_rule)
+    outcome, verdict = verdict_of(exact_fraction(judged.score), task.case.pass_rule)
     reason = judged.reasoning or ("" if outcome == "passed" else "; ".join(judged.misses))
     reason = reason or ("" if outcome == "passed" else f"it scores {judged.score:g}")
     graded = task.grader.graded(outcome, judged.score, reason, verdict=verdict, details=details)
@@ -104,7 +104,7 @@ def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
     hint = "a judge that could judge ends with exit code 0, whatever its score"
     if _NO_SDK in stderr_end:
         hint = "start it with the Python that baselinekit is installed in, or install it in that one"
-    return Problem("BK655", f"the judge {how_ended(run.exit_code)}{suffix}", hint)
+    return Problem("BK655", f"the judge {describe_exit(run.exit_code)}{suffix}", hint)
 
 
 # What a judge prints.
@@ -136,7 +136,7 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     if "score" not in printed:
         raise _no_verdict("printed no score", 'print {"score": 0.85, "misses": [...]}')
     if not is_number(score) or not 0 <= score <= 1:
-        quoted = clipped(encode(score), _LONGEST_SHOWN, mask)
+        quoted = mask_and_clip(encode(score), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed the score {quoted}", "a score is a number from 0 to 1")
     lists = {name: _texts(printed, name, mask) for name in ("hits", "misses")}
     reasoning = printed.get("reasoning")
@@ -156,7 +156,7 @@ def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...
     points = [] if points is None else points
     if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
         raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
-    clipped_points = tuple(clipped(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS])
+    clipped_points = tuple(mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS])
     return (
         (*clipped_points, f"and {len(points) - _MOST_POINTS:,} more")
         if len(points) > _MOST_POINTS
@@ -177,10 +177,10 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
     try:
         value = decode(text[start:])
     except NotJson as fault:
-        quoted = clipped(text, _LONGEST_SHOWN, mask)
+        quoted = mask_and_clip(text, _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed no JSON ({fault.what}): {quoted!r}", _ONE_OBJECT) from None
     if not isinstance(value, dict):
-        quoted = clipped(encode(value), _LONGEST_SHOWN, mask)
+        quoted = mask_and_clip(encode(value), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed {quoted}, which is no JSON object", _ONE_OBJECT)
     if _holds_object(text[:start]):
         raise _no_verdict("printed more than one JSON object", _ONE_OBJECT)
@@ -201,7 +201,7 @@ def _holds_object(logged: str) -> bool:
 
 
 def _no_verdict(message: str, hint: str) -> CannotReplay:
-    return cannot("BK654", f"the judge {message}", hint)
+    return cannot_replay("BK654", f"the judge {message}", hint)
 
 
 # Problems that are known before the program is started.

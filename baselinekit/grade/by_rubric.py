@@ -12,11 +12,11 @@ from baselinekit.frozen import frozen
 from baselinekit.grade.by_template import BY_SHARE, too_low
 from baselinekit.grade.judging import (
     ask_until_readable,
+    nonce_of,
     question,
     reply,
     retries_problems,
-    short_digest,
-    unusable,
+    unusable_reply,
 )
 from baselinekit.grade.rubricitems import HIGHEST, RubricCriterion, RubricItem, criteria_of, item_problems
 from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task
@@ -24,9 +24,9 @@ from baselinekit.grade.verdict import verdict_of, weighted_mean
 from baselinekit.grade.wire import texts_of
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade, PassRule
-from baselinekit.model.recipes import Ask, Observation
+from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import Json
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 from baselinekit.tree.equality import is_number
 
 _HIT_SCORE = 7
@@ -106,7 +106,7 @@ class RubricReply:
     unknown: tuple[str, ...] = ()
 
 
-def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> Ask:
+def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
     """The question to the judge about one answer. Every text that is not the rubric's stands between
     marks."""
     criteria = criteria_of(judge.rubrics)
@@ -147,24 +147,24 @@ def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: s
     fields = reply(answer, ("checks", "overall_reasoning"), nonce)
     checks, reasoning = fields["checks"], fields["overall_reasoning"]
     if not isinstance(reasoning, str):
-        raise unusable("gives no overall_reasoning", answer)
+        raise unusable_reply("gives no overall_reasoning", answer)
     if not isinstance(checks, list):
-        raise unusable("has no list of checks", answer)
+        raise unusable_reply("has no list of checks", answer)
     by_id = {criterion.id: criterion for criterion in criteria}
     judged: dict[str, ItemVerdict] = {}
     unknown: list[str] = []
     for entry in checks:
         item_id = entry.get("id") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(item_id, str):
-            raise unusable("has a check without an id", answer)
+            raise unusable_reply("has a check without an id", answer)
         if item_id not in by_id:
             unknown.append(item_id)
         elif item_id in judged:
-            raise unusable(f"judges {item_id} twice", answer)
+            raise unusable_reply(f"judges {item_id} twice", answer)
         else:
             judged[item_id] = _read_check(entry, by_id[item_id], answer)
     if not judged:
-        raise unusable("judges no item of the rubric", answer)
+        raise unusable_reply("judges no item of the rubric", answer)
     items = [
         judged.get(criterion.id) or ItemVerdict(criterion, Fraction(0), omitted=True)
         for criterion in criteria
@@ -175,14 +175,18 @@ def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: s
 def _read_check(entry: Mapping[str, Json], criterion: RubricCriterion, answer: str) -> ItemVerdict:
     key = "score" if criterion.is_scored else "satisfied"
     if entry.keys() != {"id", key, "reasoning"} or not isinstance(entry["reasoning"], str):
-        raise unusable(f"has a check of {criterion.id} that is no {{id, {key}, reasoning}}", answer)
+        raise unusable_reply(f"has a check of {criterion.id} that is no {{id, {key}, reasoning}}", answer)
     value = entry[key]
     if not criterion.is_scored:
         if not isinstance(value, bool):
-            raise unusable(f"says satisfied: {value!r} of {criterion.id}, which is no true or false", answer)
+            raise unusable_reply(
+                f"says satisfied: {value!r} of {criterion.id}, which is no true or false", answer
+            )
         return ItemVerdict(criterion, Fraction(value), entry["reasoning"])
     if not is_number(value) or not 0 <= value <= HIGHEST or value != int(value):
-        raise unusable(f"scores {criterion.id} with {value!r}, no whole number from 0 to {HIGHEST}", answer)
+        raise unusable_reply(
+            f"scores {criterion.id} with {value!r}, no whole number from 0 to {HIGHEST}", answer
+        )
     return ItemVerdict(criterion, Fraction(int(value), HIGHEST), entry["reasoning"])
 
 
@@ -214,7 +218,7 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
     texts = texts_of(task, observation)
     outcome = texts.pop("expected_outcome")
     texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
-    criteria, nonce = criteria_of(judge.rubrics), short_digest(*texts.values())
+    criteria, nonce = criteria_of(judge.rubrics), nonce_of(*texts.values())
     result = ask_until_readable(
         rubric_question(judge, outcome, texts),
         clients.ask,
@@ -232,7 +236,7 @@ def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfi
     judge, problems = check(RubricJudge, config)
     if judge is None:
         return None, problems
-    problems = below([*item_problems(judge.rubrics)], ("rubrics",))
+    problems = prefix_paths([*item_problems(judge.rubrics)], ("rubrics",))
     return (None if problems else judge), problems
 
 

@@ -6,15 +6,15 @@ from itertools import islice
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
-from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.nearness import line_at
-from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parsed, text_of
+from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parse_json_output, text_of
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, search
-from baselinekit.texts import Mask, clipped
+from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.tree.paths import render
 
 _MOST_SHOWN = 20
@@ -37,9 +37,9 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     top_level = schema if isinstance(schema, dict) else {}
     keys = {*keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
     output, part = task.look(observation.output, keys), task.part(observation.output, keys)
-    value = parsed(output)
+    value = parse_json_output(output)
     if value is ABSENT:
-        quoted = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
+        quoted = mask_and_clip(text_of(output), _LONGEST_SHOWN, clients.mask)
         return task.decide((False, _describe_bad_json(text_of(output)), {"actual": quoted}), part)
     messages = violations(value, schema, clients.regex_budget(), clients.mask)
     return task.decide(
@@ -100,7 +100,7 @@ def violations(value: Json, schema: Json, regex_budget: RegexBudget, mask: Mask)
         messages = [_describe(error, mask) for error in sorted(errors[:_MOST_SHOWN], key=_sort_key)]
     except Unresolvable as error:
         message = f"the schema refers to {error.ref}, which is not in it"
-        raise cannot("BK703", message, "copy that part into the schema: nothing is fetched") from None
+        raise cannot_replay("BK703", message, "copy that part into the schema: nothing is fetched") from None
     return [*messages, "and more"] if len(errors) > _MOST_SHOWN else messages
 
 
@@ -117,7 +117,7 @@ def _describe(error: Any, mask: Mask) -> str:
 
     def describe(error: Any) -> str:
         where = render(tuple(error.absolute_path))
-        return f"{where}: {clipped(error.message, _LONGEST_SHOWN, mask)}"
+        return f"{where}: {mask_and_clip(error.message, _LONGEST_SHOWN, mask)}"
 
     nearest_error = best_match([error])
     return (
@@ -149,7 +149,7 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
     if schema is False:
         yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
     elif schema is not True and allows_all(schema):
-        suggestion = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
+        suggestion = next((hint for key in schema if (hint := suggest_nearest(key, _keywords(schema)))), "")
         hint = suggestion or "say what it has to be, or write `true` in its place if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 

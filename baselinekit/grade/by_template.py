@@ -10,25 +10,25 @@ from dataclasses import field, replace
 from fractions import Fraction
 
 from baselinekit.documents.jsontext import pretty, to_bytes
-from baselinekit.errors import Problem, cannot, nearest
+from baselinekit.errors import Problem, cannot_replay, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_model import spoken_verdict
 from baselinekit.grade.judging import (
     ask_until_readable,
     between_marks,
+    nonce_of,
     question_in_form,
     reply,
     retries_problems,
-    short_digest,
-    unusable,
+    unusable_reply,
 )
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
-from baselinekit.grade.verdict import exact, format_distinct, verdict_of
+from baselinekit.grade.verdict import exact_fraction, format_distinct, verdict_of
 from baselinekit.grade.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
-from baselinekit.model.recipes import Ask, Observation, Seconds
+from baselinekit.model.recipes import ModelQuestion, Observation, Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import end_of
 from baselinekit.tree.equality import is_number
@@ -180,7 +180,7 @@ def template_texts(
     variable = next((name for name in variables_of(template) if name in RESULTS), None)
     if variable is not None and not results:
         message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
-        raise cannot("BK660", message, "make it the `aggregator`, or remove the variable")
+        raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
     texts = texts_of(task, observation) | dict.fromkeys(RESULTS, pretty(dict(results or {}), "  "))
     messages = {name: pretty(value, "  ") for name, value in messages_of(task, observation).items()}
     sidecar = {name: sidecar_value(name, task.case) for name in variables_of(template)}
@@ -211,13 +211,13 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
             continue
         if is_of_sidecar(name):
             sidecar_names = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
-            hint = nearest(name, sidecar_names) if name.count(".") == 1 else ""
+            hint = suggest_nearest(name, sidecar_names) if name.count(".") == 1 else ""
             hint = hint or "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
         snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         suggestion = _OTHER_NAMES.get(snake_case) or (snake_case if snake_case in VARIABLES else "")
-        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else nearest(name, VARIABLES)
+        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else suggest_nearest(name, VARIABLES)
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
         yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which nothing stands for", hint)
 
@@ -225,7 +225,7 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
 # Asking.
 
 
-def template_question(judge: TemplateJudge, prompt: str, nonce: str) -> Ask:
+def template_question(judge: TemplateJudge, prompt: str, nonce: str) -> ModelQuestion:
     base = question_in_form(judge.model, f"{prompt.rstrip()}\n\n{_REPLY_RULES}", nonce, _FORM)
     return replace(base, max_tokens=_MOST_TOKENS, json=True)
 
@@ -239,7 +239,7 @@ def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tu
     template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
     template = with_results(template) if clients.results else with_answer(template)
     texts = template_texts(template, task, observation, clients.results)
-    nonce = short_digest(*texts.values())
+    nonce = nonce_of(*texts.values())
     return filled(template, texts, nonce), nonce
 
 
@@ -254,11 +254,11 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
         tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
         message = f"{command}, which writes the prompt, ended with exit code {run.exit_code}"
         message += f"; it said: {tail}" if tail else ""
-        raise cannot("BK664", message, "let it print the prompt and end with 0")
+        raise cannot_replay("BK664", message, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
-        raise cannot("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
-    nonce = short_digest(text)
+        raise cannot_replay("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
+    nonce = nonce_of(text)
     answer = texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
         text = text.replace(answer, between_marks("candidate_answer", answer, nonce))
@@ -280,13 +280,13 @@ def read_template_reply(answer: str, nonce: str) -> TemplateReply:
     fields = reply(answer, _FORM, nonce)
     score, hits, misses, reasoning = (fields[key] for key in _FORM)
     if not is_number(score) or not 0 <= score <= 1:
-        raise unusable(f"has a score of {score!r}, which is not from 0 to 1", answer)
+        raise unusable_reply(f"has a score of {score!r}, which is not from 0 to 1", answer)
     for key, points in (("hits", hits), ("misses", misses)):
         if not isinstance(points, list) or not all(isinstance(point, str) for point in points):
-            raise unusable(f"has {key} that are no list of texts", answer)
+            raise unusable_reply(f"has {key} that are no list of texts", answer)
     if not isinstance(reasoning, str):
-        raise unusable("gives no reasoning", answer)
-    return TemplateReply(exact(float(score)), hits, misses, reasoning)
+        raise unusable_reply("gives no reasoning", answer)
+    return TemplateReply(exact_fraction(float(score)), hits, misses, reasoning)
 
 
 def template_grade(task: Task, template_reply: TemplateReply, rule: PassRule) -> Grade:
@@ -349,7 +349,7 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     """Whether a person's label is a pass: passed, failed, or a score from 0 to 1."""
     if isinstance(label, bool | str):
         return spoken_verdict(label)
-    return verdict_of(exact(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
+    return verdict_of(exact_fraction(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
 BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)

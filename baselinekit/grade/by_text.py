@@ -27,8 +27,8 @@ from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import compiled, search
-from baselinekit.schema.records import below, check
-from baselinekit.texts import many
+from baselinekit.schema.records import check, prefix_paths
+from baselinekit.texts import count_noun
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"
@@ -232,9 +232,9 @@ def token_count(task: Task, observation: Observation, clients: GradeClients) -> 
     config, count = task.method, len(text_of(task.look(observation.output)).split())
     reason = ""
     if config.min is not None and count < config.min:
-        reason = f"it has {many(count, 'word')}, and {config.min:,} are the least"
+        reason = f"it has {count_noun(count, 'word')}, and {config.min:,} are the least"
     elif config.max is not None and count > config.max:
-        reason = f"it has {many(count, 'word')}, and {config.max:,} are the most"
+        reason = f"it has {count_noun(count, 'word')}, and {config.max:,} are the most"
     return task.decide((not reason, reason, {"words": count}), task.part(observation.output))
 
 
@@ -322,7 +322,7 @@ def derive_must_include(expected: Expected, graders_stated: bool) -> ReadConfig:
             list_problems.append(Problem("BK714", "both lists are empty", "such as must_include: [total]"))
         if lists is not None:
             choices.append(MustInclude(tuple(lists.must_include), tuple(lists.must_not_include)))
-        problems += below(list_problems, at)
+        problems += prefix_paths(list_problems, at)
     return None if problems else replace(choices[0], alternatives=tuple(choices[1:])), problems
 
 

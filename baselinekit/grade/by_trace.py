@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from baselinekit.documents.jsontext import encode
-from baselinekit.errors import Problem, cannot
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, never_passes, pass_at_problems
 from baselinekit.grade.wire import calls_of
@@ -19,7 +19,7 @@ from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.texts import clipped
+from baselinekit.texts import mask_and_clip
 from baselinekit.tree.equality import same_json
 
 _NO_TRACE = "let the target tell its `output_messages` with their `tool_calls`, or collect `tool_calls`"
@@ -86,7 +86,9 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
     config: ToolTrajectory = task.method
     calls = calls_of(observation)
     if calls is None:
-        raise cannot("BK670", "the target told no trace, so nobody knows which tools were called", _NO_TRACE)
+        raise cannot_replay(
+            "BK670", "the target told no trace, so nobody knows which tools were called", _NO_TRACE
+        )
     findings = TraceFindings()
     if config.mode == "any_order":
         counts = Counter(call.name for call in calls)
@@ -103,8 +105,8 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
         _check_calls(config, calls, places, findings)
         for number, call in enumerate(calls[len(config.expected) :], len(config.expected) + 1):
             findings.misses.append(f"{call.name} was called as number {number:,}, which is one too many")
-    hits = [clipped(hit, _LONGEST_SHOWN, clients.mask) for hit in findings.hits]
-    misses = [clipped(miss, _LONGEST_SHOWN, clients.mask) for miss in findings.misses]
+    hits = [mask_and_clip(hit, _LONGEST_SHOWN, clients.mask) for hit in findings.hits]
+    misses = [mask_and_clip(miss, _LONGEST_SHOWN, clients.mask) for miss in findings.misses]
     details: dict[str, Json] = {
         "mode": config.mode,
         "hits": [*hits[:_MOST_SHOWN]],
@@ -131,7 +133,7 @@ def _check_calls(
         if call is None:
             findings.misses.append(f"{expected.tool} within {limit:g} s: it was not called")
         elif call.seconds is None:
-            raise cannot("BK672", f"the trace does not tell how long {expected.tool} took", _NO_TIME)
+            raise cannot_replay("BK672", f"the trace does not tell how long {expected.tool} took", _NO_TIME)
         else:
             took = f"{expected.tool} took {call.seconds:g} s"
             findings.add(call.seconds <= limit, took, f"{took}, at most {limit:g} s is allowed")
@@ -164,7 +166,7 @@ def in_order(expected: Sequence[WantedCall], calls: Sequence[ToolCall]) -> list[
     places = [place for place, call in enumerate(calls) if call.name in names]
     if len(places) * len(expected) > _MOST_PAIRS:
         message = f"{len(places):,} calls are too many to find {len(expected):,} among them in their order"
-        raise cannot("BK672", message, "expect fewer calls, or count them with `mode: any_order`")
+        raise cannot_replay("BK672", message, "expect fewer calls, or count them with `mode: any_order`")
     # best[i][j]: the most (calls, limits) that the calls from j on keep of the expected ones from i on
     best = [[(0, 0)] * (len(places) + 1) for _ in range(len(expected) + 1)]
     for i in range(len(expected) - 1, -1, -1):

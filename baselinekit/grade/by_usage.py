@@ -5,7 +5,7 @@ A figure that nobody measured is an error: it does not mean that the answer was 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from baselinekit.errors import Problem, cannot
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, never_passes
 from baselinekit.model.baselines import Number
@@ -60,7 +60,7 @@ def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: CostLimit = task.method
     usd = observation.usage.cost_usd
     if usd is None:
-        raise cannot("BK671", "it is not known what the answer cost", _PRICES)
+        raise cannot_replay("BK671", "it is not known what the answer cost", _PRICES)
     limit = Decimal(str(config.max_usd))
     passed = usd <= limit
     reason = "" if passed else f"cost {usd:f} dollars, at most {limit:f} are allowed"
@@ -90,7 +90,7 @@ def _limited_counts(counts: Mapping[str, int | None], limits: Mapping[str, int])
     missing = [name for name in limits if name not in used]
     if missing:
         message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
-        raise cannot("BK671", message, _USAGE)
+        raise cannot_replay("BK671", message, _USAGE)
     return used
 
 

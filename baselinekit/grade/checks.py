@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.by_schema import JsonSchema
@@ -13,7 +13,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, Method
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import below
+from baselinekit.schema.records import prefix_paths
 from baselinekit.tree.equality import canonical
 
 
@@ -132,7 +132,7 @@ def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], lis
         ((name, value),) = raw.items()
         form = FORMS.get(name)
         if form is None:
-            hint = nearest(name, FORMS) or f"one of {', '.join(FORMS)}"
+            hint = suggest_nearest(name, FORMS) or f"one of {', '.join(FORMS)}"
             problems.append(Problem("BK712", f"there is no check {name!r}", hint, at=(number, name)))
         elif not form.accepts(value):
             problems.append(Problem("BK712", f"{name} is not {form.hint}", "", at=(number, name)))
@@ -150,10 +150,10 @@ def problems_of_checks(recipe: Recipe, at: Path) -> list[Problem]:
     for grader in check_graders:
         inner = (replace(problem, at=grader.at) for problem in graders.problems_of(grader, case))
         problems += inner
-    return below(problems, at)
+    return prefix_paths(problems, at)
 
 
-def checked(recipe: Recipe, observation: Observation, clients: GradeClients) -> list[Grade]:
+def grade_checks(recipe: Recipe, observation: Observation, clients: GradeClients) -> list[Grade]:
     """The grade of each check of a recipe for an answer."""
     check_graders, _ = read_checks(recipe.checks)
     case = Case("", recipe, tuple(check_graders))
@@ -168,7 +168,7 @@ _MOST_PAIRS = 1_000_000
 long."""
 
 
-class AskedFor:
+class CheckRequirements:
     """What some checks require together. Of two patterns or schemas that differ it is not known which is
     stricter."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.task import (
     GradeClients,
@@ -70,7 +70,7 @@ class Composite:
         return (*self.graders, self.judge) if self.judge is not None else self.graders
 
 
-def composed(
+def make_composite(
     graders: Sequence[Grader],
     aggregator: Aggregator,
     judge: Grader | None = None,
@@ -79,12 +79,12 @@ def composed(
     """The composite of these graders, and its problems with paths below its config. `judge`: the aggregator,
     if it is a grader."""
     all_graders = [*graders, *([] if judge is None else [judge])]
-    named = told_apart(all_graders)
+    named = with_unique_names(all_graders)
     names, problems = {grader.name for grader in named[: len(graders)]}, []
     for name, weight in aggregator.weights.items():
         at = ("aggregator", "weights", name)
         if name not in names:
-            hint = nearest(name, names) or f"there are {', '.join(sorted(names))}"
+            hint = suggest_nearest(name, names) or f"there are {', '.join(sorted(names))}"
             problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=at))
         if weight < 0:
             problems.append(Problem("BK674", f"the weight of {name} is {weight:g}", "0 or more", at=at))
@@ -131,13 +131,13 @@ def compose(stated: StatedComposite, graders: Sequence[Grader]) -> ReadConfig:
         hint = "remove it, or state `type: code_judge` or llm_judge"
         message = f"`config` has no effect where the aggregator is {aggregator.type}"
         problems.append(Problem("BK674", message, hint, at=("aggregator", "config")))
-    method, composite_problems = composed(
+    method, composite_problems = make_composite(
         graders[:count], aggregator, next(iter(graders[count:]), None), stated.pass_at
     )
     return method, [*problems, *composite_problems]
 
 
-def told_apart(graders: Sequence[Grader]) -> tuple[Grader, ...]:
+def with_unique_names(graders: Sequence[Grader]) -> tuple[Grader, ...]:
     """The graders with unique names, which identify their grades."""
     counts: dict[str, int] = {}
     named = []
@@ -158,10 +158,10 @@ def composite(task: Task, observation: Observation, clients: GradeClients) -> Gr
         if parts and not still_open(counted_parts(parts, config.on_error)):
             parts = (*parts, clients.part(len(parts), config.judge, results_of(parts)))
     whole = task.grader.graded("unscored", None, details=details, parts=parts)
-    return concluded(whole, task.case.pass_rule)
+    return grade_from_parts(whole, task.case.pass_rule)
 
 
-def concluded(whole: Grade, rule: PassRule) -> Grade:
+def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
     """The grade of a composite by those of its parts; also after one of them has changed."""
     on_error, pass_at = whole.details.get("on_error"), whole.details.get("pass_at")
     judge = whole.details.get("judge")

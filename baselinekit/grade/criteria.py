@@ -12,7 +12,7 @@ from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
 _WORD = r"(?:weight(?:ing|age)?|wt\.?)"
@@ -244,7 +244,7 @@ def _unread_weights(lines: Sequence[str], read_rows: set[int]) -> Iterator[Probl
     for row, line in enumerate(lines):
         unread_text = _WEIGHT.sub(" ", line) if row in read_rows else line
         for match in _WEIGHT_LIKE.finditer(unread_text):
-            quoted = clipped(match[0].strip(), _LONGEST_SHOWN, already_masked, counted=False)
+            quoted = mask_and_clip(match[0].strip(), _LONGEST_SHOWN, no_mask, counted=False)
             message = f"line {row + 1} of the rubric: {quoted!r} looks like a weight but could not be read"
             hint = "write it after the name of its criterion: 1. Accuracy (weight: 0.6)"
             yield Problem("BK702", message, hint)

@@ -75,12 +75,14 @@ Position = tuple[int, ...]
 """The number of a grader in its case; for a part of a composite, followed by its number in there."""
 
 
-def positions(
+def graders_with_positions(
     case_graders: Sequence[Grader], graders: Graders = GRADERS
 ) -> Iterator[tuple[Position, Grader]]:
     """All graders of a case with their positions. The parts of a composite come before it."""
     for number, grader in enumerate(case_graders):
-        for inner_position, part in positions(row_of(grader, graders).parts(grader.method), graders):
+        for inner_position, part in graders_with_positions(
+            row_of(grader, graders).parts(grader.method), graders
+        ):
             yield (number, *inner_position), part
         yield (number,), grader
 
@@ -134,7 +136,7 @@ def grade_all(
 ) -> tuple[Grade, ...]:
     """The grades of all graders of a case, in their order. Models are asked last; if a check by rules has
     failed the case by then, they are asked only if the case wants it."""
-    judges = [number for number, grader in enumerate(case.graders) if asks(grader, graders)]
+    judges = [number for number, grader in enumerate(case.graders) if model_calls_of(grader, graders)]
     rules = [number for number in range(len(case.graders)) if number not in judges]
     has_required = any(grader.required for grader in case.graders)
     grades: dict[int, Grade] = {}
@@ -184,15 +186,15 @@ def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | N
     return row_of(grader, graders).files(grader.method)
 
 
-def asks(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
+def model_calls_of(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
     """The model that a grader asks about one output, and how often. For a composite: the first model that a
     part asks, and how often all parts ask."""
-    parts = [part for _, part in positions([grader], graders)]
+    parts = [part for _, part in graders_with_positions([grader], graders)]
     asked = [row_of(part, graders).asks(part.method) for part in parts]
     model_calls = [call for call in asked if call is not None]
     return (model_calls[0][0], sum(count for _, count in model_calls)) if model_calls else None
 
 
-def all_of(case_graders: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
+def with_parts(case_graders: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
     """The graders of a case, and the parts of those that are composites."""
-    return [grader for _, grader in positions(case_graders, graders)]
+    return [grader for _, grader in graders_with_positions(case_graders, graders)]

@@ -11,9 +11,9 @@ from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.grades import Grade, Grader
-from baselinekit.model.recipes import Answer, Ask, Message, Scores, Usage
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.texts import Mask, clipped
+from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.tree.equality import is_number
 
 T = TypeVar("T")
@@ -28,24 +28,24 @@ JUDGE = (
 _SYSTEM = f"{JUDGE} Reply with one JSON object alone."
 
 
-def short_digest(*texts: str) -> str:
+def nonce_of(*texts: str) -> str:
     """16 hex digits that depend on all of the texts. As a mark they stand in none of the texts, and are the
     same for the same texts, so that a recording can answer a question."""
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def question(model: str, task: str, texts: Mapping[str, str], form: Mapping[str, Json]) -> Ask:
+def question(model: str, task: str, texts: Mapping[str, str], form: Mapping[str, Json]) -> ModelQuestion:
     """The question to a judge: the task, the texts between marks, and the form of the reply."""
-    nonce = short_digest(*texts.values())
+    nonce = nonce_of(*texts.values())
     parts = [task, *(between_marks(name, text, nonce) for name, text in texts.items())]
     return question_in_form(model, "\n\n".join(parts), nonce, form)
 
 
-def question_in_form(model: str, text: str, nonce: str, form: Mapping[str, Json]) -> Ask:
+def question_in_form(model: str, text: str, nonce: str, form: Mapping[str, Json]) -> ModelQuestion:
     """A whole question with the form of its reply below it."""
     example = json.dumps({"nonce": nonce, **form}, ensure_ascii=False)
     text = f"{text}\n\nReply in exactly this form, with the same nonce: {example}"
-    return Ask(model, (Message("system", _SYSTEM), Message("user", text)), temperature=0)
+    return ModelQuestion(model, (Message("system", _SYSTEM), Message("user", text)), temperature=0)
 
 
 def between_marks(name: str, text: str, nonce: str) -> str:
@@ -59,20 +59,20 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
     the nonce has followed the text instead of the task."""
     fields = json_in(text)
     if fields is ABSENT or not isinstance(fields, dict):
-        raise unusable("is not one JSON object", text)
+        raise unusable_reply("is not one JSON object", text)
     if fields.get("nonce") != nonce:
-        raise unusable("does not repeat the nonce of the question", text)
+        raise unusable_reply("does not repeat the nonce of the question", text)
     if text.count(nonce) != 1:
-        raise unusable(
+        raise unusable_reply(
             "does not contain the nonce exactly once, so it is unclear which part is the verdict", text
         )
     expected_keys = {"nonce", *keys}
     missing = expected_keys - fields.keys()
     if missing:
-        raise unusable(f"has no {', '.join(sorted(missing))}", text)
+        raise unusable_reply(f"has no {', '.join(sorted(missing))}", text)
     unexpected = fields.keys() - expected_keys
     if unexpected:
-        raise unusable(f"has {', '.join(sorted(unexpected))}, which was not asked for", text)
+        raise unusable_reply(f"has {', '.join(sorted(unexpected))}, which was not asked for", text)
     return fields
 
 
@@ -84,10 +84,10 @@ class UnreadableReply(CannotReplay):
         self.why = why
 
 
-def question_again(original: Ask, reason: str, mask: Mask) -> Ask:
+def question_again(original: ModelQuestion, reason: str, mask: Mask) -> ModelQuestion:
     """The question once more, with what was wrong with the reply. The reply is not repeated: it may contain
     instructions of the judged text."""
-    complaint = clipped(reason, _LONGEST_COMPLAINT, mask, counted=False)
+    complaint = mask_and_clip(reason, _LONGEST_COMPLAINT, mask, counted=False)
     instruction = f"An earlier reply could not be used: it {complaint}. Reply in exactly that form."
     *earlier, last = original.messages
     return replace(original, messages=(*earlier, replace(last, content=f"{last.content}\n\n{instruction}")))
@@ -98,7 +98,7 @@ def contradiction(reason: str) -> UnreadableReply:
     return UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {reason}", hint), why=reason)
 
 
-def unusable(reason: str, text: str) -> UnreadableReply:
+def unusable_reply(reason: str, text: str) -> UnreadableReply:
     message = f"the judge's reply {reason}: {' '.join(text.split())!r}"
     return UnreadableReply(Problem("BK640", message, "try again, or use a stronger model"), why=reason)
 
@@ -106,7 +106,7 @@ def unusable(reason: str, text: str) -> UnreadableReply:
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.
 
 
-def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask:
+def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> ModelQuestion:
     low, high = scores.scale
     criteria = "\n".join(f"- {name}: {meaning}" for name, meaning in rubric.items())
     task = (
@@ -119,13 +119,15 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask
 
 def read_scores(answer: str, text: str, rubric: Mapping[str, str], scores: Scores) -> dict[str, Json]:
     """The scores in the order of the rubric. One that is missing or out of range is an error, never a 0."""
-    values = reply(answer, ("scores", "justification"), short_digest(text))["scores"]
+    values = reply(answer, ("scores", "justification"), nonce_of(text))["scores"]
     low, high = scores.scale
     if not isinstance(values, dict) or values.keys() != rubric.keys():
-        raise unusable(f"does not score {', '.join(rubric)} and nothing else", answer)
+        raise unusable_reply(f"does not score {', '.join(rubric)} and nothing else", answer)
     for name, value in values.items():
         if not is_number(value) or not low <= value <= high:
-            raise unusable(f"scores {name} with {value!r}, which is not between {low} and {high}", answer)
+            raise unusable_reply(
+                f"scores {name} with {value!r}, which is not between {low} and {high}", answer
+            )
     return {name: values[name] for name in rubric}
 
 
@@ -143,7 +145,7 @@ _TASK = (
 )
 
 
-def meaning_question(expected: str, actual: str, model: str) -> Ask:
+def meaning_question(expected: str, actual: str, model: str) -> ModelQuestion:
     texts = {"first text": expected, "second text": actual}
     example: list[Json] = [{"fact": "…", "verdict": "kept, changed or missing"}]
     return question(
@@ -155,7 +157,7 @@ def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str
     """The share of facts that the texts keep, in the worse of the two directions, and the reason. A changed
     fact makes it 0, however many facts are kept."""
     keys = ("first_in_second", "second_in_first")
-    fields = reply(answer, (*keys, "reason"), short_digest(expected, actual))
+    fields = reply(answer, (*keys, "reason"), nonce_of(expected, actual))
     facts = [list(_facts(fields[key], key, answer)) for key in keys]
     verdicts = [[verdict for _, verdict in side] for side in facts]
     share = min(side.count("kept") / len(side) for side in verdicts)
@@ -167,16 +169,16 @@ def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str
 def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
     """Each fact with its verdict. An empty list is unusable: it would pass without any evidence."""
     if not isinstance(value, list) or not value:
-        raise unusable(f"lists no facts under {key}", answer)
+        raise unusable_reply(f"lists no facts under {key}", answer)
     for item in value:
         if (
             not isinstance(item, dict)
             or item.keys() != {"fact", "verdict"}
             or not isinstance(item["fact"], str)
         ):
-            raise unusable(f"has something under {key} that is no {{fact, verdict}}", answer)
+            raise unusable_reply(f"has something under {key} that is no {{fact, verdict}}", answer)
         if item["verdict"] not in _VERDICTS:
-            raise unusable(
+            raise unusable_reply(
                 f"says {item['verdict']!r} of a fact, which is none of {', '.join(_VERDICTS)}", answer
             )
         yield item["fact"], item["verdict"]
@@ -219,7 +221,11 @@ class JudgeResult(Generic[T]):
 
 
 def ask_until_readable(
-    original: Ask, ask: Callable[[Ask], Answer], mask: Mask, read: Callable[[str], T], retries: int
+    original: ModelQuestion,
+    ask: Callable[[ModelQuestion], Answer],
+    mask: Mask,
+    read: Callable[[str], T],
+    retries: int,
 ) -> JudgeResult[T]:
     """Ask a judge, and again up to `retries` times while its reply cannot be used."""
     usage, current = Usage(), original

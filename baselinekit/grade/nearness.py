@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.table import RegexBudget, compiled, search
-from baselinekit.texts import Mask, already_masked, clipped
+from baselinekit.texts import Mask, mask_and_clip, no_mask
 
 MOST_LOOKED_FOR = 3
 """How many missing texts are looked for: the first ones."""
@@ -229,4 +229,4 @@ def _is_pattern(pattern: str, flags: tuple[str, ...]) -> bool:
 
 
 def _clip(text: str) -> str:
-    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+    return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)

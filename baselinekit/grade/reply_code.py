@@ -15,7 +15,7 @@ from itertools import islice
 
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 _FENCE = lazy_pattern(
     r"(?P<quote>(?:[ \t]*>)*)(?P<indent>[ \t]*)(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
@@ -141,7 +141,7 @@ def _from_blocks(blocks: Sequence[_Block], function: str) -> ExtractedCode:
     used = _select_needed(chosen, function)
     code = "\n".join(block.code for block in used)
     unused = len(blocks) - len(used)
-    description = f"{many(len(used), 'fenced block')} ({', '.join(map(str, used))})"
+    description = f"{count_noun(len(used), 'fenced block')} ({', '.join(map(str, used))})"
     description += f" of {len(blocks)}" if unused else ""
     description += "" if all(block.closed for block in used) else ", not closed"
     return ExtractedCode(

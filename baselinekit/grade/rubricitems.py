@@ -11,7 +11,7 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.values import Path
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 
 HIGHEST = 10
 """The highest score of an item that is scored; the lowest is 0."""
@@ -68,7 +68,7 @@ class RubricCriterion:
         """The name that a reader sees."""
         if self.id_stated or not self.text:
             return self.id
-        return clipped(self.text, _LONGEST_NAME, already_masked, counted=False)
+        return mask_and_clip(self.text, _LONGEST_NAME, no_mask, counted=False)
 
     @property
     def line(self) -> str:

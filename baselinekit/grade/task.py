@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from baselinekit.documents.jsontext import json_in, pretty
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.verdict import verdict_of
 from baselinekit.kinds.kind import RecipeKind
@@ -15,11 +15,11 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison, Number
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome, PassRule
-from baselinekit.model.recipes import Answer, Ask, Observation, Ran, Seconds, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, SandboxResult, Seconds, Usage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import RegexBudget
 from baselinekit.schema.records import check
-from baselinekit.texts import Mask, already_masked
+from baselinekit.texts import Mask, no_mask
 from baselinekit.tree.paths import Pattern, find, parse
 
 Judged = tuple[bool, str, Mapping[str, Json]]
@@ -79,8 +79,8 @@ class GradeClients:
     `text`: reads a file that the config names; `part`: the grade of a part of a composite, by its number,
     with the `results` of the other parts if it sums them up; `mask`: masks secrets in what is quoted."""
 
-    ask: Callable[[Ask], Answer] = _client_missing
-    run: Callable[[FunctionOutput, str], Ran] = _client_missing
+    ask: Callable[[ModelQuestion], Answer] = _client_missing
+    run: Callable[[FunctionOutput, str], SandboxResult] = _client_missing
     compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _client_missing
     schema: Callable[[Case, str], Json] = _client_missing
     rated: Callable[[Case, Grader, Observation], Grade] = _client_missing
@@ -89,7 +89,7 @@ class GradeClients:
     part: Callable[[int, Grader, Mapping[str, Json]], Grade] = _client_missing
     results: Mapping[str, Json] = field(default_factory=dict)
     regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
-    mask: Mask = already_masked
+    mask: Mask = no_mask
 
 
 QuestionForm = Literal["", "in one line", "by a prompt", "by a rubric"]
@@ -197,7 +197,9 @@ class Task:
         kind = kind_of(self.case.recipe)
         if kind.parts and not kind.paths_start_in_answer and not {*first_step} <= {*kind.parts}:
             part_names = ", ".join(sorted(kind.parts))
-            hint = nearest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
+            hint = (
+                suggest_nearest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
+            )
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
@@ -305,7 +307,7 @@ def text_of(output: Json) -> str:
     return output if isinstance(output, str) else pretty(output, "  ")
 
 
-def parsed(output: Json) -> Json:
+def parse_json_output(output: Json) -> Json:
     """The JSON of an output: a text that is JSON, or that holds one block of it; ABSENT if there is none."""
     return json_in(output) if isinstance(output, str) else output
 
@@ -341,7 +343,7 @@ def pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
     """The value at a path, or the list of the values that its wildcards match; ABSENT if there is none."""
     if not pattern.segments:
         return output
-    output, first_step = parsed(output), pattern.segments[0]
+    output, first_step = parse_json_output(output), pattern.segments[0]
     in_answer = kind.paths_start_in_answer and not pattern.absolute and first_step not in kind.parts
     if in_answer and isinstance(output, dict):
         output = output.get(kind.answer)

@@ -9,7 +9,7 @@ from baselinekit.model.grades import BORDERLINE, OUTCOMES, Grade, Outcome, PassR
 
 
 @lru_cache(maxsize=1024)
-def exact(number: float) -> Fraction:
+def exact_fraction(number: float) -> Fraction:
     """The simplest fraction that this float stands for: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
     value = Fraction(number)
     half = Fraction(math.ulp(number)) / 2
@@ -29,7 +29,7 @@ def weighted_mean(weighted_scores: Iterable[tuple[Fraction, float]]) -> Fraction
     """The mean of scores, each with its weight; None where nothing has any weight."""
     total = total_weight = Fraction(0)
     for score, weight in weighted_scores:
-        total, total_weight = total + score * exact(weight), total_weight + exact(weight)
+        total, total_weight = total + score * exact_fraction(weight), total_weight + exact_fraction(weight)
     return total / total_weight if total_weight else None
 
 
@@ -39,14 +39,14 @@ def verdict_of(
     """The outcome and the verdict of a score. No score makes up for a failed gate."""
     if failed_gates:
         return "failed", None
-    if score >= exact(float(rule.pass_at)):
+    if score >= exact_fraction(float(rule.pass_at)):
         return "passed", None
-    if score >= exact(float(rule.borderline_at)):
+    if score >= exact_fraction(float(rule.borderline_at)):
         return "passed" if rule.borderline_passes else "failed", BORDERLINE
     return "failed", None
 
 
-def combined(
+def combine_grades(
     grades: Sequence[Grade], rule: PassRule | None = None
 ) -> tuple[Outcome, float | None, str, str | None]:
     """The outcome, the score, the reason and the verdict of a case."""
@@ -129,7 +129,7 @@ def format_distinct(score: Fraction, limit: float) -> str:
     sees the same number twice would look for the fault elsewhere."""
     for digits in range(3, 18):
         text = f"{float(score):.{digits}g}"
-        if exact(float(text)) != exact(limit):
+        if exact_fraction(float(text)) != exact_fraction(limit):
             return text
     return f"less than {limit:g}"
 
@@ -142,7 +142,7 @@ def _reasons(grades: Sequence[Grade], with_names: bool) -> str:
 
 def mean_of(grades: Sequence[Grade]) -> Fraction | None:
     """The weighted mean of the scores; a grade without a score counts as 0."""
-    return weighted_mean((exact(grade.score or 0.0), grade.weight) for grade in grades)
+    return weighted_mean((exact_fraction(grade.score or 0.0), grade.weight) for grade in grades)
 
 
 def _score(grades: Sequence[Grade]) -> float | None:

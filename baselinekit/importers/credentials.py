@@ -149,7 +149,7 @@ def variable_name(text: str) -> str:
     return name if re.match(r"[A-Z_]", name) else f"SECRET_{name}".rstrip("_")
 
 
-def assign(
+def assign_variables(
     credentials: Sequence[Credential], names: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[Credential]]:
     """The values of the variables that the operator has named, and the credentials without one: a name that

@@ -57,7 +57,7 @@ def has_value(name: str) -> bool:
     return name in TAKES_VALUE or name in WITHOUT_EFFECT_VALUED or name in NO_COUNTERPART_VALUED
 
 
-def split_own(words: Sequence[str], own: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+def split_our_options(words: Sequence[str], own: Mapping[str, bool]) -> tuple[list[str], list[str]]:
     """The words of a line that are our own options, and the line without them. `own`: our options, and
     whether a value follows; an option that curl knows as well is curl's."""
     own_words: list[str] = []

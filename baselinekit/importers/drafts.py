@@ -134,7 +134,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_ID].rstrip("-") or "baseline"
 
 
-def named_apart(drafts: Sequence[DraftRecipe], taken: Iterable[str] = ()) -> list[DraftRecipe]:
+def with_unique_ids(drafts: Sequence[DraftRecipe], taken: Iterable[str] = ()) -> list[DraftRecipe]:
     """The drafts with ids that are unique, among those that are taken as well."""
     used_ids = {id.casefold() for id in taken}
     renamed = []

@@ -56,7 +56,7 @@ class Reading:
 
     def own_id(self, text: str) -> str:
         """An id for a case, with a number if it is taken."""
-        return own_id(text, self.used_ids)
+        return unique_id(text, self.used_ids)
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """Everything that is left out, with its lines and in their order."""
@@ -89,7 +89,7 @@ def as_name(text: str, usual: str = "cases") -> str:
     return name.strip("-._") or usual
 
 
-def own_id(text: str, taken: set[str], usual: str = "case") -> str:
+def unique_id(text: str, taken: set[str], usual: str = "case") -> str:
     """An id for a file of ours, with a number if it is taken."""
     id = preferred = as_name(text, usual)
     number = 1

@@ -34,7 +34,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import likeness
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.tree.paths import render
-from baselinekit.variables import unexpanded
+from baselinekit.variables import escape_variables
 
 FORM = "a HAR file"
 
@@ -151,11 +151,11 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
     if flaw := flaw_of_url(url):
         raise _NoUrl(f"{method} {flaw}")
     headers = {
-        str(header["name"]): unexpanded(str(header["value"]))
+        str(header["name"]): escape_variables(str(header["value"]))
         for header in request.get("headers") or ()
         if not OF_THE_CLIENT.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
     }
-    sent: dict[str, Any] = {"method": method, "url": unexpanded(url)}
+    sent: dict[str, Any] = {"method": method, "url": escape_variables(url)}
     body, unsent = dict[str, Json](), ""
     try:
         body = _escaped(_body(request))
@@ -172,7 +172,9 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
             headers = {name: value for name, value in headers.items() if name not in stated}
     sent |= {"headers": headers} if headers else {}
     sent |= body
-    cookies = {str(item["name"]): unexpanded(str(item["value"])) for item in request.get("cookies") or ()}
+    cookies = {
+        str(item["name"]): escape_variables(str(item["value"])) for item in request.get("cookies") or ()
+    }
     cookies = cookies or dict(_pairs(_header(request, "cookie")))
     sent |= {"cookies": cookies} if cookies else {}
     content = response.get("content") or {}
@@ -263,7 +265,7 @@ def _add_part(fields: dict[str, Json], name: Any, value: str, file: str | None) 
 
 def _escaped(value: Any) -> Any:
     if isinstance(value, str):
-        return unexpanded(value)
+        return escape_variables(value)
     if isinstance(value, list):
         return [_escaped(item) for item in value]
     return {key: _escaped(item) for key, item in value.items()} if isinstance(value, dict) else value

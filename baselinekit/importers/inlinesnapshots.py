@@ -9,13 +9,13 @@ from typing import Any
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.importers.classcode import ClassesOfSource, named_arguments
-from baselinekit.importers.pyvalues import LostValue, PythonReader, dotted, of_bytes, parted
+from baselinekit.importers.pyvalues import LostValue, PythonReader, dotted, of_bytes, split_placeholders
 from baselinekit.importers.testcode import (
     CodeChange,
-    FilesOfTests,
-    Moving,
     OneTest,
+    SnapshotImport,
     TestsOfFile,
+    TestSources,
     ValueDraft,
 )
 
@@ -27,7 +27,7 @@ _PACKAGE = "inline_snapshot"
 _CHECKS = ("dirty_equals", _PACKAGE)
 
 
-def read(files: FilesOfTests, moving: Moving) -> None:
+def read(files: TestSources, moving: SnapshotImport) -> None:
     """Read all `snapshot(…)` in the Python files that were named."""
     for file in files.files:
         if not file.endswith(".py"):
@@ -61,7 +61,7 @@ def _names(tree: ast.Module) -> set[str]:
 class _Source:
     """One file with tests."""
 
-    def __init__(self, files: FilesOfTests, moving: Moving, tests: TestsOfFile, names: set[str]):
+    def __init__(self, files: TestSources, moving: SnapshotImport, tests: TestsOfFile, names: set[str]):
         self._files, self._moving, self._tests, self._names = files, moving, tests, names
         imported = {node.module for node in ast.walk(tests.tree) if isinstance(node, ast.ImportFrom)}
         self._classes = ClassesOfSource(tests.file, tests.tree, files.tree)
@@ -129,7 +129,7 @@ class _Source:
                 raise LostValue(
                     "a test whose parameters only pytest can tell", "the first run with == baseline writes it"
                 )
-            value, placeholders = parted(self._reader.read(value_node))
+            value, placeholders = split_placeholders(self._reader.read(value_node))
         except LostValue as error:
             if is_first:
                 self._moving.lose(place, error, test.name)

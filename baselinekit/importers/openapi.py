@@ -26,8 +26,8 @@ from baselinekit.importers.openapidocument import Bundle, OpenApiDocument, list_
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_key
-from baselinekit.texts import many
-from baselinekit.variables import as_text, unexpanded
+from baselinekit.texts import count_noun
+from baselinekit.variables import as_text, escape_variables
 
 FORM = "an OpenAPI document"
 
@@ -80,7 +80,7 @@ def _without_repeats(errors: list[tuple[CannotAskError, str]]) -> list[tuple[Can
     counts = Counter((error.at, error.what) for error, _ in errors)
     first = {(error.at, error.what): (error, operation) for error, operation in reversed(errors)}
     return [
-        (error, operation if counts[key] == 1 else many(counts[key], "operation"))
+        (error, operation if counts[key] == 1 else count_noun(counts[key], "operation"))
         for key, (error, operation) in reversed(first.items())
     ]
 
@@ -358,7 +358,7 @@ def _joined(value: Json, separator: str) -> str:
 def _escaped(value: Json) -> Json:
     """The value with texts escaped that look like our variables: in the document they are plain texts."""
     if isinstance(value, str):
-        return unexpanded(value)
+        return escape_variables(value)
     if isinstance(value, list):
         return [_escaped(item) for item in value]
     if isinstance(value, dict):

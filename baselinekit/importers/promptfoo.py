@@ -46,7 +46,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.variables import unexpanded
+from baselinekit.variables import escape_variables
 
 FORM = "promptfoo"
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
@@ -397,7 +397,10 @@ def _input(
             return {"type": "messages", "content": content}
     # in a prompt that is JSON each text is filled in by itself: a quote in a value ends no string
     text = render(prompt.text) if prompt.value is ABSENT else pretty(_map_texts(prompt.value, render), "  ")
-    return {"type": NOBODY.eval_input if provider.asks_nobody else "prompt", "content": unexpanded(text)}
+    return {
+        "type": NOBODY.eval_input if provider.asks_nobody else "prompt",
+        "content": escape_variables(text),
+    }
 
 
 def _map_texts(value: Json, apply: Callable[[str], str]) -> Json:

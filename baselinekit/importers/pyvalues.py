@@ -35,7 +35,7 @@ class PlaceholderText(str):
     __slots__ = ()
 
 
-def parted(value: Any) -> tuple[Json, dict[Path, str]]:
+def split_placeholders(value: Any) -> tuple[Json, dict[Path, str]]:
     """A value that was read, and its placeholders by their paths."""
     placeholders: dict[Path, str] = {}
 
@@ -139,7 +139,7 @@ def of_bytes(data: bytes) -> Json:
 
 def sorted_set(values: list[Any]) -> list[Any]:
     """The values of a set, which has no order of its own, sorted by their JSON."""
-    return sorted(values, key=lambda value: canonical(parted(value)[0]))
+    return sorted(values, key=lambda value: canonical(split_placeholders(value)[0]))
 
 
 def key_of(value: Any) -> str:
@@ -293,9 +293,10 @@ class PythonReader:
         if name in ("IsList", "IsTuple", "IsListOrTuple") and node.args and not node.keywords:
             return [self.read(argument, depth + 1) for argument in node.args]
         try:
-            args = [parted(self.read(argument, depth + 1)) for argument in node.args]
+            args = [split_placeholders(self.read(argument, depth + 1)) for argument in node.args]
             named = {
-                str(argument.arg): parted(self.read(argument.value, depth + 1)) for argument in node.keywords
+                str(argument.arg): split_placeholders(self.read(argument.value, depth + 1))
+                for argument in node.keywords
             }
         except LostValue:
             args, named = [(None, {(): ""})], {}

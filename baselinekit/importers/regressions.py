@@ -22,10 +22,10 @@ from baselinekit.importers.pyvalues import (
 )
 from baselinekit.importers.testcode import (
     CodeChange,
-    FilesOfTests,
-    Moving,
     OneTest,
+    SnapshotImport,
     TestsOfFile,
+    TestSources,
     ValueDraft,
 )
 from baselinekit.lazy import lazy_pattern
@@ -41,7 +41,7 @@ _DEFAULT_TOLERANCE: Mapping[str, Json] = {"abs": 1e-08, "rel": 1e-05}
 """The default tolerance of numpy's isclose, by which pytest-regressions compares tables."""
 
 
-def read(files: FilesOfTests, moving: Moving) -> None:
+def read(files: TestSources, moving: SnapshotImport) -> None:
     """Read all files in folders that are named like a test file beside them."""
     by_folder: dict[str, list[str]] = {}
     for file in files.files:
@@ -65,7 +65,7 @@ def _has_own_fixture(tests: TestsOfFile) -> bool:
     return any(name in _FIXTURES for name in arguments)
 
 
-def _report_changes(tests: TestsOfFile, moving: Moving) -> None:
+def _report_changes(tests: TestsOfFile, moving: SnapshotImport) -> None:
     for test in tests.tests:
         for call in test.calls:
             owner, _, method = dotted(call.func).rpartition(".")
@@ -94,7 +94,7 @@ class OwnerOfFile:
 class _Folder:
     """The folder of one test file."""
 
-    def __init__(self, files: FilesOfTests, moving: Moving, tests: TestsOfFile):
+    def __init__(self, files: TestSources, moving: SnapshotImport, tests: TestsOfFile):
         self._files, self._moving, self._tests = files, moving, tests
         self._owners = _owners(tests)
         self._taken = set[tuple[str, str | None]]()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
 from baselinekit.model.values import Json, Path
-from baselinekit.variables import unexpanded, unexpanded_in
+from baselinekit.variables import escape_variables, escape_variables_in
 
 FORM = "evals.json"
 _EXPECTATIONS = ("expectations", "assertions")
@@ -58,10 +58,10 @@ def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
     name = raw.get("name")
     case: dict[str, Json] = {"id": reading.own_id(f"eval-{id}" if isinstance(id, int) else str(id or "eval"))}
     case |= {"name": name} if isinstance(name, str) and name.strip() else {}
-    content: Json = unexpanded(raw["prompt"])
+    content: Json = escape_variables(raw["prompt"])
     if files := raw.get("files"):
         reading.note("a skill is handed the paths of its files, beside the prompt: {prompt, files}")
-        content = {"prompt": content, "files": unexpanded_in(files)}
+        content = {"prompt": content, "files": escape_variables_in(files)}
     case["input"] = {"type": "skill", "content": content}
     case |= {"expected_outcome": outcome} if has_outcome else {}
     config: dict[str, Json] = (

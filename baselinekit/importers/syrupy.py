@@ -11,13 +11,13 @@ from baselinekit.documents.languages import JSON
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.frozen import frozen
 from baselinekit.importers import amber
-from baselinekit.importers.pyvalues import LostValue, of_bytes, parted, value_of_repr
+from baselinekit.importers.pyvalues import LostValue, of_bytes, split_placeholders, value_of_repr
 from baselinekit.importers.testcode import (
     CodeChange,
-    FilesOfTests,
-    Moving,
     OneTest,
+    SnapshotImport,
     TestsOfFile,
+    TestSources,
     ValueDraft,
 )
 from baselinekit.lazy import lazy_pattern
@@ -37,7 +37,7 @@ _REPR = lazy_pattern(
 _IN_CODE = ("matcher", "exclude", "include", "extension_class")
 
 
-def read(files: FilesOfTests, moving: Moving) -> None:
+def read(files: TestSources, moving: SnapshotImport) -> None:
     """Read all snapshots among the files that were named."""
     tested = set[str]()
     for file in files.files:
@@ -130,7 +130,7 @@ def _node_id(module: str, name: NameOfSnapshot) -> str:
     return test_id if name.param is None else f"{test_id}[{name.param}]"
 
 
-def _report_code(tests: TestsOfFile | None, moving: Moving) -> None:
+def _report_code(tests: TestsOfFile | None, moving: SnapshotImport) -> None:
     """Report the arguments of comparisons in the code of tests, which have to be rewritten there."""
     for test in tests.tests if tests is not None else ():
         for call, keyword in test.keywords(*_IN_CODE):
@@ -144,7 +144,7 @@ def _report_code(tests: TestsOfFile | None, moving: Moving) -> None:
             moving.change(CodeChange(place, f"snapshot({keyword.arg}=…)", replacement))
 
 
-def _report_name(name: NameOfSnapshot, test: OneTest | None, moving: Moving) -> None:
+def _report_name(name: NameOfSnapshot, test: OneTest | None, moving: SnapshotImport) -> None:
     if name.name is None:
         return
     if test is None:
@@ -173,7 +173,7 @@ def _line_of(name: NameOfSnapshot, test: OneTest) -> int:
 class AmberSnapshots:
     """One amber file."""
 
-    def __init__(self, files: FilesOfTests, moving: Moving, module: str):
+    def __init__(self, files: TestSources, moving: SnapshotImport, module: str):
         self._files, self._moving, self._module = files, moving, module
         self._tests = files.tests(module)
 
@@ -209,7 +209,7 @@ class AmberSnapshots:
             moving.note(
                 f"{file}:{line}: {entry.name}: <<any>> stands for a {kind}, and anything passes there"
             )
-        plain, placeholders = parted(value)
+        plain, placeholders = split_placeholders(value)
         place = Place(file, entry.line)
         test = self._tests.called(name.classes, name.function) if self._tests is not None else None
         if self._tests is not None and test is None:
@@ -222,7 +222,7 @@ class _SingleSnapshot:
     """A file of one value: JSON, or the bytes of a text. Syrupy removes characters from its name that a file
     system may not allow, so the test has to tell the original name."""
 
-    def __init__(self, files: FilesOfTests, moving: Moving, module: str):
+    def __init__(self, files: TestSources, moving: SnapshotImport, module: str):
         self._files, self._moving, self._module = files, moving, module
         self._tests = files.tests(module)
 
@@ -240,7 +240,7 @@ class _SingleSnapshot:
             return
         test = self._tests.called(name.classes, name.function) if self._tests is not None else None
         _report_name(name, test, self._moving)
-        plain, placeholders = parted(value)
+        plain, placeholders = split_placeholders(value)
         test_id = _node_id(self._module, name)
         self._moving.values.append(ValueDraft(test_id, name.name, plain, placeholders, place))
 

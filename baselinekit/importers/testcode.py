@@ -334,7 +334,7 @@ class CodeChange:
     new: str
 
 
-class FilesOfTests:
+class TestSources:
     """The files that were named, from the project's root. `read`: reads a file of the project; `outside`:
     lists the files of values that sources keep outside of themselves."""
 
@@ -382,7 +382,7 @@ class FilesOfTests:
         return TestsOfFile(file, text, conftests)
 
 
-class Moving:
+class SnapshotImport:
     """The result of reading the files of one tool. `seen`: how many files are of this tool."""
 
     def __init__(self) -> None:

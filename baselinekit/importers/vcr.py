@@ -31,7 +31,7 @@ from baselinekit.importers.har import OF_THE_CLIENT
 from baselinekit.importers.lines import draft_of
 from baselinekit.importers.pyvalues import LostValue
 from baselinekit.model.recipes import Response
-from baselinekit.variables import unexpanded, unexpanded_in
+from baselinekit.variables import escape_variables, escape_variables_in
 
 TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -129,9 +129,9 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     method = str(raw["method"]).upper()
     if flaw := flaw_of_url(url):
         raise LostValue(f"{method} {flaw}", HINT_FOR_URL)
-    request: dict[str, Any] = {"method": method, "url": unexpanded(url)}
+    request: dict[str, Any] = {"method": method, "url": escape_variables(url)}
     headers = {
-        name: unexpanded(value)
+        name: escape_variables(value)
         for name, value in _headers(raw.get("headers"))
         if not OF_THE_CLIENT.fullmatch(name) and value not in ("", "*/*")
     }
@@ -144,7 +144,7 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     request |= {"headers": headers} if headers else {}
     request |= body
     pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
-    jar = {name: unexpanded(value) for name, equals, value in pairs if equals and name}
+    jar = {name: escape_variables(value) for name, equals, value in pairs if equals and name}
     return request | ({"cookies": jar} if jar else {})
 
 
@@ -170,7 +170,7 @@ def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
             f"{request_name}: a body of {kind}", "capture it with --form: baselinekit capture http"
         )
     if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
-        return {"json": unexpanded_in(raw)}
+        return {"json": escape_variables_in(raw)}
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
@@ -179,7 +179,7 @@ def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
         raise LostValue(
             f"{request_name}: a body that is no text", "capture it: baselinekit capture http -d @FILE"
         )
-    body: dict[str, Any] = unexpanded_in(body_of(text, kind))
+    body: dict[str, Any] = escape_variables_in(body_of(text, kind))
     return body
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode
-from baselinekit.errors import CannotReplay, cannot
+from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
@@ -267,7 +267,9 @@ def _read_as(
     status, is_stated = status_and_stated
     if form.rows is None and take is not None and status < 400:
         hint = "leave `take` out, or state `parse: sse` or `parse: ndjson`"
-        raise cannot("BK307", f"`take` counts rows, and the answer (status {status}) is {form.title}", hint)
+        raise cannot_replay(
+            "BK307", f"`take` counts rows, and the answer (status {status}) is {form.title}", hint
+        )
     if not body:
         return Body("" if form.rows is None or status in (204, 304) else [])
     if form.name == "bytes":
@@ -278,13 +280,13 @@ def _read_as(
     if text is None and form.name == "text" and not is_stated:
         return Body(as_hash(body), f"{description}, but {problem}: only its hash and its size are compared")
     if text is None:
-        raise cannot("BK307", f"{description}, but {problem}", _WRONG_FORM_HINT)
+        raise cannot_replay("BK307", f"{description}, but {problem}", _WRONG_FORM_HINT)
     if form.name != "text":
         check_size(text, max_body // _BYTES_PER_CONTAINER)
     try:
         return _read_rows(form, text, take) if form.rows else form.read(text)
     except NotJson as error:
-        raise cannot(
+        raise cannot_replay(
             "BK307",
             f"{description}, but: {error}",
             _BEYOND_LIMITS_HINT if error.is_beyond_limits else _WRONG_FORM_HINT,
@@ -310,7 +312,7 @@ _STRING = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 def check_size(text: str, most: int) -> None:
     if _count_containers(text) > most and _count_containers(_STRING.sub("", text)) > most:
         message = f"the answer holds more than {most:,} arrays and objects"
-        raise cannot("BK305", message, "request less, or raise max_body (each counts as ten bytes)")
+        raise cannot_replay("BK305", message, "request less, or raise max_body (each counts as ten bytes)")
 
 
 def _count_containers(text: str) -> int:
@@ -331,14 +333,14 @@ def as_hash(body: bytes) -> dict[str, Json]:
     return {_HASH: sha256(body).hexdigest(), "size": len(body)}
 
 
-def stands_for_bytes(answer: Json) -> bool:
+def is_byte_hash(answer: Json) -> bool:
     """Whether an output stands for bytes, of which only hash and size are stored."""
     return isinstance(answer, dict) and answer.keys() == {_HASH, "size"}
 
 
 def hash_path(whole: Path, answer: Json) -> Path | None:
     """Return the path of the hash, if the output at `whole` stands for bytes."""
-    return (*whole, _HASH) if stands_for_bytes(answer) else None
+    return (*whole, _HASH) if is_byte_hash(answer) else None
 
 
 class RowCount:

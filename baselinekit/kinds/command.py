@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, how_ended
+from baselinekit.errors import Problem, describe_exit
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
@@ -50,7 +50,7 @@ class ExitCode(OutcomePlace):
         return 2 if number < 0 else int(number > 0)
 
     def describe(self, number: int) -> str:
-        return f"the program {how_ended(number)}"
+        return f"the program {describe_exit(number)}"
 
 
 _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}

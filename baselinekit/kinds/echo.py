@@ -7,7 +7,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
-from baselinekit.texts import Mask, clipped
+from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.variables import as_text
 
 _LONGEST_SHOWN = 40
@@ -38,7 +38,7 @@ class EchoKind(RecipeKind):
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         words = " ".join(as_text(recipe.input).split())
-        return f"echo {clipped(words, _LONGEST_SHOWN, mask, counted=False)}"
+        return f"echo {mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)}"
 
     def only_reads(self, recipe: Recipe) -> bool:
         return True

@@ -15,9 +15,9 @@ from baselinekit.kinds.bodies import json_in
 from baselinekit.kinds.kind import (
     EXECUTION,
     INPUT,
-    FoundForm,
     OutcomePlace,
     RecipeKind,
+    RecognisedForm,
     check_limits,
     with_limit,
 )
@@ -149,10 +149,10 @@ class HttpKind(RecipeKind):
     def normalize(self, stated_input: Any) -> Any:
         """Return the input with its methods in upper case."""
         if not isinstance(stated_input, HttpFlow):
-            return in_capitals(stated_input)
+            return with_upper_case_method(stated_input)
         if all(step.method.isupper() for step in stated_input.steps):
             return stated_input
-        return replace(stated_input, steps=[in_capitals(step) for step in stated_input.steps])
+        return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
         http_input = recipe.input
@@ -231,7 +231,7 @@ class HttpKind(RecipeKind):
         request = recipe.input
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
-    def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
+    def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
         """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no
         media type."""
         http_input, body = recipe.input, output.get("body") if isinstance(output, dict) else None
@@ -249,7 +249,7 @@ class HttpKind(RecipeKind):
         if value is ABSENT:
             return _metrics_found(output, body)
         note = "the body is JSON, sent as text/plain: it is compared as JSON (--parse text compares the text)"
-        return FoundForm({**output, "body": value}, {"parse": "json"}, (note,))
+        return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
 
     def only_reads(self, recipe: Recipe) -> bool:
         return all(step.method in SAFE for step, _ in step_places(recipe))
@@ -271,7 +271,7 @@ class HttpKind(RecipeKind):
 KIND = HttpKind()
 
 
-def _metrics_found(output: dict[str, Json], body: str) -> FoundForm | None:
+def _metrics_found(output: dict[str, Json], body: str) -> RecognisedForm | None:
     if "\n" not in body:
         return None
     from baselinekit.kinds.metrics_text import SAMPLES, looks_like_metrics, read_metrics
@@ -284,7 +284,7 @@ def _metrics_found(output: dict[str, Json], body: str) -> FoundForm | None:
         "their numbers are ignored, and further metrics may come: `comparison` states both",
     )
     ignored = (f"body.*.{SAMPLES}",)
-    return FoundForm({**output, "body": read_metrics(body)}, {"parse": "prometheus"}, notes, ignored)
+    return RecognisedForm({**output, "body": read_metrics(body)}, {"parse": "prometheus"}, notes, ignored)
 
 
 def _collected_places(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
@@ -308,7 +308,7 @@ def is_one_key(path: str, key: str) -> bool:
         return False
 
 
-def in_capitals(request: HttpRequest) -> HttpRequest:
+def with_upper_case_method(request: HttpRequest) -> HttpRequest:
     if request.method.isupper() or "{{" in request.method:
         return request
     return replace(request, method=request.method.upper())

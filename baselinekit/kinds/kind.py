@@ -27,7 +27,7 @@ ALONE = ""
 
 
 @frozen
-class FoundForm:
+class RecognisedForm:
     """The form recognised in a response: the output read in that form, the settings that the execution needs
     so that it is always read so, and notes for the user. `ignore_values`: what varies by nature; where it is
     stated, further keys are allowed as well."""
@@ -264,7 +264,7 @@ class RecipeKind:
         without named inputs returns the recipe as it is."""
         return recipe
 
-    def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
+    def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
         """Return a form that the response has but does not declare, for a new recipe to state; else None."""
         return None
 
@@ -355,11 +355,13 @@ def is_empty(recipe: Recipe, output: Json) -> bool:
         output = output["text"] if output.keys() == {"text"} else output
     if isinstance(output, dict) and recipe.execution.collect is not None:
         parts = [output[key] for key in _ANSWER_KEYS if key in output]
-        return bool(parts) and not output.get("tool_calls") and all(map(says_nothing, parts))
-    return says_nothing(output)
+        return bool(parts) and not output.get("tool_calls") and all(map(is_blank, parts))
+    return is_blank(output)
 
 
-def unmet(recipe: Recipe, output: Json, reasons: Mapping[str, str] | None = None) -> Iterator[Trouble]:
+def find_failed_checks(
+    recipe: Recipe, output: Json, reasons: Mapping[str, str] | None = None
+) -> Iterator[Trouble]:
     """Return the checks that the output fails, and its scores below the least score."""
     parts = output if isinstance(output, dict) else {}
     checks, scores = parts.get(CHECKS), parts.get(SCORES)
@@ -376,7 +378,7 @@ def unmet(recipe: Recipe, output: Json, reasons: Mapping[str, str] | None = None
             yield Trouble(f"the score of {name} is {score:g}, below {least:g}", "--allow-failing")
 
 
-def says_nothing(value: Json) -> bool:
+def is_blank(value: Json) -> bool:
     if isinstance(value, str):
         return not any(sign.isprintable() and not sign.isspace() for sign in value)
     return value is None or value == {}

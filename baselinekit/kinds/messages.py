@@ -8,12 +8,12 @@ from typing import Any
 from baselinekit.documents.jsontext import pretty
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, says_nothing
+from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, is_blank
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.texts import Mask, clipped
-from baselinekit.variables import unexpanded_in
+from baselinekit.texts import Mask, mask_and_clip
+from baselinekit.variables import escape_variables_in
 
 _LONGEST_SHOWN = 40
 
@@ -59,11 +59,11 @@ class ConversationKind(RecipeKind):
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         words = " ".join(question_of(recipe.input).split())
-        return f"{self.whom(recipe)} {clipped(words, _LONGEST_SHOWN, mask, counted=False)}".rstrip()
+        return f"{self.whom(recipe)} {mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)}".rstrip()
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         """An answer with neither text nor tool calls is a trouble, if a model may have given it."""
-        if self.asks_models != "never" and not observation.tool_calls and says_nothing(observation.output):
+        if self.asks_models != "never" and not observation.tool_calls and is_blank(observation.output):
             yield Trouble("the answer is empty", "--allow-empty")
 
     def whom(self, recipe: Recipe) -> str:
@@ -87,7 +87,7 @@ class ConversationKind(RecipeKind):
         input_files: Sequence[str] = (),
         case: str = "",
     ) -> ConversationInput:
-        verbatim = [replace(message, content=unexpanded_in(message.content)) for message in messages]
+        verbatim = [replace(message, content=escape_variables_in(message.content)) for message in messages]
         return ConversationInput(verbatim, [*guideline_files], [*input_files], case)
 
 

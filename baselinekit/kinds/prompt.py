@@ -7,13 +7,13 @@ from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty, unmet
+from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, find_failed_checks, is_empty
 from baselinekit.kinds.messages import plain_text, text_with_context
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
-from baselinekit.texts import Mask, clipped
-from baselinekit.variables import as_text, unexpanded, unexpanded_in
+from baselinekit.texts import Mask, mask_and_clip
+from baselinekit.variables import as_text, escape_variables, escape_variables_in
 
 _LONGEST_SHOWN = 40
 
@@ -76,18 +76,18 @@ class PromptKind(RecipeKind):
     def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
         if is_empty(recipe, output):
             yield EMPTY
-        yield from unmet(recipe, output)
+        yield from find_failed_checks(recipe, output)
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         if not observation.tool_calls and is_empty(recipe, observation.output):
             yield EMPTY
-        yield from unmet(recipe, observation.output, observation.failed_checks)
+        yield from find_failed_checks(recipe, observation.output, observation.failed_checks)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         prompt_input: PromptInput = recipe.input
         first = prompt_input.text or (prompt_input.messages[0].content if prompt_input.messages else "")
         words = " ".join(as_text(first).split())
-        name = prompt_input.prompt or clipped(words, _LONGEST_SHOWN, mask, counted=False)
+        name = prompt_input.prompt or mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)
         return f"prompt {name} ({recipe.execution.model})"
 
     def group(self, recipe: Recipe, base_url: Json) -> str:
@@ -100,7 +100,7 @@ class PromptKind(RecipeKind):
         return recipe.input.inputs, recipe.input.inputs_from
 
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
-        inputs = {**recipe.input.inputs, **unexpanded_in(dict(values))}
+        inputs = {**recipe.input.inputs, **escape_variables_in(dict(values))}
         return replace(recipe, input=replace(recipe.input, inputs=inputs))
 
     def asked(self, recipe: Recipe) -> Json:
@@ -117,7 +117,9 @@ class PromptKind(RecipeKind):
         case: str = "",
     ) -> PromptInput:
         return PromptInput(
-            messages=[Message(message.role, unexpanded(plain_text(message.content))) for message in messages]
+            messages=[
+                Message(message.role, escape_variables(plain_text(message.content))) for message in messages
+            ]
         )
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:

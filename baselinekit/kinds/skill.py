@@ -10,7 +10,7 @@ from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, i
 from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask
-from baselinekit.variables import unexpanded_in
+from baselinekit.variables import escape_variables_in
 
 
 @frozen
@@ -69,7 +69,7 @@ class SkillKind(RecipeKind):
         inputs = {} if recipe.input is None else recipe.input
         if not isinstance(inputs, dict):
             return recipe
-        return replace(recipe, input={**inputs, **unexpanded_in(dict(values))})
+        return replace(recipe, input={**inputs, **escape_variables_in(dict(values))})
 
     def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}

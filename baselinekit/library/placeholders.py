@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.library.values import NoJsonError, as_json, serializer
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split
-from baselinekit.placeholders.table import RegexBudget, Words, kind_of
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "any_string": ("min", "max"),
@@ -39,7 +39,7 @@ class Placeholder:
             raise InvalidInput(Problem("BK213", f"{text!r} is not one placeholder", "as in <<any_uuid>>"))
         self.text = text
         self._token = parts[0]
-        kind_of(self._token, Words(now=clock()()))
+        kind_of(self._token, PlaceholderContext(now=clock()()))
 
     def __call__(self, *values: Json, **named: Json) -> "Placeholder":
         """The same with arguments: `any_string(min=1, max=80)`, `any_iso_datetime(within="1h")`."""
@@ -53,7 +53,7 @@ class Placeholder:
             raise TypeError(f"{name} has no argument {unexpected[0]}: {takes}")
         given |= named
         last = max((argument_names.index(key) for key in given), default=-1)
-        return written(name, *(given.get(key) for key in argument_names[: last + 1]))
+        return build_placeholder(name, *(given.get(key) for key in argument_names[: last + 1]))
 
     def __or__(self, other: None) -> "Placeholder":
         if other is not None:
@@ -75,7 +75,7 @@ class Placeholder:
             return False
         if json_value is None and self._token.nullable:
             return True
-        words = Words(now=clock()(), regex_budget=RegexBudget(time.thread_time))
+        words = PlaceholderContext(now=clock()(), regex_budget=RegexBudget(time.thread_time))
         return kind_of(self._token, words).accepts(json_value)
 
     def __eq__(self, other: object) -> bool:
@@ -108,7 +108,7 @@ def _text_with(token: Token, nullable: bool = False, optional: bool = False) -> 
     return f"<<{stem}{mark}{null}{key}>>"
 
 
-def written(name: str, *args: Json) -> Placeholder:
+def build_placeholder(name: str, *args: Json) -> Placeholder:
     """Return a placeholder from its name and its arguments."""
     texts = ", ".join(_format_argument(arg) for arg in args)
     return Placeholder(f"<<{name}({texts})>>" if args else f"<<{name}>>")
@@ -132,32 +132,32 @@ def number(value: int | float | Decimal, abs: int | float | Decimal = 0) -> Plac
 
 def one_of(*values: Json) -> Placeholder:
     """One of these texts, numbers, booleans or None."""
-    return written("one_of", *(as_json(value) for value in values))
+    return build_placeholder("one_of", *(as_json(value) for value in values))
 
 
 def regex(pattern: str) -> Placeholder:
     """A text that matches as a whole."""
-    return written("regex", pattern)
+    return build_placeholder("regex", pattern)
 
 
 def contains(part: str) -> Placeholder:
     """A text with this part."""
-    return written("contains", part)
+    return build_placeholder("contains", part)
 
 
 def starts_with(part: str) -> Placeholder:
     """A text that begins so."""
-    return written("starts_with", part)
+    return build_placeholder("starts_with", part)
 
 
 def ends_with(part: str) -> Placeholder:
     """A text that ends so."""
-    return written("ends_with", part)
+    return build_placeholder("ends_with", part)
 
 
 def length(least: int, most: int | None = None) -> Placeholder:
     """A text, an array or an object of this length, or of a length between two."""
-    return written("length", least) if most is None else written("length", least, most)
+    return build_placeholder("length", least) if most is None else build_placeholder("length", least, most)
 
 
 anything = Placeholder("<<any>>")

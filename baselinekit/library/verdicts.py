@@ -14,13 +14,13 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Kind
 from baselinekit.model.recipes import Observation
-from baselinekit.model.results import Result, Spot
+from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.table import RegexBudget, Words
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import parse_record
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.paths import find, parse, render, suggest
 from baselinekit.tree.places import with_values
 
@@ -109,10 +109,10 @@ class Verdict:
         if self.passed:
             return "passed"
         count = self._comparison.count
-        return f"{many(count, 'difference')}\n{format_lines(self.lines(Style()))}".rstrip()
+        return f"{count_noun(count, 'difference')}\n{format_lines(self.lines(Style()))}".rstrip()
 
     def __repr__(self) -> str:
-        return f"<Verdict {'passed' if self.passed else many(self._comparison.count, 'difference')}>"
+        return f"<Verdict {'passed' if self.passed else count_noun(self._comparison.count, 'difference')}>"
 
     def lines(self, style: Style) -> list[str]:
         """The differences as a terminal shows them."""
@@ -122,7 +122,7 @@ class Verdict:
 def result_of(baseline: Baseline, comparison: Comparison) -> Result:
     """Return a comparison as the result that reports show."""
     spots = tuple(
-        Spot(
+        ReportedDifference(
             difference.path,
             difference.kind,
             difference.expected,
@@ -180,20 +180,20 @@ def _checked_rules(rules: object) -> Rules:
 def _with_ordered_arrays(baseline: Baseline, expected: Json) -> Baseline:
     """Compare arrays of one element in which rules have put a placeholder by position, as one element."""
     stored, rules = baseline.baseline, baseline.comparison
-    ordered = ordered_by(rules, expected, stored.output) if stored is not None else {}
+    ordered = arrays_to_order(rules, expected, stored.output) if stored is not None else {}
     return replace(baseline, comparison=replace(rules, arrays={**rules.arrays, **ordered}))
 
 
-def ordered_by(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
+def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
     """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
     element describes arrays of any length, so they are compared element by element."""
-    from baselinekit.workflow.learning import arrays_of_one
+    from baselinekit.workflow.learning import single_element_arrays
 
     if rules.type == "exact":
         return {}
     configured = {path for text in rules.arrays for path, _ in find(parse(text), after)}
-    excluded = {*arrays_of_one(before), *configured}
-    return {render(path) or "$": "ordered" for path in arrays_of_one(after) if path not in excluded}
+    excluded = {*single_element_arrays(before), *configured}
+    return {render(path) or "$": "ordered" for path in single_element_arrays(after) if path not in excluded}
 
 
 def judge(baseline: Baseline, actual: object) -> Verdict:
@@ -206,9 +206,9 @@ def judge(baseline: Baseline, actual: object) -> Verdict:
     return Verdict(baseline, comparison)
 
 
-def words() -> Words:
+def words() -> PlaceholderContext:
     """Return what placeholders mean outside of a project: no custom ones, and the current time."""
-    return Words(now=clock()(), regex_budget=RegexBudget(time.thread_time))
+    return PlaceholderContext(now=clock()(), regex_budget=RegexBudget(time.thread_time))
 
 
 def with_placeholders(value: Json, placeholders: Mapping[str, Placeholder | str]) -> Json:

@@ -26,7 +26,7 @@ from baselinekit.matching.values import (
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in, tokens_in
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
 
@@ -42,7 +42,7 @@ class Compiler:
     """`hits`: the rules that matched something in the expected output. `arrays`: the arrays that have a mode
     of their own. `checked` counts the values that can fail, `uncompared` those that are not compared."""
 
-    words: Words
+    words: PlaceholderContext
     problems: list[Problem] = field(default_factory=list)
     hits: set[Rule] = field(default_factory=set)
     arrays: dict[Path, str] = field(default_factory=dict)

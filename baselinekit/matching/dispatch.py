@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.errors import InvalidInput, Problem, suggest_nearest
 from baselinekit.frozen import frozen
-from baselinekit.kinds.bodies import stands_for_bytes
+from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.matching.compiler import Compiler
@@ -26,14 +26,14 @@ from baselinekit.model.baselines import (
     Rules,
     Tolerance,
     Type,
+    find_old_method_names,
     known_path,
     method_problems,
-    renamed,
 )
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.table import Words
-from baselinekit.texts import many
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.texts import count_noun
 from baselinekit.tree.equality import is_number
 from baselinekit.tree.paths import Pattern, parse, suggest
 from baselinekit.tree.places import Wild
@@ -74,7 +74,7 @@ def check_form(output: Json, form: Form) -> Iterator[Problem]:
             continue
         for key in response:
             if key not in parts:
-                hint = nearest(key, parts) or f"it has {', '.join(parts)}"
+                hint = suggest_nearest(key, parts) or f"it has {', '.join(parts)}"
                 yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
 
 
@@ -108,7 +108,7 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
         if name in FLAGS:
             flags[name] = value
         else:
-            hint = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
+            hint = suggest_nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
             message = f"{name!r} is not an option of a comparison"
             problems.append(Problem("BK202", message, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
@@ -186,7 +186,7 @@ def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
             message = (
                 f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
             )
-            yield Problem("BK202", message, nearest(name, FLAGS.union(BOUNDS)), at=place)
+            yield Problem("BK202", message, suggest_nearest(name, FLAGS.union(BOUNDS)), at=place)
         elif (name in FLAGS) != isinstance(value, bool):
             message = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
             yield Problem("BK202", message, at=place)
@@ -233,7 +233,7 @@ def default_type(output: Json, kind: str) -> Type:
     or the printed output of a program."""
     part = KINDS[kind].answer
     answer = output.get(part) if part and isinstance(output, dict) else output
-    return "exact" if isinstance(answer, str) or stands_for_bytes(answer) else "structural"
+    return "exact" if isinstance(answer, str) or is_byte_hash(answer) else "structural"
 
 
 def bytes_if_literal(value: Json) -> bytes | None:
@@ -330,10 +330,10 @@ class Matcher:
                 rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {message}", rule.at
             )
         if number := self.compiler.uncompared:
-            message = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
+            message = f"{count_noun(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
         if self.rules.method is not None or self.rules.fields:
-            for at, message in renamed(self.rules):
+            for at, message in find_old_method_names(self.rules):
                 yield RuleReport("method", "advice", message, at)
         if (
             walk.answers
@@ -348,7 +348,7 @@ class Matcher:
             yield from limits.age_reports(self.rules, self.known, self.compiler.words.now)
 
 
-def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
+def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     """Compile a baseline. Everything that can be wrong with its rules or its stored output is reported here,
     all at once."""
     known = baseline.baseline

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.paths import render
 
 _MOST_VALUES = 5_000
@@ -36,7 +36,7 @@ def explain(expected: Json, comparison: Comparison) -> list[str]:
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
     if unexplained:
-        lines.append(f"… and {many(unexplained, 'more place')} not explained")
+        lines.append(f"… and {count_noun(unexplained, 'more place')} not explained")
     return lines
 
 

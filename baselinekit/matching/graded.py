@@ -6,7 +6,7 @@ check asks for as much as the one before, or how a judge understands other words
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from baselinekit.grade.checks import AskedFor
+from baselinekit.grade.checks import CheckRequirements
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.matching.loosened import Loosened, short
 from baselinekit.model.baselines import Baseline
@@ -30,7 +30,7 @@ def _compare_checks(before: Baseline, after: Baseline) -> Iterator[Loosened]:
     old, new = before.current.checks, after.current.checks
     if canonical(old) == canonical(new):
         return
-    asked_for, old_checks = AskedFor(new), set(map(canonical, old))
+    asked_for, old_checks = CheckRequirements(new), set(map(canonical, old))
     removed = [check for check in old if not asked_for.includes(check)]
     altered = [number for number, check in enumerate(new) if canonical(check) not in old_checks]
     for check in removed:

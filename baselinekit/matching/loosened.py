@@ -23,10 +23,10 @@ from baselinekit.placeholders.grammar import (
     texts_in,
 )
 from baselinekit.placeholders.narrowest import takes_all, takes_extent
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, binds, compile_text
-from baselinekit.texts import already_masked, clipped, many
-from baselinekit.tree.changes import partners
+from baselinekit.texts import count_noun, mask_and_clip, no_mask
+from baselinekit.tree.changes import match_elements
 from baselinekit.tree.equality import identical, is_number, same_json
 
 _MOST_CHARACTERS = 60
@@ -50,8 +50,8 @@ class Sides:
     may match one of another type. `templates`: whether a single element with a placeholder describes all
     elements, before and after."""
 
-    before: Words
-    after: Words
+    before: PlaceholderContext
+    after: PlaceholderContext
     form: Form
     further_keys: bool
     whole: bool
@@ -129,9 +129,9 @@ def _compare_arrays(old: list[Json], new: list[Json], place: OutputPlace, sides:
     elif identical(old, new, ordered=False):
         continued = list(range(len(old)))
     else:
-        continued = partners(old, new)
+        continued = match_elements(old, new)
     if len(old) != len(new):
-        message = f"expects {many(len(new), 'element')} instead of {len(old)}"
+        message = f"expects {count_noun(len(new), 'element')} instead of {len(old)}"
         yield Loosened(path, message, honest=len(new) > len(old) or (sides.whole and array_mode != "subset"))
     positions = [before for before in continued if before is not None]
     if not was_described and positions != sorted(positions):
@@ -233,7 +233,7 @@ def _text_at(parts: Sequence[Part], number: int) -> str:
     return part if isinstance(part, str) else ""
 
 
-def _compile(value: Json, words: Words) -> Json:
+def _compile(value: Json, words: PlaceholderContext) -> Json:
     if not isinstance(value, str) or not has_marker(value):
         return value
     try:
@@ -268,4 +268,4 @@ def _is_same_value(old: Json, new: Json, typed: bool) -> bool:
 
 
 def short(value: Json) -> str:
-    return clipped(compact(value), _MOST_CHARACTERS, already_masked, counted=False)
+    return mask_and_clip(compact(value), _MOST_CHARACTERS, no_mask, counted=False)

@@ -13,7 +13,7 @@ from baselinekit.matching.rules import Mode, Rule, automaton_of, field_mode
 from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import texts_in
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.tree.paths import Pattern, covers, meets, overlap
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
@@ -32,7 +32,9 @@ _SWITCHES = {
 """Each switch with the value that lets more pass."""
 
 
-def weakened(before: Baseline, after: Baseline, words_before: Words, words: Words) -> list[Loosened]:
+def weakened(
+    before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
+) -> list[Loosened]:
     """All the ways in which the baseline lets more pass, in the order of the file."""
     return [
         *_compare_outputs(before, after, words_before, words),
@@ -45,7 +47,7 @@ def weakened(before: Baseline, after: Baseline, words_before: Words, words: Word
 
 
 def _compare_outputs(
-    before: Baseline, after: Baseline, words_before: Words, words: Words
+    before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
 ) -> Iterator[Loosened]:
     old, new = before.baseline, after.baseline
     if old is None or old.output is ABSENT:

@@ -329,7 +329,7 @@ SETTLED_BY_REFRESH = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_
 _TARGET_RULES = ("require_keys", "latency.", "cost.")
 
 
-def settled_by_refresh(rule: str | None) -> bool:
+def is_settled_by_refresh(rule: str | None) -> bool:
     """Whether storing another output settles a difference. Differences of limits and required keys are for
     the author of the rule, or for the target."""
     return rule is None or rule in SETTLED_BY_REFRESH or not rule.startswith(_TARGET_RULES)
@@ -352,7 +352,7 @@ def method_problems(rules: Rules) -> list[Problem]:
     return [Problem("BK206", message, _METHOD_HINT, at=at) for at in places]
 
 
-def renamed(rules: Rules) -> list[tuple[Path, str]]:
+def find_old_method_names(rules: Rules) -> list[tuple[Path, str]]:
     """The places that use an old name, each with a note about it."""
     methods: list[tuple[Path, Method | None]] = [(("comparison", "method"), rules.method)]
     methods += [

@@ -15,7 +15,7 @@ ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
 
 
 @frozen
-class Lost:
+class LostPlaceholder:
     """A placeholder of the stored output that would be lost. `path` leads through the old output; `file` and
     `line` locate it: an output may have a file of its own."""
 
@@ -38,7 +38,7 @@ class Change:
     before: Json = ABSENT
     after: Json = ABSENT
     risk: Risk = "medium"
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostPlaceholder, ...] = ()
     blocked: Problem | None = None
     note: str = ""
     part: Literal["output", "observed"] = "output"
@@ -74,7 +74,7 @@ Part = UnchangedPart | ChangedPart | Branch
 
 
 @frozen
-class Seen:
+class KeptOutput:
     """The kept output of a replay that did not match. `compared_with`: a hash of the output and the rules
     that it was compared with, None if unknown. `masked`: paths of masked values; `unsettled`: what would
     still fail with this very output; `settled`: what new notes about the capture settle (its age, what it
@@ -106,7 +106,7 @@ class RefreshPlan:
     wrong, which the stored one does not have: then every change has a high risk."""
 
     baseline: Baseline
-    seen: Seen
+    seen: KeptOutput
     changes: tuple[Change, ...]
     shape: Part
     notes: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class Approval:
 
 
 @frozen
-class Stamp:
+class ApprovalNote:
     """The note written with an approval: the version of the output, who approved it, and why."""
 
     version: str | None = None

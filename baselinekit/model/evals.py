@@ -42,7 +42,7 @@ class Scripts:
 
 
 @frozen
-class Wanted:
+class GoodAnswer:
     """A good answer, in words and by example; an output need not be equal to it. `outcome`: what the answer
     should do; `messages`: a conversation that went well; `asked`: the messages that it answers; `sidecar`:
     further facts for a judge. `guideline_files`, `input_files`: the files that these messages name, as
@@ -85,7 +85,7 @@ class Case:
     baseline: Baseline | None = None
     judge_after_failure: bool = True
     pass_rule: PassRule = field(default_factory=PassRule)
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: GoodAnswer = field(default_factory=GoodAnswer)
     scripts: Scripts = Scripts()
     folder: PromptFolder | None = None
     source: Source = field(default_factory=lambda: Source(""))
@@ -155,7 +155,7 @@ class Gate:
 
 
 @frozen
-class Judged:
+class GateResult:
     """The result of a gate. `metrics` and `report` are about its own cases only. `why`: the reasons why it
     cannot be decided."""
 
@@ -185,6 +185,6 @@ class Judged:
         return {"met": 0, "not met": 1, "undecided": 3}[self.state] if self.gate.blocking else 0
 
 
-def worst(codes: list[int]) -> int:
+def worst_exit_code(codes: list[int]) -> int:
     """The exit code of several gates: the first that applies, in the order of a run's exit codes."""
     return next((code for code in (130, 2, 4, 1, 3, 5) if code in codes), 0)

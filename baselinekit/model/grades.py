@@ -57,16 +57,16 @@ class Grade:
     failed_gates: tuple[str, ...] = ()
 
 
-def each_grade(grades: "Iterable[Grade]", within: str = "") -> "Iterator[Grade]":
+def iterate_grades(grades: "Iterable[Grade]", within: str = "") -> "Iterator[Grade]":
     """All grades, each followed by its parts, which are named by their path: `gate/facts`."""
     for grade in grades:
         yield replace(grade, grader=within + grade.grader) if within else grade
-        yield from each_grade(grade.parts, f"{within}{grade.grader}/")
+        yield from iterate_grades(grade.parts, f"{within}{grade.grader}/")
 
 
-def with_each(grade: Grade, change: Callable[[Grade], Grade]) -> Grade:
+def map_grades(grade: Grade, change: Callable[[Grade], Grade]) -> Grade:
     """Change a grade and all of its parts."""
-    parts = tuple(with_each(part, change) for part in grade.parts)
+    parts = tuple(map_grades(part, change) for part in grade.parts)
     return change(replace(grade, parts=parts) if parts else grade)
 
 
@@ -234,7 +234,7 @@ class Rating:
 
 
 @frozen
-class Shown:
+class RatingView:
     """What a rater sees. `items`: the items to rank, in the order in which they are shown. `about`: the
     origin of the output, which a blind evaluation hides."""
 
@@ -256,7 +256,7 @@ class RatingItem:
     case: str
     grader: str
     method: HumanRating
-    shown: Shown
+    shown: RatingView
     opened_at: str
     claims: tuple[tuple[int, int], ...] = ()
 
@@ -266,7 +266,7 @@ def is_adjudicator(rater: str, method: HumanRating) -> bool:
     return adjudicator is not None and same_person(rater) == same_person(adjudicator)
 
 
-def by_role(ratings: Sequence[Rating], method: HumanRating) -> tuple[list[Rating], Rating | None]:
+def split_by_role(ratings: Sequence[Rating], method: HumanRating) -> tuple[list[Rating], Rating | None]:
     """The ratings of the raters, and that of the adjudicator, who is not one of them."""
     raters = [rating for rating in ratings if not is_adjudicator(rating.rater, method)]
     return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, method)), None)
@@ -281,7 +281,7 @@ class Queued:
 
 
 @frozen
-class Standing:
+class ItemStatus:
     """An item, and the grade that its ratings give so far."""
 
     queued: Queued
@@ -291,7 +291,7 @@ class Standing:
     def is_open(self) -> bool:
         """Whether another rating is needed and allowed."""
         method = self.queued.item.method
-        raters, decided = by_role(self.queued.ratings, method)
+        raters, decided = split_by_role(self.queued.ratings, method)
         if self.grade.verdict == "disputed" and method.evaluators.adjudicator is not None and decided is None:
             return True
         return self.grade.outcome == "unscored" and len(raters) < method.evaluators.max_allowed
@@ -301,7 +301,10 @@ class Standing:
         method = self.queued.item.method
         if is_adjudicator(rater, method):
             return self.grade.verdict == "disputed"
-        return self.is_open and len(by_role(self.queued.ratings, method)[0]) < method.evaluators.max_allowed
+        return (
+            self.is_open
+            and len(split_by_role(self.queued.ratings, method)[0]) < method.evaluators.max_allowed
+        )
 
 
 @frozen

@@ -99,7 +99,7 @@ class Tool:
 
 
 @frozen
-class Ask:
+class ModelQuestion:
     """One question to one model, with everything expanded. Fields that are None, and a missing system
     message, are taken from the model's own entry. `turn` distinguishes repetitions of the same question;
     `asker` (the id of a baseline or a case) is not part of the question: it is for stores of answers."""
@@ -153,7 +153,7 @@ class Answer:
 
 
 @frozen
-class Spent:
+class ModelUsage:
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
     (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`)."""
 
@@ -165,9 +165,9 @@ class Spent:
     may_usd: Decimal = Decimal(0)
 
     @property
-    def at_most(self) -> "Spent":
+    def at_most(self) -> "ModelUsage":
         """The upper limit of the use, which counts for a budget."""
-        return Spent(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)
+        return ModelUsage(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)
 
 
 # Recipe: how to obtain an output again, and what the configuration provides for it. The contents of a recipe
@@ -394,7 +394,7 @@ class ProcessResult:
 
 
 @frozen
-class Returned:
+class CallResult:
     """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
     `inexact`: the text of a value that is not JSON (a set, a NaN, a bytes). `printed`: the end of what it
     printed meanwhile."""
@@ -407,11 +407,11 @@ class Returned:
 
 
 @frozen
-class Ran:
+class SandboxResult:
     """All calls in order. `contained`: what the sandbox kept the program from; `not_contained`: what it could
     not prevent on this machine. `flaw`: why nothing of it can be judged."""
 
-    calls: tuple[Returned, ...]
+    calls: tuple[CallResult, ...]
     contained: tuple[str, ...] = ()
     not_contained: tuple[str, ...] = ()
     flaw: str = ""

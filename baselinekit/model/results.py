@@ -8,7 +8,7 @@ from typing import Literal
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Kind
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
-from baselinekit.model.recipes import Spent, Usage
+from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.values import Json, Path
 
 # The comparison of a run of eval cases with an earlier one.
@@ -57,7 +57,7 @@ class MetricChange:
 
 
 @frozen
-class Earlier:
+class EarlierComparison:
     """All changes since an earlier run, and that run. `added` and `gone`: cases that only one of the two runs
     has. `across`: parts that may differ. `strict`: a regression fails the run."""
 
@@ -88,7 +88,7 @@ class Earlier:
 
 
 @frozen
-class Revised:
+class BaselineChange:
     """The change of one baseline, or of the configuration. `changed`: it expects something else, as after a
     refresh; `loosened`: it lets more pass. `how`: the individual changes. `approved_by` and `reason`: those
     written in the file since then."""
@@ -103,23 +103,23 @@ class Revised:
 
 
 @frozen
-class Against:
+class BaselineChanges:
     """All these changes, and the commit. `strict`: a weakened baseline fails the run."""
 
     ref: str
     commit: str
-    changes: tuple[Revised, ...] = ()
+    changes: tuple[BaselineChange, ...] = ()
     notes: tuple[str, ...] = ()
     strict: bool = False
 
     @property
-    def weakened(self) -> tuple[Revised, ...]:
+    def weakened(self) -> tuple[BaselineChange, ...]:
         """The changes that ask for less than before."""
         return tuple(change for change in self.changes if change.change in ("removed", "loosened"))
 
 
 @frozen
-class Spot:
+class ReportedDifference:
     """A difference as reported, with the file and the line of the expected value. `at` leads to that value in
     the record; the line is found by it."""
 
@@ -167,7 +167,7 @@ class Result:
     name: str | None = None
     criticality: str | None = None
     target: str = ""
-    differences: tuple[Spot, ...] = ()
+    differences: tuple[ReportedDifference, ...] = ()
     difference_count: int = 0
     explanation: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -328,16 +328,16 @@ class Report:
     config: str | None = None
     warnings: tuple[str, ...] = ()
     not_recorded: tuple[str, ...] = ()
-    spent: Spent | None = None
+    spent: ModelUsage | None = None
     commit: str | None = None
     shard: Shard | None = None
     coverage: Coverage = field(default_factory=Coverage)
     folder: str = ""
     results_file: str = ""
     trends: Trends = field(default_factory=Trends)
-    against: Against | None = None
+    against: BaselineChanges | None = None
     suite: SuiteFacts | None = None
-    earlier: Earlier | None = None
+    earlier: EarlierComparison | None = None
     more_passed: int = 0
     unkept: bool = False
     """Whether an answer of a failing target could not be kept for a refresh."""

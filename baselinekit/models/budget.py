@@ -7,7 +7,7 @@ from decimal import Decimal
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import OutOfBudget, Problem
 from baselinekit.frozen import frozen
-from baselinekit.model.recipes import Answer, Ask, Limits, Model, Prices, Spent, Usage
+from baselinekit.model.recipes import Answer, Limits, Model, ModelQuestion, ModelUsage, Prices, Usage
 from baselinekit.model.values import Json
 
 # The budget of a run in calls, tokens and dollars. Usage is reserved before a question is sent and settled
@@ -18,7 +18,7 @@ _LEAST = Decimal("0.000001")
 
 
 @frozen
-class Held:
+class Reservation:
     """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
 
     model: str
@@ -36,26 +36,26 @@ class Budget:
         self._stated = self._calls, self._tokens, self._usd
         self._is_limited = limits != Limits()
         self._changed = threading.Condition()
-        self._spent = Spent()
-        self._held = Spent()
+        self._spent = ModelUsage()
+        self._held = ModelUsage()
         self._dearest: dict[str, Decimal] = {}
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ModelUsage:
         return self._spent
 
-    def lease(self, spent: Spent, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
+    def lease(self, spent: ModelUsage, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
         """Count from the usage of all processes from now on, up to these limits. Messages still name the
         limits that were stated."""
         with self._changed:
             self._spent, self._calls, self._tokens, self._usd = spent, calls, tokens, usd
 
-    def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Held:
+    def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Reservation:
         """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold
         what is left, wait for them: they may use less. A price that is not known beforehand is taken to be
         the highest so far, and for the first question all that is left."""
         if not self._is_limited:  # nothing to wait for
-            return Held(model, tokens, usd or Decimal(0), True)
+            return Reservation(model, tokens, usd or Decimal(0), True)
         with self._changed:
             while True:
                 cost = self._dearest.get(model) if usd is None else usd
@@ -63,7 +63,7 @@ class Budget:
                 if cost is None:
                     rest = (self._usd or Decimal(0)) - self._spent.at_most.usd
                     cost = Decimal(0) if known else max(_LEAST, rest)
-                held = Held(model, tokens, cost, known)
+                held = Reservation(model, tokens, cost, known)
                 spent = self._spent.at_most
                 exceeded = self._exceeded_limit(_added(spent, 1, held))
                 if exceeded:
@@ -73,16 +73,16 @@ class Budget:
                     return held
                 self._changed.wait()
 
-    def settle(self, held: Held, tokens: int, usd: Decimal | None) -> None:
+    def settle(self, held: Reservation, tokens: int, usd: Decimal | None) -> None:
         """Replace the reservation of a question that was asked by its usage."""
         cost = Decimal(0) if usd is None else usd
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            self._spent = _added(self._spent, 1, Spent(0, tokens, cost))
+            self._spent = _added(self._spent, 1, ModelUsage(0, tokens, cost))
             self._release_held(held)
 
-    def fail(self, held: Held) -> None:
+    def fail(self, held: Reservation) -> None:
         """The question was asked, and its usage is unknown: the budget counts the estimate."""
         with self._changed:
             before, may_usd = self._spent, held.usd if held.known else Decimal(0)
@@ -95,19 +95,19 @@ class Budget:
             )
             self._release_held(held)
 
-    def release(self, held: Held) -> None:
+    def release(self, held: Reservation) -> None:
         """Release the reservation of a question that did not reach the model."""
         with self._changed:
             self._release_held(held)
 
-    def _release_held(self, held: Held) -> None:
+    def _release_held(self, held: Reservation) -> None:
         if not self._is_limited:
             return
         before = self._held
-        self._held = Spent(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
+        self._held = ModelUsage(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
         self._changed.notify_all()
 
-    def _exceeded_limit(self, total: Spent) -> str:
+    def _exceeded_limit(self, total: ModelUsage) -> str:
         """The limit that this usage would exceed, or an empty text."""
         if self._calls is not None and total.calls > self._calls:
             return "calls"
@@ -115,7 +115,7 @@ class Budget:
             return "tokens"
         return "usd" if self._usd is not None and total.usd > self._usd else ""
 
-    def _refusal(self, limit_name: str, held: Held) -> Problem:
+    def _refusal(self, limit_name: str, held: Reservation) -> Problem:
         spent, maybe = self._spent.at_most, " or may be" if self._spent.unanswered else ""
         most_calls, most_tokens, most_usd = self._stated
         if limit_name == "calls":
@@ -135,9 +135,9 @@ class Budget:
         return Problem("BK620", f"the model {held.model!r} is not asked: {message}", hint)
 
 
-def _added(spent: Spent, calls: int, further: Held | Spent) -> Spent:
+def _added(spent: ModelUsage, calls: int, further: Reservation | ModelUsage) -> ModelUsage:
     tokens, usd = spent.tokens + further.tokens, spent.usd + further.usd
-    return Spent(spent.calls + calls, tokens, usd, spent.unanswered, spent.may_tokens, spent.may_usd)
+    return ModelUsage(spent.calls + calls, tokens, usd, spent.unanswered, spent.may_tokens, spent.may_usd)
 
 
 # The estimated and the actual usage of a question, in tokens and in dollars.
@@ -150,7 +150,7 @@ USUAL_ANSWER = 1_000
 _A_MILLION = 1_000_000
 
 
-def estimate(ask: Ask, model: Model) -> tuple[int, int]:
+def estimate(ask: ModelQuestion, model: Model) -> tuple[int, int]:
     """Estimate the tokens of a question, and those that its answer may have."""
     characters = sum(len(message.content) for message in ask.messages)
     characters += sum(len(tool.name + tool.description + encode(tool.parameters)) for tool in ask.tools)
@@ -173,7 +173,7 @@ def with_cost(usage: Usage, prices: Prices | None) -> Usage:
     return Usage(usage.tokens_in, usage.tokens_out, price(prices, usage.tokens_in, usage.tokens_out))
 
 
-def taken(ask: Ask, model: Model, answer: Answer) -> tuple[int, Decimal | None]:
+def usage_of(ask: ModelQuestion, model: Model, answer: Answer) -> tuple[int, Decimal | None]:
     """The usage of an answer in tokens and dollars, estimated where it was not reported."""
     usage = answer.usage
     tokens_in = estimate(ask, model)[0] if usage.tokens_in is None else usage.tokens_in

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
-from baselinekit.errors import Problem, cannot
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.traces import ToolCall
@@ -17,7 +17,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.models.post import Form, Question, Reply, World, as_prompt, split_system
 from baselinekit.programs import call
-from baselinekit.programs.children import child_environment, configured_argv, said_last
+from baselinekit.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.variables import as_text
 
 CALL = os.path.abspath(call.__file__)
@@ -39,13 +39,13 @@ def succeed(question: Question, finished: ProcessResult) -> None:
     if finished.exit_code:
         message = f"{question.name} ended with exit code {finished.exit_code}"
         hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot("BK615", message + said_last(finished.stderr, question.world.mask), hint)
+        raise cannot_replay("BK615", message + last_error_line(finished.stderr, question.world.mask), hint)
 
 
 def refuse_tools(question: Question) -> None:
     if question.ask.tools:
         hint = "ask one of the form `openai` or `anthropic`"
-        raise cannot("BK616", f"{question.name} is a program, which cannot be given tools", hint)
+        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
 
 
 def text_of(question: Question, raw: bytes) -> str:
@@ -53,7 +53,9 @@ def text_of(question: Question, raw: bytes) -> str:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         message = f"{question.name} wrote something that is not UTF-8 text"
-        raise cannot("BK612", message, "let its command write UTF-8, and nothing but the answer") from None
+        raise cannot_replay(
+            "BK612", message, "let its command write UTF-8, and nothing but the answer"
+        ) from None
 
 
 def json_in(text: str) -> Json:
@@ -74,7 +76,7 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     problems = list(_answer_problems(value))
     if problems:
         hint = "return {text, tool_calls, usage, model}, or a text alone"
-        raise cannot("BK612", f"{question.name} returned {problems[0]}", hint)
+        raise cannot_replay("BK612", f"{question.name} returned {problems[0]}", hint)
     usage, calls = value.get("usage") or {}, value.get("tool_calls")
     return Answer(
         text=value.get("text") or "",
@@ -156,12 +158,12 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
     is_object = isinstance(output, dict)
     if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
         reason = output.get("result") or output.get("subtype") or "an error"
-        raise cannot("BK615", f"{question.name} failed: {' '.join(str(reason).split())}")
+        raise cannot_replay("BK615", f"{question.name} failed: {' '.join(str(reason).split())}")
     succeed(question, finished)
     if not is_object or not isinstance(output.get("result"), str):
         reason = f" ({output['subtype']})" if is_object and isinstance(output.get("subtype"), str) else ""
         hint = "is its command `claude -p --output-format json`?"
-        raise cannot("BK612", f"{question.name} gave no result{reason}", hint)
+        raise cannot_replay("BK612", f"{question.name} gave no result{reason}", hint)
     usage = output.get("usage") if isinstance(output.get("usage"), dict) else {}
     input_tokens = [count(usage.get(name)) for name in _READ]
     served = output.get("modelUsage")
@@ -199,14 +201,18 @@ def ask_callable(question: Question) -> Reply:
     output: Any = json_in(text_of(question, finished.stdout))
     if isinstance(output, dict) and "error" in output:
         place = f" at {output['at']}" if isinstance(output.get("at"), str) else ""
-        raise cannot("BK615", f"{question.name} raised {' '.join(str(output['error']).split())}{place}")
+        raise cannot_replay(
+            "BK615", f"{question.name} raised {' '.join(str(output['error']).split())}{place}"
+        )
     succeed(question, finished)
     result = output.get("result", ABSENT) if isinstance(output, dict) else ABSENT
     if isinstance(result, str):
         return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
         return Reply(answer_of(question, result, finished.seconds))
-    raise cannot("BK612", f"{question.name} returned no text", "return a text, or {text, tool_calls, usage}")
+    raise cannot_replay(
+        "BK612", f"{question.name} returned no text", "return a text, or {text, tool_calls, usage}"
+    )
 
 
 def check_callable(model: Model, world: World) -> Iterator[Problem]:

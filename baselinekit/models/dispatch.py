@@ -15,23 +15,23 @@ from baselinekit.errors import (
     NeverSent,
     OutOfBudget,
     Problem,
-    nearest,
+    suggest_nearest,
 )
 from baselinekit.frozen import frozen
-from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Retry, Spent
+from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
 from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
-from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
+from baselinekit.models.budget import Budget, estimate, price, usage_of, with_cost
 from baselinekit.models.post import (
     DEFAULT_RETRIES,
-    Again,
     Form,
     Lane,
     Question,
     Reply,
+    RetryableFailure,
     World,
+    ask_with_retries,
     may_change,
-    persist,
 )
 from baselinekit.models.recording import parts_of
 from baselinekit.texts import shown
@@ -58,7 +58,7 @@ _EXAMPLE = "models: {%s: {openai: MODEL, base_url: 'http://127.0.0.1:11434'}}"
 def entry(name: str, models: Mapping[str, Model]) -> Model:
     """The entry of a model, which must exist and state exactly one way to ask it."""
     if name not in models:
-        hint = nearest(name, models) or "declare it in baselinekit.yaml"
+        hint = suggest_nearest(name, models) or "declare it in baselinekit.yaml"
         raise InvalidInput(Problem("BK601", f"no model is called {name!r}", f"{hint} ({_EXAMPLE % name})"))
     model = models[name]
     stated_kinds = [kind for kind in _KINDS if getattr(model, kind) is not None]
@@ -84,7 +84,7 @@ def form_of(name: str, model: Model) -> Form:
     entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
     if form_name not in entry_points:
         hint = (
-            nearest(form_name, entry_points)
+            suggest_nearest(form_name, entry_points)
             or f"install the package that provides it (entry point of {GROUP})"
         )
         message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
@@ -102,7 +102,7 @@ def form_of(name: str, model: Model) -> Form:
     return form
 
 
-def filled(ask: Ask, model: Model) -> Ask:
+def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
     """The question with its missing settings filled in from the model's entry."""
     messages = ask.messages
     if model.system and not any(message.role == "system" for message in messages):
@@ -198,26 +198,26 @@ class Models:
         self._ready: dict[str, _ReadyModel] = {}
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ModelUsage:
         return self._budget.spent
 
     @property
-    def lease(self) -> Callable[[Spent, int | None, int | None, Decimal | None], None]:
+    def lease(self) -> Callable[[ModelUsage, int | None, int | None, Decimal | None], None]:
         return self._budget.lease
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         """Return the answer; CannotReplay when there is none (OutOfBudget when the model was not asked),
         InvalidInput or Refused when the entry is not valid."""
         ready = self._prepared(ask.model)
         try:
-            question = filled(ask, ready.model)
+            question = with_model_settings(ask, ready.model)
             if ready.lane is None:
                 raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_too_many_processes(ask.model)))
             retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
             attempt = partial(self._attempt, question, ready.model, ready.form)
             with ready.lane.place():
                 limit, retry = question.timeout or 0.0, ready.model.retry
-                reply, tries = persist(attempt, retries, limit, ready.lane, self._world, retry)
+                reply, tries = ask_with_retries(attempt, retries, limit, ready.lane, self._world, retry)
             if reply.fault is not None:
                 raise CannotReplay(reply.fault)
             return replace(reply.answer, attempts=tries)
@@ -231,10 +231,10 @@ class Models:
         else:
             entry(name, self._models)
 
-    def parts(self, ask: Ask) -> dict[str, Json]:
+    def parts(self, ask: ModelQuestion) -> dict[str, Json]:
         """The parts that distinguish one question from another, for recording answers, without secrets."""
         model = entry(ask.model, self._models)
-        return parts_of(filled(ask, model), model, kind_of(model), self._world.mask)
+        return parts_of(with_model_settings(ask, model), model, kind_of(model), self._world.mask)
 
     def mask(self, text: str) -> str:
         """Mask the secrets in a text, including the keys of the models."""
@@ -275,14 +275,14 @@ class Models:
     def _part(self, number: int) -> int:
         return number // self._of + (self._number < number % self._of)
 
-    def _attempt(self, ask: Ask, model: Model, form: Form, left: Callable[[], float]) -> Reply:
+    def _attempt(self, ask: ModelQuestion, model: Model, form: Form, left: Callable[[], float]) -> Reply:
         tokens_in, tokens_out = estimate(ask, model)
         cost = price(model.prices, tokens_in, tokens_out)
         reservation = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
         try:
             reply = form.ask(Question(ask, model, self._world, left()))
         except BaseException as error:
-            if isinstance(error, NeverSent) or (isinstance(error, Again) and error.unheard):
+            if isinstance(error, NeverSent) or (isinstance(error, RetryableFailure) and error.unheard):
                 self._budget.release(reservation)
             elif isinstance(error, CannotReplay) and error.problems[0].code == "BK610":
                 self._budget.settle(
@@ -292,7 +292,7 @@ class Models:
                 self._budget.fail(reservation)
             raise
         answer = replace(reply.answer, usage=with_cost(reply.answer.usage, model.prices))
-        tokens, usd = taken(ask, model, answer)
+        tokens, usd = usage_of(ask, model, answer)
         self._budget.settle(reservation, tokens, usd)
         if usd is None and self._limits.usd is not None:
             message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.frozen import frozen
-from baselinekit.models.minilm import Network, unusable
+from baselinekit.models.minilm import Network, unusable_model
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -136,7 +136,9 @@ def _tokenizer(folder: str, most_tokens: int, words: int) -> Tokenizer:
         tokenizer.encode("a")
         highest = max(tokenizer.get_vocab().values(), default=0)
     if highest >= words:
-        raise unusable(folder, f"tokenizer.json has a token {highest}, of {words} that the weights know")
+        raise unusable_model(
+            folder, f"tokenizer.json has a token {highest}, of {words} that the weights know"
+        )
     return tokenizer
 
 
@@ -149,7 +151,7 @@ def _readable_tokenizer(folder: str) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise unusable(folder, f"tokenizer.json is damaged, or not such a file ({error})") from None
+        raise unusable_model(folder, f"tokenizer.json is damaged, or not such a file ({error})") from None
 
 
 def need_libraries() -> None:

@@ -77,7 +77,7 @@ def media_type(content_type: str) -> str:
     return kind.strip().lower()
 
 
-def asked_in(
+def request_parts(
     method: str, url: str, headers: Headers, body: bytes, counted: Collection[str]
 ) -> dict[str, Json]:
     """A request by its parts. `counted`: further headers that distinguish requests."""
@@ -165,7 +165,7 @@ def _multipart(content_type: str, data: bytes) -> Iterator[Json]:
         yield part_values | body_in(kind or "text/plain", body.removesuffix(b"\r\n"), is_request=True)
 
 
-def answered_in(answer: HttpAnswer, method: str) -> dict[str, Json]:
+def response_parts(answer: HttpAnswer, method: str) -> dict[str, Json]:
     """A response by its parts, without the values of its cookies."""
     headers = [
         (name, _COOKIE_VALUE.sub(rf"\1{MASK}", value, count=1) if name == "set-cookie" else value)
@@ -264,7 +264,7 @@ def _credentials_of_scheme(value: str) -> Iterator[str]:
         yield password
 
 
-def described(asked: Json) -> str:
+def describe_request(asked: Json) -> str:
     """Describe a request in one line."""
     return f"{asked.get('method', 'GET')} {asked.get('url', '')}" if isinstance(asked, dict) else "a call"
 

@@ -51,7 +51,7 @@ class Shape:
     most_tokens: int | None
 
 
-def unusable(folder: str, reason: str) -> InvalidInput:
+def unusable_model(folder: str, reason: str) -> InvalidInput:
     hint = f"name a folder with the files of a sentence model like all-MiniLM-L6-v2: {', '.join(FILES)}"
     return InvalidInput(Problem("BK651", f"the model in {folder} cannot be used: {reason}", hint))
 
@@ -60,18 +60,22 @@ def shape_of(folder: str) -> Shape:
     for name in FILES:
         if not os.path.isfile(os.path.join(folder, name)):  # a link counts: caches store models as links
             pickled = os.path.exists(os.path.join(folder, "pytorch_model.bin")) and name == WEIGHTS
-            raise unusable(folder, f"it has no file {name}{' (a pickle is not loaded)' if pickled else ''}")
+            raise unusable_model(
+                folder, f"it has no file {name}{' (a pickle is not loaded)' if pickled else ''}"
+            )
     config = _object(folder, "config.json")
     for name, supported in _SAME.items():
         if config.get(name, supported) != supported:
             stated = f"{config[name]!r:.40}"
-            raise unusable(folder, f"config.json says {name}: {stated}, and only {supported!r} can be run")
+            raise unusable_model(
+                folder, f"config.json says {name}: {stated}, and only {supported!r} can be run"
+            )
     sizes = {name: _whole(folder, config, key) for name, key in _SIZES.items()}
     if sizes["hidden"] % sizes["heads"]:
-        raise unusable(folder, "hidden_size in config.json cannot be divided by num_attention_heads")
+        raise unusable_model(folder, "hidden_size in config.json cannot be divided by num_attention_heads")
     epsilon = config.get("layer_norm_eps", 1e-12)
     if isinstance(epsilon, str | bool | list | dict | None) or not 0 < epsilon < 1:
-        raise unusable(folder, "config.json has no usable layer_norm_eps")
+        raise unusable_model(folder, "config.json has no usable layer_norm_eps")
     check_steps(folder)
     sentences = _object(folder, "sentence_bert_config.json")
     is_stated = sentences.get("max_seq_length") is not None
@@ -85,19 +89,19 @@ def check_steps(folder: str) -> None:
     for module in modules if isinstance(modules, list) else []:
         step = str(module.get("type")).rpartition(".")[2] if isinstance(module, dict) else ""
         if step not in _STEPS:
-            raise unusable(folder, f"modules.json has a step {step!r:.40}, which cannot be run")
+            raise unusable_model(folder, f"modules.json has a step {step!r:.40}, which cannot be run")
     pooling = _object(folder, os.path.join("1_Pooling", "config.json"))
     modes = {
         name for name, on in pooling.items() if name.startswith("pooling_mode") and on not in (False, None)
     }
     if not modes <= {"pooling_mode_mean_tokens"} and pooling.get("pooling_mode") != "mean":
-        raise unusable(folder, "1_Pooling says that its vectors are not the mean over the tokens")
+        raise unusable_model(folder, "1_Pooling says that its vectors are not the mean over the tokens")
 
 
 def _whole(folder: str, config: dict[str, Json], key: str) -> int:
     size = config.get(key)
     if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= _MOST_OF_A_SIZE:
-        raise unusable(folder, f"it has no usable {key}")
+        raise unusable_model(folder, f"it has no usable {key}")
     return size
 
 
@@ -106,7 +110,7 @@ def _object(folder: str, name: str) -> dict[str, Json]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise unusable(folder, f"{name} is not a JSON object")
+        raise unusable_model(folder, f"{name} is not a JSON object")
     return value
 
 
@@ -119,12 +123,12 @@ def _json(folder: str, name: str) -> Json:
         with open(path, "rb") as file:
             raw = file.read(_MOST_BYTES + 1)
         if len(raw) > _MOST_BYTES:
-            raise unusable(folder, f"{name} has more than {_MOST_BYTES:,} bytes")
+            raise unusable_model(folder, f"{name} has more than {_MOST_BYTES:,} bytes")
         return decode(raw.decode("utf-8-sig"))
     except OSError as error:
-        raise unusable(folder, f"{name} cannot be read ({error.strerror})") from None
+        raise unusable_model(folder, f"{name} cannot be read ({error.strerror})") from None
     except (UnicodeDecodeError, NotJson) as error:
-        raise unusable(folder, f"{name} is not JSON ({error})") from None
+        raise unusable_model(folder, f"{name} is not JSON ({error})") from None
 
 
 if TYPE_CHECKING:
@@ -201,7 +205,7 @@ class Network:
                 total = np.sum([next(totals) for _ in parts], axis=0, dtype=np.float32)
                 length = float(np.linalg.norm(total))
                 if not math.isfinite(length):
-                    raise unusable(self._folder, "its weights give values that are not finite")
+                    raise unusable_model(self._folder, "its weights give values that are not finite")
                 vectors.append(array("f", (total / np.float32(max(length, 1e-12))).tobytes()))
             return vectors
 
@@ -316,10 +320,10 @@ def load_weights(folder: str, shape: Shape) -> dict[str, Figures]:
             for name, size in _expected(shape):
                 if sizes.get(name) != size:
                     finding = f"has {name} in the size {sizes[name]}" if name in sizes else f"has no {name}"
-                    raise unusable(folder, f"{WEIGHTS} {finding}, and config.json promises {size}")
+                    raise unusable_model(folder, f"{WEIGHTS} {finding}, and config.json promises {size}")
             return {name: np.array(file.get_tensor(name), np.float32) for name, _ in _expected(shape)}
     except (OSError, ValueError, TypeError, library.SafetensorError) as error:
-        raise unusable(folder, f"{WEIGHTS} is damaged, or not such a file ({error})") from None
+        raise unusable_model(folder, f"{WEIGHTS} is damaged, or not such a file ({error})") from None
 
 
 def _expected(shape: Shape) -> Iterator[tuple[str, list[int]]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
-from baselinekit.errors import Problem, cannot
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.model.recipes import Answer, Model, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
@@ -42,7 +42,7 @@ def ask(question: Question) -> Reply:
         hint = "is its `base_url` that of an OpenAI-compatible API?"
         if isinstance(body, dict) and body.get("type") == "message":
             hint = "it answers as Anthropic does: write `anthropic:` in its entry"
-        raise cannot("BK612", message, hint) from None
+        raise cannot_replay("BK612", message, hint) from None
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:

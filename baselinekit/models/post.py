@@ -17,14 +17,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
-from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot
+from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
     Message,
     Model,
+    ModelQuestion,
     ProcessResult,
     ProcessSpec,
     Request,
@@ -60,7 +60,7 @@ class World:
 class Question:
     """One try at a question: all settings in `ask` are filled in, and the answer is due in `seconds`."""
 
-    ask: Ask
+    ask: ModelQuestion
     model: Model
     world: World
     seconds: float
@@ -78,7 +78,7 @@ class Reply:
     fault: Problem | None = None
 
 
-class Again(Exception):
+class RetryableFailure(Exception):
     """A try failed, and another may succeed. `wait`: seconds, if the server asked to wait. `unheard`: the
     server did not begin to process it, so nothing was used. `hopeless`: another try would not help."""
 
@@ -195,7 +195,7 @@ _GROWS = 64
 _UNREACHABLE = "BK301"
 
 
-def persist(
+def ask_with_retries(
     attempt: Callable[[Callable[[], float]], T],
     retries: int,
     seconds: float,
@@ -214,12 +214,12 @@ def persist(
 
     longest = LONGEST_WAIT if retry is None else retry.longest * (1 + _STATED_SPREAD)
     tries = 0
-    failure: Again | None = None
+    failure: RetryableFailure | None = None
     while True:
         tries += 1
         lane.keep_pace()
         if failure is not None and seconds_left() <= 0:
-            raise given_up(failure, tries - 1)
+            raise final_error(failure, tries - 1)
         try:
             result = attempt(seconds_left)
             lane.deserted = False
@@ -227,15 +227,15 @@ def persist(
         except OutOfBudget:
             if failure is None:
                 raise
-            raise given_up(failure, tries - 1) from None
-        except Again as again:
+            raise final_error(failure, tries - 1) from None
+        except RetryableFailure as again:
             failure = again
         wait = _wait(failure, tries, retry, world)
         is_unreachable = failure.problem.code == _UNREACHABLE
         is_final = failure.hopeless or tries > retries or (is_unreachable and lane.deserted)
         if is_final or wait > longest or wait >= seconds_left():
             lane.deserted = is_unreachable
-            raise given_up(failure, tries, longest) from None
+            raise final_error(failure, tries, longest) from None
         if failure.wait:
             lane.rest(failure.wait)
         world.sleep(wait)  # ends at once when the run is interrupted: the next attempt then raises
@@ -246,7 +246,7 @@ def may_change(status: int) -> bool:
     return 400 <= status <= 599 and status not in (401, 403)
 
 
-def _wait(failure: Again, tries: int, retry: Retry | None, world: World) -> float:
+def _wait(failure: RetryableFailure, tries: int, retry: Retry | None, world: World) -> float:
     if failure.wait is not None:
         return failure.wait + world.jitter() * _SPREAD
     if retry is None:
@@ -255,7 +255,7 @@ def _wait(failure: Again, tries: int, retry: Retry | None, world: World) -> floa
     return min(retry.longest, wait) * (1 + (2 * world.jitter() - 1) * _STATED_SPREAD)
 
 
-def given_up(failure: Again, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
+def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
     problem = failure.problem
     times = f" ({tries} tries)" if tries > 1 else ""
     requested_wait = f"; it asks to wait {failure.wait:.0f} s" if (failure.wait or 0) > longest else ""
@@ -367,7 +367,7 @@ def post(
             server = "start the model's server, or correct its `base_url`"
             problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else server)
         hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
-        raise Again(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
+        raise RetryableFailure(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
     if not 200 <= response.status < 300:
         try:
             body = decode(response.body.decode())
@@ -381,7 +381,7 @@ def post(
         answer = decode(response.body.decode())
     except (NotJson, UnicodeDecodeError) as error:
         message = f"{question.name} did not answer in JSON: {error}; it begins {_body_text(response)!r}"
-        raise cannot("BK612", message, "is its `base_url` that of the API?") from None
+        raise cannot_replay("BK612", message, "is its `base_url` that of the API?") from None
     reported = answer.get("error") if isinstance(answer, dict) else None
     if reported:  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
@@ -443,7 +443,9 @@ def _failure(question: Question, status: int, message: str, response: Response) 
     statuses = model.retry.statuses if model.retry is not None else None
     if status in (_RETRIED if statuses is None else statuses) and "insufficient_quota" not in message:
         hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
-        return Again(Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD)
+        return RetryableFailure(
+            Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD
+        )
     if status in (401, 403):
         hint = (
             f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
@@ -456,7 +458,7 @@ def _failure(question: Question, status: int, message: str, response: Response) 
         hint = "send less text, or use a model with a larger context"
     else:
         hint = "correct the prompt or the model's entry"
-    return cannot("BK610", text, hint)
+    return cannot_replay("BK610", text, hint)
 
 
 def message_in(error: Json) -> str:

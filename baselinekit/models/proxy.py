@@ -15,8 +15,8 @@ from socketserver import BaseServer
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
-from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, fault_of_ours
-from baselinekit.model.recipes import Answer, Ask, Message, Usage
+from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, internal_error
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Usage
 from baselinekit.model.values import Json
 
 _MOST_OF_ONE = 1_000_000
@@ -39,7 +39,7 @@ class Proxy:
     """Opened for one program and closed with it. `ended`: the error that stopped the run while the program
     asked, which is not the program's fault."""
 
-    def __init__(self, ask: Callable[[Ask], Answer], model: str, most: int, seconds: float):
+    def __init__(self, ask: Callable[[ModelQuestion], Answer], model: str, most: int, seconds: float):
         self.model, self.most = model, most
         self.calls, self.failed, self.usage = 0, 0, Usage()
         self.ended: BaselinekitError | None = None
@@ -151,7 +151,7 @@ class Proxy:
             self._asking += 1
         try:
             seconds_left = max(0.001, self._until - time.monotonic())
-            answer = self._ask(Ask(self.model, messages, timeout=seconds_left))
+            answer = self._ask(ModelQuestion(self.model, messages, timeout=seconds_left))
         except BaselinekitError as error:
             code = error.problems[0].code
             with self._changed:
@@ -160,7 +160,7 @@ class Proxy:
                     self.ended = self.ended or error
             raise
         except Exception as error:  # reported as our fault, not lost in a thread
-            self.ended = fault_of_ours(error)
+            self.ended = internal_error(error)
             raise self.ended from None
         else:
             with self._changed:

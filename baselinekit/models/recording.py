@@ -11,11 +11,11 @@ from typing import Any, Literal, Protocol
 
 from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.model.recipes import Answer, Ask, Model, Spent, Usage
+from baselinekit.model.recipes import Answer, Model, ModelQuestion, ModelUsage, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
-from baselinekit.texts import already_masked, clipped, many
+from baselinekit.texts import count_noun, mask_and_clip, no_mask
 from baselinekit.variables import Redactor
 
 # The parts that distinguish one question from another. An answer is stored under their hash.
@@ -25,7 +25,7 @@ Parts = dict[str, Json]
 _LONGEST_SHOWN = 60
 
 
-def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
+def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
     """Everything that an answer could depend on, without keys, headers and time limits. It is hashed, and it
     is written into the file, to show why two questions differ."""
     temperature = ask.temperature
@@ -109,7 +109,7 @@ def _sorted(value: Json) -> Json:
 
 def _format_part(value: Json) -> str:
     text = "nothing" if value is None else str(value)
-    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+    return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
 
 
 # Cassettes (`record` once, then `offline`), the cache, and a resumed run (`journal`) all give recorded
@@ -144,10 +144,10 @@ class AnswerSource(Protocol):
     """What answers questions: the models, or another recording in front of them."""
 
     @property
-    def spent(self) -> Spent: ...
-    def ask(self, ask: Ask) -> Answer: ...
+    def spent(self) -> ModelUsage: ...
+    def ask(self, ask: ModelQuestion) -> Answer: ...
     def check(self, name: str, asked: bool = True) -> None: ...
-    def parts(self, ask: Ask) -> Parts: ...
+    def parts(self, ask: ModelQuestion) -> Parts: ...
     def mask(self, text: str) -> str: ...
 
 
@@ -160,19 +160,19 @@ class Recording:
         self._lock = threading.Lock()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ModelUsage:
         return self._source.spent
 
     def check(self, name: str, asked: bool = True) -> None:
         self._source.check(name, asked and self._mode != "offline")
 
-    def parts(self, ask: Ask) -> Parts:
+    def parts(self, ask: ModelQuestion) -> Parts:
         return self._source.parts(ask)
 
     def mask(self, text: str) -> str:
         return self._source.mask(text)
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         parts = self.parts(ask)
         key = key_of(parts)
         with self._lock:
@@ -191,11 +191,11 @@ class Recording:
         self._count(ask, key)
         return answer
 
-    def _count(self, ask: Ask, key: str) -> None:
+    def _count(self, ask: ModelQuestion, key: str) -> None:
         with self._lock:
             self._answered[ask.model, key, ask.asker] += 1
 
-    def _stored_answer(self, ask: Ask, key: str, name: str) -> Answer | None:
+    def _stored_answer(self, ask: ModelQuestion, key: str, name: str) -> Answer | None:
         if self._mode == "record":
             return None
         answer = self._load_answer(ask.model, name)
@@ -212,7 +212,7 @@ class Recording:
         )
         return answers[0] if answers and are_alike else None
 
-    def _store(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
+    def _store(self, ask: ModelQuestion, key: str, name: str, answer: Answer, parts: Parts) -> None:
         answer_json = as_json(answer)
         if self._mode == "record":
             self._forget(ask, key, name)
@@ -239,7 +239,7 @@ class Recording:
             return bool(self._without_secrets(answer_json) == answer_json)
         return all(_ALIKE.mask(self.mask(text)) == text for text in (answer.text, answer.served or ""))
 
-    def _forget(self, ask: Ask, key: str, name: str) -> None:
+    def _forget(self, ask: ModelQuestion, key: str, name: str) -> None:
         """Drop the answers of an earlier recording that this one replaces: the first new answer replaces all
         of them. Those stored without an asker are dropped too, unless this run has stored them."""
         names = self._shelf.names(ask.model, key)
@@ -266,15 +266,14 @@ class Recording:
             message = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{reason}"
             raise CannotReplay(Problem("BK631", message, "record it again: --record-calls")) from None
 
-    def _missing_answer(self, ask: Ask, key: str, parts: Parts) -> Problem:
+    def _missing_answer(self, ask: ModelQuestion, key: str, parts: Parts) -> Problem:
         model = ask.model
         if recorded_count := len(self._shelf.names(model, key)):
             place, times = self._shelf.name, self._answered[model, key, ask.asker] + 1
             who = f"{self.mask(ask.asker)} asks" if ask.asker else "somebody asks"
-            message = (
-                f"{who} the model {model!r} the same thing {many(times, 'time')}; in {place} there is no such"
-            )
-            message += f" answer, and the {many(recorded_count, 'answer')} to it there differ"
+            often = count_noun(times, "time")
+            message = f"{who} the model {model!r} the same thing {often}; in {place} there is no such"
+            message += f" answer, and the {count_noun(recorded_count, 'answer')} to it there differ"
             return Problem("BK630", message, f"record it once, without --offline: --record-calls {place}")
         recorded_parts = [record["asked"] for record in self._shelf.every() if is_record(record)]
         place = self._shelf.name

@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, escape, split
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
 from baselinekit.tree.alignment import Pairs, pair_equal, pair_in_order
 
@@ -24,7 +24,7 @@ _MOST_PIECES = 160
 _MOST_PAIRED = 10_000
 _MOST_LOOKED_INTO = 100
 _IN_PLACE = 0.01
-_NO_WORDS = Words()
+_NO_WORDS = PlaceholderContext()
 _PIECE = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
 
 
@@ -53,7 +53,7 @@ class _StoredLine:
             return False
 
 
-def with_placeholders(stored: str, actual: str, words: Words = _NO_WORDS) -> str:
+def with_placeholders(stored: str, actual: str, words: PlaceholderContext = _NO_WORDS) -> str:
     """The actual text to store, with every placeholder that still matches in its place."""
     templates = {a: line.template for a, line in matched_lines(stored, actual, words).items()}
     if not templates:
@@ -61,7 +61,7 @@ def with_placeholders(stored: str, actual: str, words: Words = _NO_WORDS) -> str
     return "\n".join(templates.get(a) or escape(line) for a, line in enumerate(actual.split("\n")))
 
 
-def with_values(stored: str, actual: str, words: Words = _NO_WORDS) -> str:
+def with_values(stored: str, actual: str, words: PlaceholderContext = _NO_WORDS) -> str:
     """The stored text with its placeholders replaced by what they matched: compared to the actual text, only
     real differences are left."""
     lines = stored.split("\n")
@@ -70,7 +70,7 @@ def with_values(stored: str, actual: str, words: Words = _NO_WORDS) -> str:
     return "\n".join(lines)
 
 
-def matched_lines(stored: str, actual: str, words: Words) -> dict[int, MatchedLine]:
+def matched_lines(stored: str, actual: str, words: PlaceholderContext) -> dict[int, MatchedLine]:
     """The lines that keep a placeholder, by their numbers in the actual text."""
     actual_lines = actual.split("\n")
     stored_lines = _compile_lines(stored, words)
@@ -91,7 +91,7 @@ def matched_lines(stored: str, actual: str, words: Words) -> dict[int, MatchedLi
     return result
 
 
-def _compile_lines(stored: str, words: Words) -> list[_StoredLine] | None:
+def _compile_lines(stored: str, words: PlaceholderContext) -> list[_StoredLine] | None:
     """The stored lines; None where a placeholder spans lines or cannot be parsed."""
     lines = []
     try:
@@ -193,7 +193,7 @@ _BLANK, _SIGN, _WORD, _SURE = 0.1, 1.0, 2.0, 3.0
 """The score of a blank, a sign or a word that stays, and of a format that is found again."""
 
 
-def _match_within_line(template: Inline, line: str, words: Words) -> tuple[str, str] | None:
+def _match_within_line(template: Inline, line: str, words: PlaceholderContext) -> tuple[str, str] | None:
     """Rewrite a line that a template does not accept: the line with the placeholders that still match, and
     the template with what these matched; None if no placeholder still matches."""
     old: list[str | Slot] = []

@@ -14,7 +14,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, of_types, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
-from baselinekit.placeholders.table import TABLE, Table, Words
+from baselinekit.placeholders.table import TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
 from baselinekit.tree.equality import EXACT, decimal, is_number
 from baselinekit.variables import as_text
@@ -222,7 +222,7 @@ class PlaceholderProposal:
 
 
 def select_accepting(
-    candidates: Iterable[PlaceholderProposal], values: Sequence[Json], words: Words
+    candidates: Iterable[PlaceholderProposal], values: Sequence[Json], words: PlaceholderContext
 ) -> list[PlaceholderProposal]:
     """The candidates that accept every value according to the matcher, without duplicates."""
     accepted: dict[str, PlaceholderProposal] = {}
@@ -232,10 +232,10 @@ def select_accepting(
     return list(accepted.values())
 
 
-_NO_WORDS = Words()
+_NO_WORDS = PlaceholderContext()
 
 
-def accepts_all(text: str, values: Sequence[Json], words: Words = _NO_WORDS) -> bool:
+def accepts_all(text: str, values: Sequence[Json], words: PlaceholderContext = _NO_WORDS) -> bool:
     try:
         template = compile_text(text, words)
         if isinstance(template, str):
@@ -248,8 +248,8 @@ def accepts_all(text: str, values: Sequence[Json], words: Words = _NO_WORDS) -> 
 # Proposals from the table of placeholders.
 
 
-def learnt_as(
-    values: Sequence[Json], type: str, when: str, words: Words = _NO_WORDS
+def proposals_from_table(
+    values: Sequence[Json], type: str, when: str, words: PlaceholderContext = _NO_WORDS
 ) -> Iterator[PlaceholderProposal]:
     """The placeholders of the table that are learnt from such values; with a narrowing argument first. Only
     the first format; all placeholders that say hardly more than a type."""
@@ -280,14 +280,18 @@ _MOST_PARTS = 500
 _MOST_WIDE = 2
 
 
-def around_what_varies(texts: Sequence[str], write: Write, words: Words) -> PlaceholderProposal | None:
+def template_around_varying_parts(
+    texts: Sequence[str], write: Write, words: PlaceholderContext
+) -> PlaceholderProposal | None:
     """The template that keeps what is the same in all texts, if that is worth keeping; else None. It
     `says_little` where a part of it could be any text."""
     if max(map(len, texts)) > _LONGEST:
         return None
 
     def sure(column: Column) -> str | None:
-        return next((proposal.text for proposal in learnt_as(column, "string", "sure", words)), None)
+        return next(
+            (proposal.text for proposal in proposals_from_table(column, "string", "sure", words)), None
+        )
 
     template, placeholders, fixed_text = TextPieces(texts, words, sure).rendered(write)
     wide = sum(text in WIDE for text in placeholders)
@@ -305,10 +309,10 @@ def around_what_varies(texts: Sequence[str], write: Write, words: Words) -> Plac
 # and measurements: a negative one is a fault.
 
 
-def propose_for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderProposal]:
+def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> Iterator[PlaceholderProposal]:
     """Candidates for numbers, the narrowest first."""
-    wider = list(learnt_as(values, "number", "type", words))
-    for moments in learnt_as(values, "number", "sure", words):
+    wider = list(proposals_from_table(values, "number", "type", words))
+    for moments in proposals_from_table(values, "number", "sure", words):
         yield moments
         templates: list[Any] = [compile_text(proposal.text, words) for proposal in (moments, *wider)]
         narrow = templates.pop(0)
@@ -373,13 +377,13 @@ _ANYTHING = PlaceholderProposal("<<any>>", "values of different types", True)
 
 
 def narrowest(
-    values: Sequence[Json], write: Write = escape, words: Words | None = None
+    values: Sequence[Json], write: Write = escape, words: PlaceholderContext | None = None
 ) -> list[PlaceholderProposal]:
     """The proposals, best first; none for no values. `values` are in the order in which they were seen;
     `write` escapes a literal part of a text for storing; `words` are those of the project."""
     if not values:
         return []
-    words = words or Words()
+    words = words or PlaceholderContext()
     non_null = [value for value in values if value is not None]
     candidates = list(_candidates_for(non_null or values, write, words))
     if non_null and len(non_null) < len(values):
@@ -391,7 +395,9 @@ def narrowest(
     return select_accepting(candidates, values, words) or [_ANYTHING]
 
 
-def _candidates_for(values: Sequence[Json], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
+def _candidates_for(
+    values: Sequence[Json], write: Write, words: PlaceholderContext
+) -> Iterator[PlaceholderProposal]:
     types = {json_type(value) for value in values}
     type = types.pop()
     if types:
@@ -399,22 +405,24 @@ def _candidates_for(values: Sequence[Json], write: Write, words: Words) -> Itera
     if type == "number" and all(map(is_number, values)):
         yield from propose_for_numbers(values, words)
     elif type == "string":
-        proposals = list(learnt_as(values, "string", "sure", words)) or list(
+        proposals = list(proposals_from_table(values, "string", "sure", words)) or list(
             propose_by_parts(values, write, words)
         )
         if not proposals:
             yield from _propose_one_of(values)
         yield from proposals
-        yield from learnt_as(values, "string", "type", words)
+        yield from proposals_from_table(values, "string", "type", words)
     else:
-        yield from learnt_as(values, type, "sure", words)
-        yield from learnt_as(values, type, "type", words)
+        yield from proposals_from_table(values, type, "sure", words)
+        yield from proposals_from_table(values, type, "type", words)
 
 
-def propose_by_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
+def propose_by_parts(
+    texts: Sequence[str], write: Write, words: PlaceholderContext
+) -> Iterator[PlaceholderProposal]:
     """Proposals for texts that have no format as a whole: a template for their parts, or a likely format."""
-    template = around_what_varies(texts, write, words)
-    likely = list(learnt_as(texts, "string", "likely", words))
+    template = template_around_varying_parts(texts, write, words)
+    likely = list(proposals_from_table(texts, "string", "likely", words))
     if template is None or (template.says_little and likely):
         yield from likely
         return

@@ -181,7 +181,7 @@ _ANY_NUMBER = lazy_pattern(r"<<any_(?:integer|number|float|digits|numeric|size)\
 _FEWEST_MOVED = 2
 
 
-def named(path: Path, root: Json) -> Path:
+def path_with_row_name(path: Path, root: Json) -> Path:
     """The path of a value, with `value` replaced by the name that its row gives it."""
     row = _container_above(path, root, 1) if path and path[-1] in ROW_VALUES else None
     if not isinstance(row, dict):
@@ -193,7 +193,7 @@ def named(path: Path, root: Json) -> Path:
 def is_among_metrics(path: Path, root: Json) -> bool:
     """Whether a path leads to the value of a named row, and another row of its table holds an any-number
     placeholder there: the rows of one table are of one kind. A row that is named like a setting is none."""
-    name = named(path, root)
+    name = path_with_row_name(path, root)
     if name == path or _words_of(name) & _SETTING:
         return False
     rows, key = _container_above(path, root, 2), path[-1]
@@ -356,7 +356,7 @@ def nature_of_change(
 ) -> Nature | None:
     """The nature of a value that was replaced by another of the same nature; None if it is a real change.
     `stored`: the whole output, whose rows may name the value."""
-    original_path, path = path, named(path, stored)
+    original_path, path = path, path_with_row_name(path, stored)
     if is_hash(path, before):
         return None
     if looks_like_id(before, path) and looks_like_id(after, path) and _id_form(before) == _id_form(after):

@@ -9,7 +9,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import LearningRule
 from baselinekit.placeholders.moments import is_of_now, seconds_of
-from baselinekit.placeholders.table import NUMBER_IN_TEXT, Words
+from baselinekit.placeholders.table import NUMBER_IN_TEXT, PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.placeholders.varying import is_random
 
@@ -61,7 +61,7 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
     )
 
 
-def taken_apart(text: str, words: Words) -> list[str]:
+def split_into_pieces(text: str, words: PlaceholderContext) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
     by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is no number
     sure, others = _compile_pieces(
@@ -79,7 +79,7 @@ class TextPieces:
     """Several texts aligned piece by piece. In a single text only pieces vary that are hardly ever the same
     in two answers, such as an id, a token, a moment."""
 
-    def __init__(self, texts: Sequence[str], words: Words, sure: Callable[[Column], str | None]):
+    def __init__(self, texts: Sequence[str], words: PlaceholderContext, sure: Callable[[Column], str | None]):
         self._words, self._find_sure, self._alone = words, sure, len(texts) == 1
         lines = [text.split("\n") for text in texts]
         if len({len(text_lines) for text_lines in lines}) > 1:
@@ -89,7 +89,7 @@ class TextPieces:
         for number, line in enumerate(zip(*lines, strict=True)):
             if number:
                 self._add_column(["\n"] * len(texts), False)
-            for column in _columns_of([taken_apart(text, words) for text in line]):
+            for column in _columns_of([split_into_pieces(text, words) for text in line]):
                 self._add_column(column, self.varies(column))
 
     def _add_column(self, column: list[str], varies: bool) -> None:
@@ -229,7 +229,7 @@ def _fits_rule(rule: LearningRule, column: Column) -> bool:
     return all(map(expression.fullmatch, column)) and (bool(rule.part) or rule.fits(column))
 
 
-def _accepts_all_in_text(placeholder: str, column: Column, words: Words) -> bool:
+def _accepts_all_in_text(placeholder: str, column: Column, words: PlaceholderContext) -> bool:
     try:
         template = compile_text(f"{placeholder} ", words)  # as a part of a text: it reads numbers there
         return not isinstance(template, str) and all(template.accepts(f"{text} ", {}) for text in column)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
@@ -30,7 +30,7 @@ from baselinekit.placeholders.grammar import (
 )
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.varying import FIRST, LAST
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.variables import Scope, as_text
 
@@ -73,7 +73,7 @@ _REFERS_TO_ITSELF = lazy_pattern(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
 def _shorten(pattern: str) -> str:
-    return clipped(pattern, _LONGEST_SHOWN, already_masked, counted=False)
+    return mask_and_clip(pattern, _LONGEST_SHOWN, no_mask, counted=False)
 
 
 @lru_cache(maxsize=1024)
@@ -183,7 +183,7 @@ Table = Mapping[str, PlaceholderType]
 
 
 @frozen
-class Words:
+class PlaceholderContext:
     """What placeholders mean in one project: its own placeholders (`own`), its variables, and the present
     moment (seconds since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the
     built-in placeholders."""
@@ -195,7 +195,7 @@ class Words:
     table: Table = field(default_factory=lambda: TABLE)
 
 
-def kind_of(token: Token, words: Words) -> Kind:
+def kind_of(token: Token, words: PlaceholderContext) -> Kind:
     """The kind that a placeholder names; an unknown name is an error with the nearest one."""
     row = words.table.get(token.name)
     if token.name in words.own:
@@ -206,7 +206,7 @@ def kind_of(token: Token, words: Words) -> Kind:
             raise bad_args(token.name, "takes no arguments", token.name)
         return _regex_kind(words.own[token.name], words.regex_budget)
     if row is None:
-        hint = nearest(token.name, {*words.table, *words.own})
+        hint = suggest_nearest(token.name, {*words.table, *words.own})
         hint = hint or "declare it under `placeholders:`, or write \\<< to mean the text"
         raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", hint))
     return row.build(token.args, words)
@@ -219,7 +219,7 @@ def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
     return row.types if row else frozenset({"string"})
 
 
-def string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
+def string(args: Args, words: PlaceholderContext, name: str = "any_string", least: int = 0) -> Kind:
     low, high = bounds(name, args, f"{name}(1, 80)", count)
     low = max(least, low or 0)
 
@@ -231,7 +231,9 @@ def string(args: Args, words: Words, name: str = "any_string", least: int = 0) -
     return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
-def number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
+def number(
+    args: Args, words: PlaceholderContext, name: str = "any_number", *, only: type | None = None
+) -> Kind:
     low, high = bounds(name, args, f"{name}(0, 100)", is_number)
     whole = {type(low), type(high)} <= {int, type(None)}
 
@@ -250,7 +252,7 @@ def number(args: Args, words: Words, name: str = "any_number", *, only: type | N
     return Kind(accepts, inline, read_number, furthest=furthest, extent=extent)
 
 
-def number_near(args: Args, words: Words) -> Kind:
+def number_near(args: Args, words: PlaceholderContext) -> Kind:
     match = _NEAR.fullmatch(" ".join(str(arg) for arg in args))
     if match is None or (match[2] or "").startswith("-"):
         raise bad_args("number", "takes a number and a distance", "number(9.99 ± 0.05)")
@@ -266,7 +268,7 @@ def number_near(args: Args, words: Words) -> Kind:
     )
 
 
-def array(args: Args, words: Words) -> Kind:
+def array(args: Args, words: PlaceholderContext) -> Kind:
     example = "any_array(any_uuid, 1, 10)"
     of, low, high = bounds("any_array", args, example, count, lambda arg: isinstance(arg, str))
     element = None
@@ -284,7 +286,7 @@ def array(args: Args, words: Words) -> Kind:
     return Kind(accepts, extent=replace(of_types("array"), lengths=(low or 0, high), element=element))
 
 
-def one_of(args: Args, words: Words) -> Kind:
+def one_of(args: Args, words: PlaceholderContext) -> Kind:
     if not args:
         raise bad_args("one_of", "needs at least one value", "one_of(active, 'on hold', 3)")
     texts = {as_text(arg): arg for arg in args}
@@ -297,7 +299,7 @@ def one_of(args: Args, words: Words) -> Kind:
     return Kind(accepts, inline, texts.get, extent=replace(of_types(*types), values=args))
 
 
-def regex(args: Args, words: Words) -> Kind:
+def regex(args: Args, words: PlaceholderContext) -> Kind:
     (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
     if pattern is None:
         raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
@@ -320,7 +322,7 @@ def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
 def text_test(
     name: str, test: Callable[[str, str], bool], inline: str, known: Callable[[str], Extent]
 ) -> PlaceholderType:
-    def build(args: Args, words: Words) -> Kind:
+    def build(args: Args, words: PlaceholderContext) -> Kind:
         example = f"{name}('some text')"
         if len(args) != 1:
             raise bad_args(name, "takes one text", example)
@@ -334,7 +336,7 @@ def text_test(
     return PlaceholderType(name, build)
 
 
-def length(args: Args, words: Words) -> Kind:
+def length(args: Args, words: PlaceholderContext) -> Kind:
     low, high = bounds("length", args, "length(1, 10)", count)
     if low is None:
         raise bad_args("length", "needs a number", "length(3)")
@@ -352,7 +354,7 @@ def length(args: Args, words: Words) -> Kind:
     return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
-def variable(args: Args, words: Words) -> Kind:
+def variable(args: Args, words: PlaceholderContext) -> Kind:
     if len(args) != 1 or not isinstance(args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = words.scope.lookup(args[0])
@@ -364,8 +366,8 @@ def variable(args: Args, words: Words) -> Kind:
     )
 
 
-def without_args(name: str, kind: Kind) -> Callable[[Args, Words], Kind]:
-    def build(args: Args, words: Words) -> Kind:
+def without_args(name: str, kind: Kind) -> Callable[[Args, PlaceholderContext], Kind]:
+    def build(args: Args, words: PlaceholderContext) -> Kind:
         take(name, args, name)
         return kind
 

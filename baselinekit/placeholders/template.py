@@ -20,8 +20,8 @@ from baselinekit.placeholders.grammar import (
     has_marker,
     split,
 )
-from baselinekit.placeholders.table import RegexBudget, Words, kind_of
-from baselinekit.texts import already_masked, clipped
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
+from baselinekit.texts import mask_and_clip, no_mask
 
 # Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
 # expression finds one candidate for each placeholder, but it cannot express all that a placeholder requires:
@@ -217,7 +217,7 @@ class _Splitting:
 
     def limit_error(self, reason: str) -> CannotReplay:
         parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
-        shown = clipped(parts, 80, already_masked, counted=False)
+        shown = mask_and_clip(parts, 80, no_mask, counted=False)
         message = f"a text of {len(self._text):,} characters {reason} by {shown!r}"
         hint = "put some text between the placeholders, or use one placeholder instead of several"
         return CannotReplay(Problem("BK215", message, hint))
@@ -298,7 +298,7 @@ def binds(template: str | Placeholder | Inline) -> bool:
     return isinstance(template, Placeholder) and template.token.key is not None
 
 
-def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
+def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | Inline:
     """Compile a text: return the literal text (unescaped), or what it stands for."""
     if not has_marker(text):
         return text

@@ -5,9 +5,9 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from baselinekit.errors import cannot
+from baselinekit.errors import cannot_replay
 from baselinekit.lazy import lazy_pattern
-from baselinekit.texts import Mask, already_masked, clipped
+from baselinekit.texts import Mask, mask_and_clip, no_mask
 
 _LONGEST_QUOTE = 300
 _FOR_A_SHELL = lazy_pattern(r"[|&;<>()$`\\*?\[\]#~!{}\n]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
@@ -52,16 +52,14 @@ def program_at(program: str, folder: str, hint: str) -> str:
         path = which(program, path=child_environment()["PATH"]) or ""
     if not os.access(path, os.X_OK) or os.path.isdir(path):
         reason = "is not executable" if os.path.exists(path) else "is not found"
-        raise cannot("BK320", f"the program {program!r} {reason}", hint)
+        raise cannot_replay("BK320", f"the program {program!r} {reason}", hint)
     return path
 
 
-def said_last(stderr: bytes, mask: Mask | None) -> str:
+def last_error_line(stderr: bytes, mask: Mask | None) -> str:
     """The last line that a program wrote to its standard error, as the end of a message. The secrets are
     masked first, as one may have several lines. Without a `mask` nothing is quoted."""
     lines = mask(stderr.decode("utf-8", "replace")).strip().splitlines() if mask else []
     return (
-        f"; its last output was: {clipped(lines[-1].strip(), _LONGEST_QUOTE, already_masked)}"
-        if lines
-        else ""
+        f"; its last output was: {mask_and_clip(lines[-1].strip(), _LONGEST_QUOTE, no_mask)}" if lines else ""
     )

@@ -10,11 +10,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, cannot, nearest
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    Problem,
+    cannot_replay,
+    suggest_nearest,
+)
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.programs.children import child_environment, said_last
+from baselinekit.programs.children import child_environment, last_error_line
 from baselinekit.programs.git import Execute
 from baselinekit.programs.gitaddress import HOSTS, FetchedFile, GitAddress, HostForm, parse_address
 from baselinekit.programs.gitcache import GitCache, is_commit
@@ -137,7 +144,7 @@ class GitFiles:
                 except OSError as error:
                     message = f"the cache of git files {self.cache.folder} cannot be used"
                     hint = "set BASELINEKIT_GIT_CACHE to a folder that can be written"
-                    raise cannot(
+                    raise cannot_replay(
                         "BK687", f"{message}: {(error.strerror or str(error)).lower()}", hint
                     ) from None
             return self._files[url]
@@ -161,11 +168,13 @@ class GitFiles:
     def _unknown_revision(self, address: GitAddress) -> BaselinekitError:
         if self._offline:
             message = f"{address.url} was never fetched, and offline nobody is asked"
-            return cannot("BK682", message, "run it once online, with the same cache")
+            return cannot_replay("BK682", message, "run it once online, with the same cache")
         known_names = {
             name for (url, _), refs in self._refs.items() if url == address.clone_url for name in refs
         }
-        hint = nearest(address.words[0], known_names) or "name a branch, a tag or a commit that it has"
+        hint = (
+            suggest_nearest(address.words[0], known_names) or "name a branch, a tag or a commit that it has"
+        )
         message = f"{address.clone_url} has no branch, tag or commit {address.words[0]!r}"
         return InvalidInput(Problem("BK683", message, hint))
 
@@ -217,7 +226,9 @@ class GitFiles:
             except DamagedRepository:
                 self.cache.discard(repository)
                 if is_last:
-                    raise cannot("BK681", f"{address.clone_url} cannot be read", "try it again") from None
+                    raise cannot_replay(
+                        "BK681", f"{address.clone_url} cannot be read", "try it again"
+                    ) from None
         if file is None:
             return None
         id, data = file
@@ -373,7 +384,9 @@ class RemoteGit:
             code = error.problems[0].code
             if code == "BK321":
                 message = f"{url} was not fetched within {self.limits.seconds:g} s"
-                raise cannot("BK681", message, "try it again, or copy the file into the project") from None
+                raise cannot_replay(
+                    "BK681", message, "try it again, or copy the file into the project"
+                ) from None
             if code == "BK322":
                 raise self.too_large(address) from None
             raise
@@ -383,12 +396,14 @@ class RemoteGit:
         if says(finished, _TOO_LARGE):
             return self.too_large(address)
         if finished.exit_code == _NO_PROGRAM:
-            return cannot("BK681", "git is not found, and files of git repositories need it", "install git")
+            return cannot_replay(
+                "BK681", "git is not found, and files of git repositories need it", "install git"
+            )
         for words, message, hint in _FAILURES:
             if says(finished, words):
-                return cannot("BK681", f"{address.clone_url} {message}", hint)
-        message = f"{address.clone_url} could not be fetched{said_last(finished.stderr, self.mask)}"
-        return cannot("BK681", message, "check the network; offline what was fetched before is taken")
+                return cannot_replay("BK681", f"{address.clone_url} {message}", hint)
+        message = f"{address.clone_url} could not be fetched{last_error_line(finished.stderr, self.mask)}"
+        return cannot_replay("BK681", message, "check the network; offline what was fetched before is taken")
 
     def too_large(self, address: GitAddress) -> InvalidInput:
         message = f"{address.clone_url} is larger than {self.limits.repository:,} bytes"

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import IO
 
-from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot
+from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.programs.children import said_last
+from baselinekit.programs.children import last_error_line
 from baselinekit.texts import end_of
 
 # The watchdog is a shell that ends the programs that this process has started, when this process is killed.
@@ -128,7 +128,7 @@ _PATIENCE = 1.0
 _REPORT_EVERY = 0.05
 
 
-class LeftProcesses:
+class OrphanReaper:
     """Ends the processes that programs leave behind. Shared by all threads that run programs."""
 
     def __init__(self) -> None:
@@ -254,7 +254,7 @@ class Processes:
         self._cancelled = threading.Event()
         self._running: set[int] = set()
         self._changed = threading.Condition()
-        self._orphans = LeftProcesses()
+        self._orphans = OrphanReaper()
 
     def execute(self, run: ProcessSpec) -> ProcessResult:
         """Run a program to its end, or raise CannotReplay. Nothing that it started outlives it."""
@@ -308,7 +308,7 @@ def _start(run: ProcessSpec) -> subprocess.Popen[bytes]:
         elif isinstance(error, PermissionError):
             hint = "make it executable: chmod +x"
         reason = getattr(error, "strerror", None) or str(error)
-        raise cannot("BK320", f"{subject} cannot be used: {reason}", hint) from None
+        raise cannot_replay("BK320", f"{subject} cannot be used: {reason}", hint) from None
 
 
 class _Conversation:
@@ -407,7 +407,9 @@ class _Conversation:
         deadline = time.monotonic() + _GRACE
         while not has_ended(self._process) and time.monotonic() < deadline:
             time.sleep(0.01)
-        return cannot(code, f"{self._run.argv[0]} {message}{said_last(self.tail(), self._run.mask)}", hint)
+        return cannot_replay(
+            code, f"{self._run.argv[0]} {message}{last_error_line(self.tail(), self._run.mask)}", hint
+        )
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -18,10 +18,10 @@ from pathlib import Path
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.grades import FunctionOutput
-from baselinekit.model.recipes import ProcessResult, ProcessSpec, Ran, Returned
+from baselinekit.model.recipes import CallResult, ProcessResult, ProcessSpec, SandboxResult
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.programs.children import said_last
-from baselinekit.texts import already_masked
+from baselinekit.programs.children import last_error_line
+from baselinekit.texts import no_mask
 from baselinekit.tree.equality import is_number
 
 # The system calls that generated code may not make, as a program for the kernel's filter (seccomp, on Linux).
@@ -95,7 +95,7 @@ _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _NOT_PERMITTED, _NOT_THERE = 0x50001, 0x50026
 
 
-def refusing(machine: str, walled: bool) -> bytes:
+def seccomp_filter(machine: str, walled: bool) -> bytes:
     """The filter program for a machine; empty if its numbers are not known. `walled`: under bubblewrap."""
     if machine not in _MACHINES:
         return b""
@@ -142,7 +142,7 @@ class Sandbox:
         self._allowed = allowed
         self._walls = walls or bubblewrap_here
 
-    def run(self, method: FunctionOutput, code: str) -> Ran:
+    def run(self, method: FunctionOutput, code: str) -> SandboxResult:
         """Make all calls of the function in the code. The sandbox returns values only: the expected values
         never go in."""
         bubblewrap = self._walls()
@@ -161,7 +161,7 @@ class Sandbox:
                 "timeout": float(method.timeout_per_case),
                 "memory": method.max_memory_mb,
                 "alone": bubblewrap is not None,
-                "filter": refusing(platform.machine(), walled=bubblewrap is not None).hex(),
+                "filter": seccomp_filter(platform.machine(), walled=bubblewrap is not None).hex(),
             }
             seconds = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
             finished = self._execute(
@@ -177,14 +177,14 @@ class Sandbox:
         ready, *lines = _lines(finished.stdout)
         if ready.get("ready") is not True:
             reason = f"the sandbox did not start (exit code {finished.exit_code})"
-            return Ran((), flaw=reason + said_last(finished.stderr, already_masked))
+            return SandboxResult((), flaw=reason + last_error_line(finished.stderr, no_mask))
         within_reach: tuple[str, ...] = (
             () if ready["filtered"] else ("memory",)
         )  # what the code was not kept from
         if bubblewrap is None:
             within_reach = _WITHIN_REACH if ready["filtered"] else _WITHOUT_FILTER
         protected = tuple(place for place in _ALL if place not in within_reach)
-        return Ran(tuple(map(_returned, lines)), protected, within_reach)
+        return SandboxResult(tuple(map(_returned, lines)), protected, within_reach)
 
     def check(self, method: FunctionOutput) -> None:
         """Refuse in advance what `run` would refuse."""
@@ -262,8 +262,8 @@ def _lines(stdout: bytes) -> list[dict[str, Json]]:
     return messages or [{}]
 
 
-def _returned(message: dict[str, Json]) -> Returned:
-    return Returned(
+def _returned(message: dict[str, Json]) -> CallResult:
+    return CallResult(
         value=message.get("value", ABSENT),
         error=_text(message.get("error")),
         inexact=_text(message.get("inexact")),

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 import baselinekit
-from baselinekit.approval.planning import Permit, apply, forbidden, plan_of, with_output
+from baselinekit.approval.planning import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.model.baselines import Baseline, Comparison
-from baselinekit.model.changes import Approval, Seen, Stamp
+from baselinekit.model.changes import Approval, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
-from baselinekit.model.results import Result, Spot
+from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import Json, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
@@ -28,7 +28,7 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import load
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.workflow.judging import keep_seen
@@ -52,7 +52,7 @@ class Update:
     notes: tuple[str, ...] = ()
 
 
-def build_seen(project: OpenProject, compared: Compared) -> Seen:
+def build_seen(project: OpenProject, compared: Compared) -> KeptOutput:
     """Return what a refresh would approve. It includes the placeholders of the test: they are not in the file
     yet, and approving it later does not run the test."""
     drift = project.environment_now(compared.stored)
@@ -66,17 +66,17 @@ def build_seen(project: OpenProject, compared: Compared) -> Seen:
     return replace(seen, unsettled=(*seen.unsettled, *unmet))
 
 
-def store_seen(project: OpenProject, seen: Seen) -> None:
+def store_seen(project: OpenProject, seen: KeptOutput) -> None:
     """Store what was seen, so that `refresh` and `review` can use it without another run."""
     keep_seen(project.root, seen, "")
 
 
-def plan_update(project: OpenProject, stored: Baseline, seen: Seen) -> Update:
+def plan_update(project: OpenProject, stored: Baseline, seen: KeptOutput) -> Update:
     """Return the update that accepts every change, however large: it can be reviewed in git. InvalidInput
     where it would drop a placeholder that does not accept the new value."""
     plan = plan_of(project.project, stored, replace(seen, compared_with=None))
     accepted = frozenset(change.number for change in plan.changes)
-    problem = forbidden(plan, accepted, Permit(high_risk=True))
+    problem = reason_against(plan, accepted, Permit(high_risk=True))
     if problem is not None:
         lost_path = next((lost.path for change in plan.changes for lost in change.lost), ())
         (place,) = project.places(stored, [lost_path])
@@ -89,7 +89,7 @@ def plan_update(project: OpenProject, stored: Baseline, seen: Seen) -> Update:
 
 def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:
     """Write all updates at once; waiting for the disk is left to the end of the run."""
-    applied = apply(project.project, [update.approval for update in updates], Stamp(), sync=False)
+    applied = apply(project.project, [update.approval for update in updates], ApprovalNote(), sync=False)
     project.unsynced |= dict.fromkeys(file.file for file in applied.files)
     if applied.failures and not all(_is_written(project, update.after) for update in updates):
         raise InvalidInput(*applied.failures)
@@ -150,7 +150,7 @@ class FailureReport:
         style = Style(width=width - _INDENT, verbose=verbosity > 1)
         text = format_lines(difference_lines(result, style))
         path = shown_path(self._place, self._config)
-        headline = f"value == {path} ({many(comparison.count, 'difference')})"
+        headline = f"value == {path} ({count_noun(comparison.count, 'difference')})"
         lines = [*text.splitlines(), ""]
         if instructions:
             return Failure(headline, [*lines, *instructions])
@@ -202,7 +202,7 @@ class FailureReport:
         if known_good is None or captured is None:
             return
         days = int((self._project.seconds() - captured.timestamp()) // 86_400)
-        ago = f", {many(days, 'day')} ago" if days > 0 else ""
+        ago = f", {count_noun(days, 'day')} ago" if days > 0 else ""
         commits = self._describe_commits(stored.source.file)
         yield f"captured {one_line(str(known_good.captured_at))}{ago}{commits}"
         for name, (before, now) in self._project.drift(stored).items():
@@ -218,7 +218,7 @@ class FailureReport:
             commit = git.ask("log", "-1", "--format=%h", "--", file).decode().strip()
             number = int(git.ask("rev-list", "--count", f"{commit}..HEAD")) if commit else 0
             if commit:
-                ago = f", {many(number, 'commit')} ago" if number else ""
+                ago = f", {count_noun(number, 'commit')} ago" if number else ""
                 return f"; committed in {commit}{ago}"
         return ""
 
@@ -229,7 +229,7 @@ class FailureReport:
         for difference in comparison.differences:
             is_required = difference.rule is not None and difference.rule.startswith("require_keys")
             spots.append(
-                Spot(
+                ReportedDifference(
                     difference.path,
                     difference.kind,
                     mask(difference.expected, difference.path),

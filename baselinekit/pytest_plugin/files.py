@@ -14,7 +14,7 @@ from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
-from baselinekit.library.verdicts import ordered_by
+from baselinekit.library.verdicts import arrays_to_order
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison, Known, Rules
 from baselinekit.model.recipes import Observation
@@ -28,7 +28,7 @@ from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.places import with_values
 from baselinekit.workflow.known_good import describe_hidden, hide_secrets
-from baselinekit.workflow.learning import Templating
+from baselinekit.workflow.learning import OutputTemplater
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, drift_of, open_project
 
 _MOST_GIT_QUESTIONS = 10
@@ -211,7 +211,7 @@ class OpenProject:
     def draft(self, place: ValuePlace, existing: Baseline | None, output: Json, code: CodeRules) -> "NewFile":
         """Return the new file for a value without a baseline, with declared values by their names, and a
         placeholder for whatever looks like a secret."""
-        templating = Templating(self.project.scope)
+        templating = OutputTemplater(self.project.scope)
         stored = with_values(templating.template(output), dict(code.placeholder_places(output)))
         try:
             stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
@@ -219,7 +219,7 @@ class OpenProject:
             hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
         existing_rules = existing.comparison if existing is not None else Rules()
-        ordered_arrays = ordered_by(code.with_rules_of_file(existing_rules), output, stored)
+        ordered_arrays = arrays_to_order(code.with_rules_of_file(existing_rules), output, stored)
         record = {
             "id": place.id,
             "baseline": {"output": stored, "captured_at": self.now()},

@@ -11,7 +11,7 @@ import pytest
 
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest_nearest
 from baselinekit.kinds.pytest import file_of
 from baselinekit.pytest_plugin.files import OpenProject
 from baselinekit.pytest_plugin.fixture import BaselineRun
@@ -19,7 +19,7 @@ from baselinekit.pytest_plugin.interception import Interception
 from baselinekit.pytest_plugin.tape import MatchSettings, Mode, Tape
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.store.httpcalls import FOLDER, Calls, keep_calls, read_calls
-from baselinekit.texts import many, shown
+from baselinekit.texts import count_noun, shown
 from baselinekit.variables import Redactor, Secret
 
 _OPTIONS = ("ignore", "headers", "pass_through", "only")
@@ -184,7 +184,9 @@ def settings_of(mark: pytest.Mark) -> tuple[str, MatchSettings]:
     unknown = [name for name in mark.kwargs if name not in _OPTIONS]
     if unknown:
         message = f"@pytest.mark.{mark.name} has no argument {unknown[0]!r}"
-        raise InvalidInput(Problem("BK632", message, nearest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS)))
+        raise InvalidInput(
+            Problem("BK632", message, suggest_nearest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS))
+        )
     if len(mark.args) > 1 or not all(isinstance(arg, str) and arg for arg in mark.args):
         message = f"@pytest.mark.{mark.name} takes one name, of a file or a folder"
         raise InvalidInput(Problem("BK632", message, f'as in model_calls("{FOLDER}/chat.yaml")'))
@@ -236,11 +238,11 @@ class CallsSummary:
         for path, number in self.unused.items():
             name = os.path.relpath(path, folder)
             tests = " ".join(_quoted(test) for test in dict.fromkeys(self.tests[path][:_MOST_NAMED]))
-            yield f"{many(number, 'recorded call')} not made by its test: {name}"
+            yield f"{count_noun(number, 'recorded call')} not made by its test: {name}"
             yield f"  they go with: pytest {tests} --baseline-update=changed"
         for nodeid, statuses in self.dropped.items():
             status_list = ", ".join(map(str, dict.fromkeys(statuses)))
-            message = f"{many(len(statuses), 'answer')} not recorded (status {status_list})"
+            message = f"{count_noun(len(statuses), 'answer')} not recorded (status {status_list})"
             yield f"{message}, since the test failed: {nodeid}"
 
     def _files(
@@ -249,7 +251,7 @@ class CallsSummary:
         names = [os.path.relpath(path, folder) for path in counts]
         if names:
             suffix = f": {names[0]}" if len(names) == 1 else ":"
-            yield f"{many(sum(counts.values()), noun)} {verb}{suffix}"
+            yield f"{count_noun(sum(counts.values()), noun)} {verb}{suffix}"
             yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
             if len(names) > _MOST_NAMED:
                 yield f"  … and {len(names) - _MOST_NAMED:,} more"

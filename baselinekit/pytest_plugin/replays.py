@@ -12,7 +12,7 @@ from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
 from baselinekit.documents.languages import LINES, SUFFIXES
-from baselinekit.errors import BaselinekitError, Problem, fault_of_ours
+from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Entry
@@ -23,12 +23,12 @@ from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
-from baselinekit.store.reading import locate_each, same_ids
+from baselinekit.store.reading import find_repeated_ids, locate_each
 from baselinekit.texts import shown
-from baselinekit.workflow.chunks import ChunkWorker, JudgePolicy, unjudged
-from baselinekit.workflow.context import AtOnce, Stop
+from baselinekit.workflow.chunks import ChunkWorker, JudgePolicy, unjudged_result
+from baselinekit.workflow.context import ModelThreads, Stop
 from baselinekit.workflow.judging import JudgedBaseline, keep_seen, mask_result
-from baselinekit.workflow.loading import complain, with_lines
+from baselinekit.workflow.loading import raise_problems, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, open_project
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class Replays:
         )
         models.part = worker.number, worker.count
         context = models.added_to(context)
-        at_once = self._open.enter_context(AtOnce(context.clients, _QUESTIONS_AT_ONCE))
+        at_once = self._open.enter_context(ModelThreads(context.clients, _QUESTIONS_AT_ONCE))
         self._cancel = context.cancel
         self._environment = CaptureEnvironment(self.project, at_once.clients)
         self._worker = ChunkWorker(self._environment, JudgePolicy(explain=style.verbose), context)
@@ -159,7 +159,7 @@ class Replays:
             for entry in read.entries:
                 earlier = self._ids.setdefault(entry.id.casefold(), entry)
                 if earlier is not entry:
-                    read.problems += same_ids([earlier, entry], self.root)
+                    read.problems += find_repeated_ids([earlier, entry], self.root)
             entries = [entry for entry in read.entries if not KINDS[entry.kind].brought_by]
             self._files[name] = entries, read.error
             for baseline in self._worker.baselines(entries):
@@ -190,7 +190,7 @@ class Replays:
             by_file.setdefault(entry.source.file, []).append(entry)
         for file, file_entries in by_file.items():
             try:
-                complain(None, self._worker.prepare(file_entries), self.root)
+                raise_problems(None, self._worker.prepare(file_entries), self.root)
             except BaselinekitError as error:
                 errors[file] = shown(error, self.project.redactor.mask)
         return errors
@@ -205,12 +205,12 @@ class Replays:
             judged = self._in_thread(lambda: self._worker.judge(entry))
             return self._store_pending(entry, judged)
         except Exception as error:
-            return self.refuse(entry, fault_of_ours(error).problems[0])
+            return self.refuse(entry, internal_error(error).problems[0])
 
     def refuse(self, entry: Entry, problem: Problem) -> JudgedItem:
         """Return an error with the reason, for an entry that is not replayed."""
         reason = self.project.redactor.mask(problem.with_hint)
-        return JudgedItem(unjudged(entry, "error", reason, problem.code))
+        return JudgedItem(unjudged_result(entry, "error", reason, problem.code))
 
     def _store_pending(self, entry: Entry, judged: JudgedBaseline) -> JudgedItem:
         settled_id = judged.result.id if judged.settles else ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.library.verdicts import Rules, ordered_by
+from baselinekit.library.verdicts import Rules, arrays_to_order
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Difference
 from baselinekit.model.values import ABSENT, Json, Path
@@ -67,7 +67,7 @@ class CodeRules:
                         placeholders[path] = placeholder
             if placeholders:
                 output = with_values(known_good.output, placeholders)
-                arrays = {**rules.arrays, **ordered_by(rules, known_good.output, output)}
+                arrays = {**rules.arrays, **arrays_to_order(rules, known_good.output, output)}
                 judged = replace(
                     baseline,
                     baseline=replace(known_good, output=output),

@@ -18,16 +18,16 @@ from baselinekit.models.exchanges import (
     Headers,
     HttpAnswer,
     answer_in,
-    answered_in,
-    asked_in,
     credentials_in,
-    described,
+    describe_request,
+    request_parts,
+    response_parts,
     same_answers,
 )
 from baselinekit.placeholders.grammar import escape_value, holds_marker, texts_in
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.store.httpcalls import Call, Calls
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import Pattern, find, parse
 from baselinekit.variables import MASK, Redactor, Secret
@@ -213,7 +213,7 @@ class Tape:
     def ask(self, method: str, url: str, headers: Headers, body: bytes) -> HttpAnswer | CallUnderWay:
         """Return the recorded answer, or a call that takes the answer to be recorded."""
         header_pairs = tuple(headers)
-        parts = asked_in(method, url, header_pairs, body, self._matched_headers)
+        parts = request_parts(method, url, header_pairs, body, self._matched_headers)
         request: dict[str, Json] = escape_value(parts)
         compared = without(request, self._ignored)
         with self._lock:
@@ -257,7 +257,7 @@ class Tape:
         try:
             answer = answer_in(recorded.call["response"])
         except (ValueError, TypeError) as error:
-            message = f"the recorded answer to {described(recorded.request)} cannot be used: {error}"
+            message = f"the recorded answer to {describe_request(recorded.request)} cannot be used: {error}"
             raise self._refuse(f"BK631 {self.file}: {message}: record it again") from None
         self._credentials |= set(credentials_in("http://-", (), answer.headers))
         return answer
@@ -281,14 +281,13 @@ class Tape:
 
     def _refuse_unrecorded(self, parts: Json, request: Json) -> BaseException:
         hidden = self._redactor_now([parts]).mask_value(parts)
-        message, update, lines = described(hidden), "new", list[str]()
+        message, update, lines = describe_request(hidden), "new", list[str]()
         times = sum(call.fits(request) for call in self._own_calls)
         candidates = [*self._unused_at_address(request), *self._own_calls, *self._other_calls]
         hosts = [_host(call.request) for call in candidates]
         if times:
-            message += (
-                f" is asked {many(times + 1, 'time')}: {self.file} has {many(times, 'answer')}, which differ"
-            )
+            often, answers = count_noun(times + 1, "time"), count_noun(times, "answer")
+            message += f" is asked {often}: {self.file} has {answers}, which differ"
         elif not candidates:
             message += f" is not recorded: {self.file} holds no call yet"
         elif _host(request) not in hosts:
@@ -345,7 +344,7 @@ class Tape:
         for call in calls:
             assert call.answer is not None
             self._credentials |= set(credentials_in(call.url, call.headers, call.answer.headers))
-            answers.append(answered_in(call.answer, call.method))
+            answers.append(response_parts(call.answer, call.method))
         redactor = self._redactor_now([*(slot.request for slot in calls), *answers])
         return [
             {
@@ -398,7 +397,7 @@ def differing(recorded: Json, expected: Json, request: Json) -> list[str]:
     except BaselinekitError as error:
         return [f"  {error}"]
     if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"  … and {many(len(lines) - _MOST_LINES, 'more line')}"]
+        lines[_MOST_LINES:] = [f"  … and {count_noun(len(lines) - _MOST_LINES, 'more line')}"]
     if verdict.differences and all(map(_varies, verdict.differences)):
         paths = ", ".join(f'"{difference.path}"' for difference in verdict.differences[:_MOST_PATHS])
         lines += ["", f"  what varies in every run need not count: model_calls(…, ignore=[{paths}])"]

@@ -27,7 +27,7 @@ from baselinekit.store import atomic, reading, records
 from baselinekit.store.httpcalls import FOLDER, keep_calls, read_calls
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 _MOST_COMPARED, _MOST_NAMED = 100, 20
 _MIN_SIMILARITY = 0.75
@@ -76,7 +76,7 @@ class Covered:
         unfinished = len(self.collected - self.ended)
         if self.left_out:
             return self.left_out
-        return f"{many(unfinished, 'test')} did not finish" if unfinished else ""
+        return f"{count_noun(unfinished, 'test')} did not finish" if unfinished else ""
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ def output_beside(baseline: Baseline, root: str) -> str | None:
     known_good = baseline.baseline
     if known_good is None or not known_good.output_file or known_good.variants:
         return None
-    folder, name = records.beside(root, baseline.source.file, known_good.output_file)
+    folder, name = records.output_location(root, baseline.source.file, known_good.output_file)
     is_beside = os.path.dirname(name) == os.path.dirname(baseline.source.file) and records.MARK in name
     return name if folder == root and is_beside else None
 
@@ -404,7 +404,7 @@ def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Ite
         if pruned:
             yield "no baseline was removed: each is used by a test"
         return
-    count, is_one = many(len(claim.found), "baseline"), len(claim.found) == 1
+    count, is_one = count_noun(len(claim.found), "baseline"), len(claim.found) == 1
     if pruned:
         yield f"{count} that no test used {'was' if is_one else 'were'} removed:"
     else:
@@ -465,7 +465,7 @@ def lines_of_calls(stale: Sequence[StaleCalls], folder: str, prune: bool) -> Ite
     """Yield a line for each file with stale calls. With `prune` they are removed first."""
     for calls in stale:
         name = os.path.relpath(os.path.join(calls.root, calls.file), folder)
-        tests = f"{many(len(calls.tests), 'test')} that {'are' if calls.tests[1:] else 'is'} gone"
+        tests = f"{count_noun(len(calls.tests), 'test')} that {'are' if calls.tests[1:] else 'is'} gone"
         subject = f"the recorded calls of {tests}"
         if not prune:
             yield f"{name} holds {subject} (to remove: pytest --baseline-prune)"

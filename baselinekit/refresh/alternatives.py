@@ -7,17 +7,17 @@ from contextlib import suppress
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Change, Lost, Offer, RefreshPlan
+from baselinekit.model.changes import Change, LostPlaceholder, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.tree.paths import Pattern, of_any_row, parse, render
 from baselinekit.tree.places import places, value_at
 
 Changed = tuple[RefreshPlan, Change]
-WordsOf = Callable[[Baseline], Words]
+WordsOf = Callable[[Baseline], PlaceholderContext]
 
 _MOST_OFFERS = 6
 _LONGEST_ARRAY = 1 << 30
@@ -26,7 +26,7 @@ _NOT_A_PLACEHOLDER = "that is not a placeholder: one looks like <<any_string>>"
 _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
 
 
-def actual(plan: RefreshPlan, change: Change) -> Json:
+def new_value_of(plan: RefreshPlan, change: Change) -> Json:
     """Return the new value as it came back: the one that would be written may have variable names in it
     already."""
     try:
@@ -63,7 +63,7 @@ def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offe
     for plan, change in members:
         if change.kind != "added" and not any(tokens_in(change.before)):
             values.append(unescaped(change.before))
-        values.append(actual(plan, change))
+        values.append(new_value_of(plan, change))
     values = list({repr(value): value for value in values}.values())  # the same in many places
     proposals = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
     return [Offer(proposal.text, proposal.reason) for proposal in proposals]
@@ -76,14 +76,14 @@ def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf
             template = compile_text(text, words_of(plan.baseline))
             if isinstance(template, str):
                 return _NOT_A_PLACEHOLDER
-            if not template.accepts(actual(plan, change), {}):
+            if not template.accepts(new_value_of(plan, change), {}):
                 return f"it does not accept the new value at {render(change.path)}"
     except BaselinekitError as error:
         return error.problems[0].with_hint
     return ""
 
 
-def unreadable(text: str, words: Words) -> str:
+def placeholder_syntax_problem(text: str, words: PlaceholderContext) -> str:
     """Return why a text is no placeholder at all; empty if it is one."""
     try:
         return _NOT_A_PLACEHOLDER if isinstance(compile_text(text, words), str) else ""
@@ -172,7 +172,7 @@ def _unambiguous(text: str, plan: RefreshPlan) -> str:
     return f"$.{text}" if len(starts) > 1 else text
 
 
-def lost_in(change: Change) -> tuple[Lost, ...]:
+def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
     """Return every placeholder of the old value that the new one does not have. Where one row described all
     rows, each of its placeholders is lost, even if the rows hold it again: it spoke for future rows."""
     remaining = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
@@ -182,5 +182,5 @@ def lost_in(change: Change) -> tuple[Lost, ...]:
         if remaining[text]:
             remaining[text] -= 1
         else:
-            lost.append(Lost(path, text))
+            lost.append(LostPlaceholder(path, text))
     return tuple(lost)

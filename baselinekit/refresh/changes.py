@@ -24,10 +24,10 @@ from baselinekit.model.changes import (
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
 from baselinekit.placeholders.lines import with_placeholders
-from baselinekit.placeholders.table import Words, types_of
+from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.refresh.alternatives import lost_in, unescaped
 from baselinekit.refresh.rows import Unlike, align_rows, fold
-from baselinekit.refresh.siblings import Beside, Inherited, Judge, renamed_keys
+from baselinekit.refresh.siblings import Inherited, Judge, Siblings, renamed_keys
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import group_alike, row_pattern, same_change
 from baselinekit.tree.equality import identical
@@ -95,7 +95,7 @@ NOT_ONE_ROW = "one row described every element; now each would be written out"
 
 
 @frozen
-class Ways:
+class ComparisonRules:
     """How two outputs of a baseline are compared. `arrays`: the arrays with a comparison mode (`each`, `by
     id`), by their path in the old output; `fresh` turns a new value into what is stored of it; `outcomes`:
     the places that say whether the run succeeded."""
@@ -104,7 +104,7 @@ class Ways:
     accepts: Accepts = lambda text, value: False
     fresh: Callable[[Json], Json] = lambda value: value
     outcomes: Mapping[Path, OutcomePlace] = field(default_factory=dict)
-    words: Words = field(default_factory=Words)
+    words: PlaceholderContext = field(default_factory=PlaceholderContext)
     seen_at: float = 0.0
 
 
@@ -117,20 +117,20 @@ class ChangesFound(NamedTuple):
     taken: tuple[str, ...] = ()
 
 
-def changes_of(old: Json, new: Json, ways: Ways) -> ChangesFound:
+def changes_of(old: Json, new: Json, ways: ComparisonRules) -> ChangesFound:
     judge = Judge(ways.accepts, ways.words, ways.seen_at)
     walk = _ChangeWalk(ways, Inherited(judge))
-    shape = walk.compare(old, new, (), (), Beside(judge, [old], [new]))
+    shape = walk.compare(old, new, (), (), Siblings(judge, [old], [new]))
     return ChangesFound(shape, tuple(walk.changes), tuple(walk.inherited.notes()))
 
 
 @dataclass(slots=True)
 class _ChangeWalk:
-    ways: Ways
+    ways: ComparisonRules
     inherited: Inherited
     changes: list[Change] = field(default_factory=list)
 
-    def compare(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
+    def compare(self, old: Json, new: Json, at: Path, path: Path, beside: Siblings) -> Part:
         if identical(old, new):
             return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
@@ -148,7 +148,7 @@ class _ChangeWalk:
         kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
         return self.add_change(kind, path, at, old, after)
 
-    def new_value(self, new: Json, path: Path, beside: Beside) -> Json:
+    def new_value(self, new: Json, path: Path, beside: Siblings) -> Json:
         """Return what is stored of a value that has no counterpart in the old output."""
         return self.ways.fresh(self.inherited.fill(new, beside, row_pattern(path)))
 
@@ -170,7 +170,7 @@ class _ChangeWalk:
         )
 
     def compare_objects(
-        self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path, beside: Beside
+        self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path, beside: Siblings
     ) -> Part:
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
@@ -194,7 +194,7 @@ class _ChangeWalk:
         before, after_order = tuple(place[name] for name in old), tuple(place[name] for name in new)
         return self.build_branch(names, parts, before, after_order, (at, path))
 
-    def compare_rows(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside) -> Part:
+    def compare_rows(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Siblings) -> Part:
         mode = self.ways.arrays.get(at, "")
         if mode == "each" and len(old) == 1 and describes_many(old[0]) and new:
             return self.compare_with_one_row(old, new, at, path, beside)
@@ -224,7 +224,7 @@ class _ChangeWalk:
         )
 
     def compare_with_one_row(
-        self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside
+        self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Siblings
     ) -> Part:
         """Compare an array in which one stored row describes every element."""
         with suppress(Unlike):
@@ -253,7 +253,7 @@ class _ChangeWalk:
             order = moved.number
         return Branch(names, parts, before, after, order)
 
-    def compare_or_add(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
+    def compare_or_add(self, old: Json, new: Json, at: Path, path: Path, beside: Siblings) -> Part:
         if new is ABSENT:
             return self.add_change("removed", path, at, before=old)
         if old is ABSENT:

@@ -18,7 +18,7 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
 )
 from baselinekit.placeholders.pieces import WIDE, Write
-from baselinekit.placeholders.table import TABLE, Words
+from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import of_any_row, render
@@ -75,7 +75,7 @@ class ReplayView:
     agreed: Callable[[Path], bool] = lambda path: False
     arrays: Mapping[Path, str] = field(default_factory=dict)
     write: Write = escape
-    words: Words = field(default_factory=Words)
+    words: PlaceholderContext = field(default_factory=PlaceholderContext)
 
 
 class _ReplayDifferences:
@@ -329,7 +329,7 @@ def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
     return bool(_placeholders_of(value)) and evidence_for(path, learnt) is None
 
 
-def still_true(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
+def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
     """Return the lines whose placeholder still stands at the same place: a refreshed output may have lost or
     replaced it."""
     old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)

@@ -16,7 +16,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.pieces import Write
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile
 from baselinekit.tree.places import places, value_at
 
@@ -48,7 +48,7 @@ class LinkView:
     is_made: bool = False
     compared: Callable[[Collection[Path]], Collection[Path]] = lambda paths: ()
     write: Write = field(default=lambda text, followed: text)
-    words: Words = field(default_factory=Words)
+    words: PlaceholderContext = field(default_factory=PlaceholderContext)
 
 
 Vector = tuple[Json, ...]
@@ -90,7 +90,7 @@ class _Link:
         )
 
 
-def linked(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
+def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
     """Return the volatile places with one binding for each value that several of them hold; for a flow that
     made what it saves, also the other places that hold it."""
     vectors = {
@@ -119,10 +119,10 @@ def linked(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkVie
 
 
 def _proposal(text: str, reason: str) -> PlaceholderProposal:
-    return PlaceholderProposal(text, f"{reason}; one value wherever `{key_of(text)}` stands")
+    return PlaceholderProposal(text, f"{reason}; one value wherever `{binding_names(text)}` stands")
 
 
-def key_of(text: str) -> str:
+def binding_names(text: str) -> str:
     return "`, `".join(dict.fromkeys(re.findall(r" as ([A-Za-z0-9_-]+)>>", text)))
 
 

@@ -9,8 +9,13 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import ArrayMode, By, Difference
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value, has_marker
-from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, learnt_as, narrowest
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.narrowest import (
+    PlaceholderProposal,
+    accepts_all,
+    narrowest,
+    proposals_from_table,
+)
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.alternatives import unescaped
 from baselinekit.refresh.learning import Volatile
 from baselinekit.refresh.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
@@ -57,7 +62,7 @@ class ListView:
     earlier: Sequence[Json]
     is_ruled: Callable[[Path], bool]
     is_learnt: Callable[[Path], bool]
-    words: Words
+    words: PlaceholderContext
 
 
 def list_rules(
@@ -219,8 +224,12 @@ class _RowUnifier:
         if types == {"number"}:
             texts = [proposal.text for proposal in narrowest(non_null, words=self._words)]
         elif types == {"string"}:
-            texts = [proposal.text for proposal in learnt_as(non_null, "string", "sure", self._words)]
-            likely = [proposal.text for proposal in learnt_as(non_null, "string", "likely", self._words)]
+            texts = [
+                proposal.text for proposal in proposals_from_table(non_null, "string", "sure", self._words)
+            ]
+            likely = [
+                proposal.text for proposal in proposals_from_table(non_null, "string", "likely", self._words)
+            ]
             texts += [text for text in likely if _LIKELY.fullmatch(text)]
         else:
             return None

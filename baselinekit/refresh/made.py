@@ -10,9 +10,9 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.moments import NEAR
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import counts_writes, looks_like_id, name_of, named
+from baselinekit.placeholders.nature import counts_writes, looks_like_id, name_of, path_with_row_name
 from baselinekit.placeholders.pieces import Write
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile
 from baselinekit.tree.places import places
 
@@ -84,7 +84,9 @@ def _created_id_path(output: Json) -> Path | None:
     return topmost[0] if len(topmost) == 1 else None
 
 
-def made_by_write(output: Json, request: Json, now: float, write: Write, words: Words) -> Iterator[Volatile]:
+def made_by_write(
+    output: Json, request: Json, now: float, write: Write, words: PlaceholderContext
+) -> Iterator[Volatile]:
     """Yield the places whose value the write has made; none of them is part of the request."""
     request_text = json.dumps(request, default=str, ensure_ascii=False)
     created = _created_id_path(output)
@@ -95,7 +97,7 @@ def made_by_write(output: Json, request: Json, now: float, write: Write, words: 
             reason = "the id of a request in it, made anew each time"
             yield Volatile(path, (path,), (value,), PlaceholderProposal(text, reason))
             continue
-        name = name_of(named(path, output))
+        name = name_of(path_with_row_name(path, output))
         if _is_made_now(value, now):
             reason = "made now"
         elif _REQUEST_NAME.fullmatch(name) and looks_like_id(value, (name,)):

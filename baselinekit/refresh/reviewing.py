@@ -12,12 +12,12 @@ from baselinekit.model.changes import (
     Decision,
     Dialog,
     Group,
+    KeptOutput,
     Member,
     Offer,
     Question,
     RefreshPlan,
     Scene,
-    Seen,
     Verb,
 )
 from baselinekit.refresh.alternatives import (
@@ -43,7 +43,7 @@ class Settled:
     """What becomes of one plan. `rest`: what stays kept of the new output, None if no change is left open."""
 
     approval: Approval
-    rest: Seen | None
+    rest: KeptOutput | None
 
     @property
     def writes(self) -> bool:
@@ -222,7 +222,7 @@ _LONGEST = 500
 
 
 @frozen
-class Turn:
+class KeyResult:
     """What a key led to: the dialog as it is now (None: it was left), and the text if one was chosen."""
 
     dialog: Dialog | None
@@ -230,34 +230,36 @@ class Turn:
     said: str = ""
 
 
-def turn(dialog: Dialog, key: str) -> Turn:
+def apply_key(dialog: Dialog, key: str) -> KeyResult:
     """A number takes an offer and Enter the first one, `t` and `<` begin a typed text; Esc leaves."""
     if dialog.typed is not None:
         return _type_key(dialog, dialog.typed, key)
     if key in (ESCAPE, "n", "q"):
-        return Turn(None)
+        return KeyResult(None)
     if key in ENTER and dialog.offers:
-        return Turn(dialog, dialog.offers[0].text)
+        return KeyResult(dialog, dialog.offers[0].text)
     if key.isdecimal() and 0 < int(key) <= len(dialog.offers):
-        return Turn(dialog, dialog.offers[int(key) - 1].text)
+        return KeyResult(dialog, dialog.offers[int(key) - 1].text)
     if key in ("t", "<"):
         initial = dialog.offers[0].text if dialog.offers and key == "t" else ""
-        return Turn(replace(dialog, typed=initial if key == "t" else key))
-    return Turn(dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels" if key else "")
+        return KeyResult(replace(dialog, typed=initial if key == "t" else key))
+    return KeyResult(
+        dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels" if key else ""
+    )
 
 
-def _type_key(dialog: Dialog, typed: str, key: str) -> Turn:
+def _type_key(dialog: Dialog, typed: str, key: str) -> KeyResult:
     if key == ESCAPE:
-        return Turn(None)
+        return KeyResult(None)
     if key in ENTER:
-        return Turn(dialog, typed)
+        return KeyResult(dialog, typed)
     if key in _BACKSPACE:
         typed = typed[:-1]
     elif key == _CLEAR_LINE:
         typed = ""
     elif key.isprintable() and len(typed) < _LONGEST:
         typed += key
-    return Turn(replace(dialog, typed=typed))
+    return KeyResult(replace(dialog, typed=typed))
 
 
 _YES = ("y", "Y")
@@ -265,7 +267,7 @@ Answer = Callable[[str], None]
 
 
 @frozen
-class Knowing:
+class ReviewContext:
     """What the caller provides: the placeholders that fit, why a text is not one that fits, and the context
     of a change."""
 
@@ -282,7 +284,7 @@ class Review:
     plans: Sequence[RefreshPlan]
     shown: Sequence[RefreshPlan]
     ledger: Ledger
-    knowing: Knowing
+    knowing: ReviewContext
     ended: str = ""
     _dialog: Dialog | None = None
     _answer: Answer | None = None
@@ -433,7 +435,7 @@ class Review:
 
     def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:
         """Pass on the chosen text, which is checked: the dialog stays open until it is valid."""
-        result = turn(dialog, key)
+        result = apply_key(dialog, key)
         self._message = result.said
         if result.taken is not None:
             answer(result.taken)

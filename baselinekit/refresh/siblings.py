@@ -13,7 +13,7 @@ from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
-from baselinekit.placeholders.table import TABLE, Words
+from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import with_new_keys
 
@@ -33,7 +33,7 @@ class Judge:
     """Decides whether a stored text accepts a value, and knows the placeholders of the project."""
 
     accepts: Accepts
-    words: Words
+    words: PlaceholderContext
     seen_at: float
     """When the new values came, in seconds since 1970."""
 
@@ -100,45 +100,45 @@ class Judge:
         return 0.0
 
 
-class Beside:
+class Siblings:
     """One place in all rows and entries that are alike: the stored values, and the new ones. What is below it
     is computed on demand."""
 
     def __init__(self, judge: Judge, stored: Iterable[Json], new: Iterable[Json], name: str = ""):
         self.judge, self.name = judge, name
         self.stored, self.new = [*stored], [*new]
-        self._members: dict[str, Beside] = {}
-        self._rows: Beside | None = None
-        self._entries: Beside | None = None
+        self._members: dict[str, Siblings] = {}
+        self._rows: Siblings | None = None
+        self._entries: Siblings | None = None
         self._is_map: bool | None = None
         self._renames: dict[str, str] | None = None
         self._nature: str | None = None
 
     @property
-    def rows(self) -> "Beside":
+    def rows(self) -> "Siblings":
         """The elements of the arrays."""
         if self._rows is None:
             stored, new = (
                 [row for value in side if isinstance(value, list) for row in value] for side in self.sides
             )
-            self._rows = Beside(self.judge, stored, new, self.name)
+            self._rows = Siblings(self.judge, stored, new, self.name)
         return self._rows
 
     @property
-    def entries(self) -> "Beside":
+    def entries(self) -> "Siblings":
         """The values of all keys of the objects."""
         if self._entries is None:
             stored, new = (
                 [entry for value in _objects(side) for entry in value.values()] for side in self.sides
             )
-            self._entries = Beside(self.judge, stored, new, self.name)
+            self._entries = Siblings(self.judge, stored, new, self.name)
         return self._entries
 
     @property
     def sides(self) -> tuple[list[Json], list[Json]]:
         return self.stored, self.new
 
-    def member(self, name: str) -> "Beside":
+    def member(self, name: str) -> "Siblings":
         """Return the values under a key. For a new key they are those of the key that it replaced, or in a
         map those of all keys."""
         if name not in self._members:
@@ -146,14 +146,14 @@ class Beside:
             is_stored = stored or not self.stored
             if not is_stored and name in self.renames:
                 stored = self.member(self.renames[name]).stored
-            below = Beside(self.judge, stored, new, name)
+            below = Siblings(self.judge, stored, new, name)
             is_entry = not is_stored and not stored and self.is_map and self.entries.is_like(below)
             self._members[name] = self.entries if is_entry else below
         return self._members[name]
 
-    def renamed(self, old: str, new: str) -> "Beside":
+    def renamed(self, old: str, new: str) -> "Siblings":
         """Return the values under a key that replaced another one in this object only."""
-        return Beside(self.judge, self.member(old).stored, self.member(new).new, new)
+        return Siblings(self.judge, self.member(old).stored, self.member(new).new, new)
 
     @property
     def renames(self) -> dict[str, str]:
@@ -177,7 +177,7 @@ class Beside:
                 self._is_map = len(texts) == 1 and len(stored) >= _ENOUGH and describes_many(stored[0])
         return self._is_map
 
-    def is_like(self, other: "Beside") -> bool:
+    def is_like(self, other: "Siblings") -> bool:
         """Whether the new values of another place could stand here: objects, or what the placeholder here
         accepts."""
         return all(
@@ -242,7 +242,7 @@ class Inherited:
     judge: Judge
     given: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
-    def fill(self, value: Json, beside: Beside, place: str) -> Json:
+    def fill(self, value: Json, beside: Siblings, place: str) -> Json:
         """Return the value with each placeholder that it takes. `place`: its path, as shown to the reader."""
         text, reason = beside.shared_placeholder(value), _LIKE
         if text is None and not isinstance(value, dict | list) and value is not None:

@@ -15,7 +15,12 @@ from baselinekit.placeholders.moments import (
     may_hold_now_among,
     moments_in,
 )
-from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, around_what_varies, narrowest
+from baselinekit.placeholders.narrowest import (
+    PlaceholderProposal,
+    accepts_all,
+    narrowest,
+    template_around_varying_parts,
+)
 from baselinekit.placeholders.nature import (
     LEAST,
     ROW_VALUES,
@@ -23,10 +28,10 @@ from baselinekit.placeholders.nature import (
     ids_among,
     looks_like_id,
     moment_of,
-    named,
+    path_with_row_name,
 )
-from baselinekit.placeholders.pieces import Write, taken_apart
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.pieces import Write, split_into_pieces
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile
 from baselinekit.tree.equality import bytes_of, is_written_as, same_json
 from baselinekit.tree.paths import of_any_row
@@ -34,7 +39,7 @@ from baselinekit.tree.places import value_at
 from baselinekit.tree.shapes import Column, Shape, document_order, leaf_columns
 
 
-class Steadiness:
+class UnchangedValues:
     """Tells which values are the same in all outputs, outside of the places that are known already
     (`known_paths`)."""
 
@@ -105,7 +110,11 @@ def _find_volatile(column: Column, output: Json, now: float) -> tuple[Sequence[i
     name = next((step for step in reversed(column.shape) if isinstance(step, str)), "")
     if name in ROW_VALUES and column.shape[-1] == name:  # the name of each value is in its row
         paths = column.paths()
-        ids = [n for n, value in enumerate(column.values) if looks_like_id(value, named(paths[n], output))]
+        ids = [
+            n
+            for n, value in enumerate(column.values)
+            if looks_like_id(value, path_with_row_name(paths[n], output))
+        ]
         id_numbers = set(ids)
         return ids, [
             n for n, value in enumerate(column.values) if _may_be_of_now(value, n in id_numbers, now)
@@ -145,7 +154,7 @@ def holds_moment(value: Json) -> bool:
 
 
 def moments_of_now(
-    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: Words
+    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: PlaceholderContext
 ) -> Iterator[Volatile]:
     """Yield the values that are a moment within minutes of now or the day of today, or texts that hold
     one."""
@@ -154,9 +163,9 @@ def moments_of_now(
         if isinstance(value, str) and not may_hold_now(value, now):
             continue  # most texts
         if isinstance(value, str) and not is_of_now(value, now):
-            if not any(is_of_now(piece, now) for piece in taken_apart(value, words)):
+            if not any(is_of_now(piece, now) for piece in split_into_pieces(value, words)):
                 continue  # no part of it would vary
-            template = around_what_varies([value, value], write, words)
+            template = template_around_varying_parts([value, value], write, words)
             if template is not None and not template.says_little:
                 proposal = PlaceholderProposal(template.text, "a moment of now in it")
                 yield Volatile(path, (path,), (value,), proposal)
@@ -173,7 +182,7 @@ def lookalikes(
     values_by_path: Mapping[Path, Json],
     is_compared: Callable[[Sequence[Path]], Collection[Path]],
     write: Write,
-    words: Words,
+    words: PlaceholderContext,
 ) -> Iterator[Volatile]:
     """Yield what looks like an id by its path and value, with the placeholder that could stand there: one for
     all rows if each of them has one. `is_compared` selects the paths that the rules compare."""
@@ -199,7 +208,7 @@ def lookalikes(
 _SAMPLE_SIZE = 200
 
 
-def _propose(values: Sequence[Json], write: Write, words: Words) -> PlaceholderProposal:
+def _propose(values: Sequence[Json], write: Write, words: PlaceholderContext) -> PlaceholderProposal:
     """Return a placeholder for ids of one kind. For very many ids, it is made from the first ones if it
     accepts all."""
     proposal = narrowest(values[:_SAMPLE_SIZE], write, words)[0]

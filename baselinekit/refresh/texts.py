@@ -7,9 +7,9 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.lines import with_values
-from baselinekit.placeholders.narrowest import is_alone, learnt_as
-from baselinekit.placeholders.pieces import Column, TextPieces, taken_apart
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.narrowest import is_alone, proposals_from_table
+from baselinekit.placeholders.pieces import Column, TextPieces, split_into_pieces
+from baselinekit.placeholders.table import PlaceholderContext
 
 _LONGEST = 200_000
 _LINE = 200
@@ -47,7 +47,7 @@ def judge_parts(
     texts: Sequence[str],
     repeats: int,
     is_natural: Callable[[TextPart], bool],
-    words: Words,
+    words: PlaceholderContext,
     *,
     is_template: bool = False,
 ) -> JudgedText:
@@ -58,7 +58,9 @@ def judge_parts(
         return JudgedText(tuple(texts), ())
 
     def match_format(column: Column) -> str | None:
-        return next((proposal.text for proposal in learnt_as(column, "string", "sure", words)), None)
+        return next(
+            (proposal.text for proposal in proposals_from_table(column, "string", "sure", words)), None
+        )
 
     columns = _columns(stored, texts, words, match_format)
     if not all(_is_of_like_parts(column, repeats, words, match_format) for column in columns):
@@ -88,24 +90,24 @@ def judge_parts(
 
 
 def _columns(
-    stored: str, texts: Sequence[str], words: Words, match_format: Callable[[Column], str | None]
+    stored: str, texts: Sequence[str], words: PlaceholderContext, match_format: Callable[[Column], str | None]
 ) -> list[Column]:
     return [column for column, _ in TextPieces([stored, *texts], words, match_format).columns]
 
 
 def _is_of_like_parts(
-    column: Column, repeats: int, words: Words, match_format: Callable[[Column], str | None]
+    column: Column, repeats: int, words: PlaceholderContext, match_format: Callable[[Column], str | None]
 ) -> bool:
     """Whether the earlier answers have as many words and signs in this part as the repeated ones."""
     earlier = [text for text in column[1:-repeats] if text != column[-1]]
     if not earlier or match_format(column) is not None:
         return True
-    count = len(taken_apart(column[-1], words))
-    return all(len(taken_apart(text, words)) == count for text in earlier)
+    count = len(split_into_pieces(column[-1], words))
+    return all(len(split_into_pieces(text, words)) == count for text in earlier)
 
 
 def _differs(
-    column: Column, repeated: Column, words: Words, match_format: Callable[[Column], str | None]
+    column: Column, repeated: Column, words: PlaceholderContext, match_format: Callable[[Column], str | None]
 ) -> bool:
     """Whether the stored part differs from all answers: in its value, or, where the answers vary without a
     recognizable form, in its number of words and signs."""
@@ -113,11 +115,11 @@ def _differs(
         return column[0] != repeated[0]
     if match_format(column) is not None:
         return False
-    counts = {len(taken_apart(text, words)) for text in repeated}
-    return len(counts) == 1 and len(taken_apart(column[0], words)) not in counts
+    counts = {len(split_into_pieces(text, words)) for text in repeated}
+    return len(counts) == 1 and len(split_into_pieces(column[0], words)) not in counts
 
 
-def filled(template: str, text: str, words: Words) -> str:
+def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:
     """Return the stored text with what its placeholders match in an answer: compared with this text, the
     answer differs only by changes."""
     parts = split(with_values(template, text, words))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC
 from urllib.parse import urlsplit
 
-from baselinekit.errors import CannotReplay, cannot
+from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import Body, BodyForm, RowCount, form_of, read_body
 from baselinekit.lazy import lazy_pattern
@@ -65,13 +65,13 @@ def read_decoded(chunks: Iterable[bytes], codings: str, limit: int) -> bytes:
         return _join_chunks(chunks, limit)
     if coding not in ("gzip", "x-gzip", "deflate"):
         hint = "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit"
-        raise cannot("BK306", f"the answer is encoded as {coding!r}", hint)
+        raise cannot_replay("BK306", f"the answer is encoded as {coding!r}", hint)
     return _decompress(_join_chunks(chunks, limit), coding, limit)
 
 
 def too_large(limit: int) -> CannotReplay:
     hint = "request less, or raise max_body in execution or under `http:` in baselinekit.yaml"
-    return cannot("BK305", f"the answer is larger than {limit:,} bytes", hint)
+    return cannot_replay("BK305", f"the answer is larger than {limit:,} bytes", hint)
 
 
 def _join_chunks(chunks: Iterable[bytes], limit: int) -> bytes:
@@ -98,11 +98,11 @@ def _decompress(raw: bytes, coding: str, limit: int) -> bytes:
             if len(body) > limit:
                 raise too_large(limit)
             if not decompressor.eof:
-                raise cannot("BK304", f"the answer's {coding} data ends in the middle", "ask again")
+                raise cannot_replay("BK304", f"the answer's {coding} data ends in the middle", "ask again")
             raw = decompressor.unused_data
     except zlib.error as error:
-        raise cannot("BK306", f"the answer says that it is {coding}, but is not: {error}") from None
-    raise cannot("BK306", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")
+        raise cannot_replay("BK306", f"the answer says that it is {coding}, but is not: {error}") from None
+    raise cannot_replay("BK306", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")
 
 
 # The limits of an answer, whichever client received it: those of its head, and of its whole body.
@@ -127,7 +127,7 @@ class InterimCounter:
         self._count += 1
         if self._count > MOST_INTERIM:
             message = f"more than {MOST_INTERIM} interim (1xx) answers came before the answer"
-            raise cannot("BK305", message, _HEAD_HINT)
+            raise cannot_replay("BK305", message, _HEAD_HINT)
 
 
 def has_no_body(request: Request, status: int) -> bool:
@@ -140,15 +140,17 @@ def check_head(reason: bytes, headers: Headers) -> None:
         raise head_too_large()
     if len(reason) > LARGEST_STATUS_LINE:
         message = f"the status line of the answer is larger than {LARGEST_STATUS_LINE:,} bytes"
-        raise cannot("BK305", message, _HEAD_HINT)
+        raise cannot_replay("BK305", message, _HEAD_HINT)
 
 
 def head_too_large() -> CannotReplay:
-    return cannot("BK305", f"the headers of the answer are larger than {LARGEST_HEAD:,} bytes", _HEAD_HINT)
+    return cannot_replay(
+        "BK305", f"the headers of the answer are larger than {LARGEST_HEAD:,} bytes", _HEAD_HINT
+    )
 
 
 def surplus_error() -> CannotReplay:
-    return cannot("BK304", "more was sent than the announced answer", _HEAD_HINT)
+    return cannot_replay("BK304", "more was sent than the announced answer", _HEAD_HINT)
 
 
 def whole_body(request: Request, status: int, headers: Headers, chunks: Iterable[bytes]) -> bytes:
@@ -182,7 +184,7 @@ def _chunks_of_json(chunks: Iterator[bytes], request: Request) -> Iterator[bytes
             raise
         message = f"the answer did not end within {request.timeout:.3g} s, and has whole lines so far"
         hint = "of a stream, `parse: ndjson` with `take: N` (--parse, --take) reads the first N rows"
-        raise cannot("BK303", message, f"{hint}; or raise `timeout`") from None
+        raise cannot_replay("BK303", message, f"{hint}; or raise `timeout`") from None
 
 
 def _chunks_of_rows(chunks: Iterator[bytes], form: BodyForm, request: Request) -> Iterator[bytes]:
@@ -198,11 +200,11 @@ def _chunks_of_rows(chunks: Iterator[bytes], form: BodyForm, request: Request) -
     except TimeoutError:
         message = f"{form.title} did not end within {request.timeout:.3g} s"
         if request.take is not None:
-            raise cannot(
+            raise cannot_replay(
                 "BK303", f"{message}, and had {seen.rows} of {request.take} rows", "take fewer"
             ) from None
         hint = "`take: N` (--take N) reads the first N rows and hangs up; or raise `timeout`"
-        raise cannot("BK303", message, hint) from None
+        raise cannot_replay("BK303", message, hint) from None
 
 
 def content_length(headers: Headers) -> int | None:
@@ -218,7 +220,7 @@ def _chunks_of_length(chunks: Iterable[bytes], announced: int | None) -> Iterato
         yield chunk
     if announced is not None and length != announced:
         message = f"{length:,} bytes came, and the answer's Content-Length says {announced:,}"
-        raise cannot("BK304", message, _HEAD_HINT)
+        raise cannot_replay("BK304", message, _HEAD_HINT)
 
 
 # The cookies of one recipe: later steps send back what an answer sets, to the same host and port.

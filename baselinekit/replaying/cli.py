@@ -18,8 +18,8 @@ from baselinekit.errors import (
     InvalidInput,
     Problem,
     Refused,
-    cannot,
-    how_ended,
+    cannot_replay,
+    describe_exit,
 )
 from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import KIND, PLACEHOLDER, CliExecution, Healthcheck
@@ -33,16 +33,16 @@ from baselinekit.programs.children import (
     SHELL,
     child_environment,
     configured_argv,
+    last_error_line,
     needs_shell,
     program_at,
-    said_last,
 )
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.http import replay_http
 from baselinekit.replaying.post import question_as_json
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid, is_named
 from baselinekit.replaying.traces import answer_of_text, answer_of_value, is_structured
-from baselinekit.variables import Scope, as_text, with_places
+from baselinekit.variables import Scope, as_text, replace_variables
 
 _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0
@@ -82,7 +82,9 @@ def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
     name = conversation.case or setting.asker
     answer = answers.get(name, answers.get(setting.asker))
     if answer is None:
-        raise cannot("BK796", f"{target.source} gave no answer for {name}", "it writes a line for each id")
+        raise cannot_replay(
+            "BK796", f"{target.source} gave no answer for {name}", "it writes a line for each id"
+        )
     if isinstance(answer, Problem):
         raise CannotReplay(answer)
     return answer
@@ -183,10 +185,10 @@ class _ProgramTarget:
             message = (
                 f"{self.source}: the question is too long for a command line ({len(longest):,} characters)"
             )
-            raise cannot("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
+            raise cannot_replay("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
         if any("\0" in word for word in argv):
             message = f"{self.source}: the question holds a NUL character"
-            raise cannot("BK793", message, "remove it, or use {PROMPT_FILE}")
+            raise cannot_replay("BK793", message, "remove it, or use {PROMPT_FILE}")
         return self.setting.clients.execute(
             ProcessSpec(
                 argv=argv,
@@ -215,8 +217,10 @@ def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> Comman
         return f"{{{key}}}"
 
     if not isinstance(command, str):
-        return CommandLine(tuple(with_places(word, add_placeholder) for word in command), variables=values)
-    text = with_places(command, add_placeholder)
+        return CommandLine(
+            tuple(replace_variables(word, add_placeholder) for word in command), variables=values
+        )
+    text = replace_variables(command, add_placeholder)
     if first := _LEADING_PLACEHOLDER.match(text):
         with suppress(ValueError):  # an unclosed quote: then it is one word
             words = shlex.split(values[first[1]])
@@ -398,11 +402,13 @@ def answers_of_lines(text: str, seconds: float, source: str) -> dict[str, Observ
         try:
             row: Any = decode(line)
         except NotJson as error:
-            raise cannot("BK796", f"{source}: line {number} of its answer is not JSON: {error}") from None
+            raise cannot_replay(
+                "BK796", f"{source}: line {number} of its answer is not JSON: {error}"
+            ) from None
         name = row.get("id") if isinstance(row, dict) else None
         if not isinstance(name, str) or not name.strip():
             message = f"{source}: line {number} of its answer has no `id`"
-            raise cannot("BK796", message, "write {id, text} for each case")
+            raise cannot_replay("BK796", message, "write {id, text} for each case")
         if name in answers:
             answers[name] = Problem(
                 "BK796", f"{source} answered {name} twice", "write one line for each case"
@@ -432,23 +438,23 @@ def read_written_answer(
         finished = target.run(line, values_for(conversation, target, folder, output), cwd, timeout, stdin)
         mask = target.setting.redactor.mask
         if finished.exit_code:
-            last_words = said_last(finished.stderr.strip() or finished.stdout, mask)
-            message = f"{target.source} {how_ended(finished.exit_code)}{last_words}"
-            raise cannot("BK790", message, "run its command line by hand")
+            last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
+            message = f"{target.source} {describe_exit(finished.exit_code)}{last_words}"
+            raise cannot_replay("BK790", message, "run its command line by hand")
         content = finished.stdout
         if "{OUTPUT_FILE}" in (line.text or "\0".join(line.argv)):
             surroundings = replace(target.setting.surroundings, root=folder, folder=folder, within="")
             written = read_if_there(surroundings, os.path.basename(output))
             if written is None:
-                last_words = said_last(finished.stderr, mask)
+                last_words = last_error_line(finished.stderr, mask)
                 message = f"{target.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
-                raise cannot("BK790", message, "let it write its answer there")
+                raise cannot_replay("BK790", message, "let it write its answer there")
             content = written
     try:
         return content.decode("utf-8-sig"), finished.seconds
     except UnicodeDecodeError:
         message = f"{target.source} did not answer in UTF-8 text"
-        raise cannot("BK790", message, "let it write text or JSON") from None
+        raise cannot_replay("BK790", message, "let it write text or JSON") from None
 
 
 def _temporary_folder() -> AbstractContextManager[str]:
@@ -470,9 +476,11 @@ def check_health(health: Healthcheck, target: _ProgramTarget) -> None:
             status = replay_http(request, target.setting).output["status"]
         except CannotReplay as error:
             message = f"{failing} failed: {error.problems[0].message}"
-            raise cannot("BK797", message, "start what it needs") from None
+            raise cannot_replay("BK797", message, "start what it needs") from None
         if not 200 <= status < 300:
-            raise cannot("BK797", f"{failing} was answered with status {status}", "start what it needs")
+            raise cannot_replay(
+                "BK797", f"{failing} was answered with status {status}", "start what it needs"
+            )
         return
     cwd = target.working_folder(health.cwd or target.execution.cwd)
     command = target.recipe.execution.healthcheck.command or []
@@ -482,9 +490,9 @@ def check_health(health: Healthcheck, target: _ProgramTarget) -> None:
         values = values_for(empty, target, folder, os.path.join(folder, "output.json"))
         finished = target.run(line, values, cwd, timeout)
     if finished.exit_code:
-        last_words = said_last(finished.stderr.strip() or finished.stdout, target.setting.redactor.mask)
+        last_words = last_error_line(finished.stderr.strip() or finished.stdout, target.setting.redactor.mask)
         message = f"{failing} ended with exit code {finished.exit_code}{last_words}"
-        raise cannot("BK797", message, "start what it needs")
+        raise cannot_replay("BK797", message, "start what it needs")
 
 
 ROW = Row(check_cli, replay_cli, batch=batch_key)

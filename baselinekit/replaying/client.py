@@ -15,7 +15,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
+from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import Request, Response
 from baselinekit.replaying.answer import Answer, BrokenAnswer, Headers
 from baselinekit.replaying.http import IDEMPOTENT
@@ -32,12 +32,12 @@ def new_context(
     import ssl  # not needed by most runs
 
     if http2 and importlib.util.find_spec("h2") is None:
-        raise cannot("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
+        raise cannot_replay("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
     for path in (verify, cert):
         if not isinstance(path, str) or os.path.isfile(path) or os.path.isdir(path):
             continue
         if os.path.exists(path):  # a pipe or a device would never end (F42)
-            raise cannot("BK302", f"no certificates can be read from {path}: it is not a regular file")
+            raise cannot_replay("BK302", f"no certificates can be read from {path}: it is not a regular file")
     try:
         if isinstance(verify, str):
             folder, file = (verify, None) if os.path.isdir(verify) else (None, verify)
@@ -53,7 +53,7 @@ def new_context(
     except OSError as error:
         paths = " and ".join(filter(None, (verify if isinstance(verify, str) else "", cert)))
         reason = error.strerror or str(error)
-        raise cannot("BK302", f"no certificates can be read from {paths}: {reason}") from None
+        raise cannot_replay("BK302", f"no certificates can be read from {paths}: {reason}") from None
     return context
 
 
@@ -77,7 +77,9 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
     address = proxy if "://" in proxy else f"http://{proxy}"
     if not _leads_to_proxy(address):
         message = f"{url_for_message(address)} is not the address of a proxy"
-        raise cannot("BK301", message, "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in the environment")
+        raise cannot_replay(
+            "BK301", message, "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in the environment"
+        )
     return address
 
 
@@ -308,12 +310,12 @@ def _as_cannot_replay(error: Exception, request: Request, transport: Transport) 
         )
         if reason == "WRONG_VERSION_NUMBER":
             hint = "the server does not speak TLS: write http://, or use another port"
-        return cannot("BK302", f"{where}: no TLS connection: {reason}", hint)
+        return cannot_replay("BK302", f"{where}: no TLS connection: {reason}", hint)
     if isinstance(error, NoConnection):
-        return cannot("BK301", f"{where}: {error}", "start the service, or correct its base_url")
+        return cannot_replay("BK301", f"{where}: {error}", "start the service, or correct its base_url")
     if isinstance(error, TimeoutError):
         missing = "no complete answer" if transport.received else "no answer"
         limit = f"{missing} within {request.timeout:.3g} s"
-        return cannot("BK303", f"{where}: {limit}", "raise `timeout` if it may take longer")
+        return cannot_replay("BK303", f"{where}: {limit}", "raise `timeout` if it may take longer")
     detail = str(error) if isinstance(error, BrokenAnswer) else f"the answer is not understood: {error!r}"
-    return cannot("BK304", f"{where}: {detail}", "try again, or correct the service")
+    return cannot_replay("BK304", f"{where}: {detail}", "try again, or correct the service")

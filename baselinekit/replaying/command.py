@@ -3,13 +3,13 @@
 import os
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
-from baselinekit.errors import InvalidInput, Problem, Refused, cannot
+from baselinekit.errors import InvalidInput, Problem, Refused, cannot_replay
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
+from baselinekit.programs.children import child_environment, configured_argv, last_error_line, program_at
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Row, Setting, invalid, undefined_in
 from baselinekit.trust import Trust
@@ -32,10 +32,12 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
         except (NotJson, UnicodeDecodeError) as error:
             if isinstance(error, NotJson) and error.is_beyond_limits:
                 message = f"{as_text(command_input.argv[0])} wrote more than is read as JSON here: {error}"
-                raise cannot("BK307", message, "leave out `parse: json` to compare it as text") from None
+                raise cannot_replay(
+                    "BK307", message, "leave out `parse: json` to compare it as text"
+                ) from None
             program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
-            message = f"{program} did not write JSON: {error}{said_last(finished.stderr, run.mask)}"
-            raise cannot("BK307", message, "leave out `parse: json` if it writes text") from None
+            message = f"{program} did not write JSON: {error}{last_error_line(finished.stderr, run.mask)}"
+            raise cannot_replay("BK307", message, "leave out `parse: json` if it writes text") from None
     output: dict[str, Json] = {
         "exit_code": finished.exit_code,
         "stdout": stdout,
@@ -66,7 +68,9 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
         raise invalid("BK331", "a NUL character in `argv`", "remove it", (*INPUT, "argv"))
     cwd = inside(surroundings, as_text(command_input.cwd or "."))
     if not os.path.isdir(cwd):
-        raise cannot("BK320", f"the working folder {command_input.cwd!r} does not exist", "correct `cwd`")
+        raise cannot_replay(
+            "BK320", f"the working folder {command_input.cwd!r} does not exist", "correct `cwd`"
+        )
     configured = surroundings.commands.get(argv[0])
     if configured:
         hint = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from baselinekit import __version__
-from baselinekit.errors import CannotReplay, InvalidInput, cannot
+from baselinekit.errors import CannotReplay, InvalidInput, cannot_replay
 from baselinekit.model.recipes import ProcessSpec
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
@@ -54,8 +54,10 @@ def _evaluate(name: str, value: Json, root: str, execute: Execute) -> Json:
         words = configured_argv([str(word) for word in argv], root, "")
         finished = execute(ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT))
         if finished.exit_code:
-            raise cannot("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
+            raise cannot_replay("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
         return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
     except CannotReplay as error:
         reason = error.problems[0].message
-        raise cannot("BK320", f"environment.{name}: {reason}", "correct it in baselinekit.yaml") from None
+        raise cannot_replay(
+            "BK320", f"environment.{name}: {reason}", "correct it in baselinekit.yaml"
+        ) from None

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from baselinekit.documents.jsontext import load_json
 from baselinekit.documents.languages import YAML
-from baselinekit.errors import BaselinekitError, CannotReplay, cannot
+from baselinekit.errors import BaselinekitError, CannotReplay, cannot_replay
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Setting, invalid
 from baselinekit.tree.equality import is_number
-from baselinekit.trust import followed
+from baselinekit.trust import follow_links
 
 _LARGEST = 10_000_000
 
@@ -30,7 +30,7 @@ def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
         except OSError:
             return None
 
-    return followed(root, os.path.realpath(folder or surroundings.folder), path, link_at)
+    return follow_links(root, os.path.realpath(folder or surroundings.folder), path, link_at)
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
@@ -58,7 +58,7 @@ def read_bytes(surroundings: Surroundings, path: str) -> bytes:
     if content is None:
         folder = os.path.relpath(surroundings.folder, surroundings.root)
         where = "the project's folder" if folder == "." else f"{folder}/"
-        raise cannot("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
+        raise cannot_replay("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
     return content
 
 
@@ -105,7 +105,7 @@ def parse_document(text: str, name: str) -> Json:
 
 
 def _unreadable(path: str, reason: str) -> CannotReplay:
-    return cannot("BK325", f"the file {path!r} cannot be read: {reason}")
+    return cannot_replay("BK325", f"the file {path!r} cannot be read: {reason}")
 
 
 _SCORES = (*EXECUTION, "scores")

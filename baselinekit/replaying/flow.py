@@ -8,13 +8,13 @@ from functools import lru_cache
 from operator import add
 from typing import Any
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot, nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest_nearest
 from baselinekit.kinds.http import HttpFlow, split_step, step_names
 from baselinekit.kinds.kind import INPUT
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import invalid
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.tree.paths import Pattern, find, parse, roots, suggest
 
 # Computed values of a flow, which no path can select: a count, a part of a text or a sum. jsonpath-ng
@@ -48,17 +48,17 @@ def compute(text: str, output: Json, step: str) -> Json:
         values = [match.value for match in expression.find(output)]
     except Exception as error:  # the library raises errors of many types for unexpected answers
         reason = (
-            clipped(str(error), _LONGEST, already_masked)
+            mask_and_clip(str(error), _LONGEST, no_mask)
             if isinstance(error, _UnfitOperands)
             else "the values have other types"
         )
-        raise cannot("BK313", f"{step}: {text!r} cannot be computed: {reason}") from None
+        raise cannot_replay("BK313", f"{step}: {text!r} cannot be computed: {reason}") from None
     if len(values) != 1:
         message = f"{step}: {text!r} gives {len(values)} values in its output, but exactly one is needed"
-        raise cannot("BK313", message, "look at the output; select one value before computing")
+        raise cannot_replay("BK313", message, "look at the output; select one value before computing")
     value: Json = values[0]
     if isinstance(value, float) and not math.isfinite(value):
-        raise cannot("BK313", f"{step}: {text!r} gives {value}, which is not a JSON number")
+        raise cannot_replay("BK313", f"{step}: {text!r} gives {value}, which is not a JSON number")
     return value
 
 
@@ -90,7 +90,7 @@ def _parse_expression(text: str) -> Any:
 def _bad_expression(text: str, reason: str) -> InvalidInput:
     return InvalidInput(
         Problem(
-            "BK201", f"the expression {clipped(text, 80, already_masked, counted=False)!r} {reason}", _HINT
+            "BK201", f"the expression {mask_and_clip(text, 80, no_mask, counted=False)!r} {reason}", _HINT
         )
     )
 
@@ -211,7 +211,7 @@ def problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
         named_steps = [((*at, index), name, "") for index, name in enumerate(flow.collect or [])]
     for place, name, path in named_steps:
         if name not in names:
-            hint = nearest(name, names) or f"there are {', '.join(names)}"
+            hint = suggest_nearest(name, names) or f"there are {', '.join(names)}"
             yield Problem("BK312", f"no step is called {name!r}", hint, at=place)
         elif path:
             yield from problems_of_path(path, place)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot, nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest_nearest
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern
@@ -66,7 +66,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        hint = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+        hint = suggest_nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
         raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
     content, content_type = _body_of(step, setting.surroundings, at)
     headers = _headers(step, execution, setting, at)
@@ -396,7 +396,7 @@ def _follow(
             return response, seconds, retried
         if hop < redirects:
             request = _redirected(request, response)
-    raise cannot("BK308", f"more than {redirects} redirects", "set `redirects:` to a higher number")
+    raise cannot_replay("BK308", f"more than {redirects} redirects", "set `redirects:` to a higher number")
 
 
 def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
@@ -432,7 +432,7 @@ def _redirected(request: Request, response: Response) -> Request:
         url = normalize_url(urljoin(request.url, location.strip()))
     except (InvalidInput, ValueError):
         message = f"a redirect ({response.status}) to {url_for_message(location)!r}, which cannot be followed"
-        raise cannot("BK308", message) from None
+        raise cannot_replay("BK308", message) from None
     method, content = request.method, request.content
     headers = [pair for pair in request.headers if pair[0].lower() != "cookie"]
     becomes_get = response.status == 303 or (response.status in (301, 302) and method == "POST")
@@ -444,7 +444,7 @@ def _redirected(request: Request, response: Response) -> Request:
         return replace(request, method=method, url=url, content=content, headers=tuple(headers))
     if content:
         message = f"a redirect ({response.status}) would send the body to {origin(url)}"
-        raise cannot("BK308", message, "request that address directly, if it is the right one")
+        raise cannot_replay("BK308", message, "request that address directly, if it is the right one")
     headers = [pair for pair in headers if pair[0].lower() in _HARMLESS]
     return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
+from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot_replay
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, message_as_json, question_of
@@ -14,7 +14,7 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.http import check_http, replay_http
 from baselinekit.replaying.settings import Row, Setting
 from baselinekit.replaying.traces import answer_of_text, answer_of_value
-from baselinekit.variables import unexpanded_in
+from baselinekit.variables import escape_variables_in
 
 _TIMEOUT = 120
 _RETRIES = 2
@@ -72,7 +72,7 @@ def _request(recipe: Recipe, setting: Setting) -> Recipe:
             url=execution.url,
             headers=execution.headers,
             auth=execution.auth,
-            json=unexpanded_in(question_as_json(conversation, setting)),
+            json=escape_variables_in(question_as_json(conversation, setting)),
             timeout=_TIMEOUT if execution.timeout is None else execution.timeout,
             redirects=0,
             retries=0,
@@ -97,7 +97,7 @@ def _answer(recipe: Recipe, observation: Observation, attempt: int) -> Observati
     status, body = observation.output["status"], observation.output.get("body")
     source = KIND.whom(recipe)
     if not 200 <= status < 300:
-        raise cannot("BK794", f"{source} answered with status {status}", "check the service")
+        raise cannot_replay("BK794", f"{source} answered with status {status}", "check the service")
     seconds = observation.seconds
     parse = answer_of_text if isinstance(body, str) else answer_of_value
     answer = parse(body, seconds, source)

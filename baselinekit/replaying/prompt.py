@@ -8,11 +8,11 @@ from typing import get_args
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.documents.text import place
-from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.recipes import Answer, Ask, Message, Observation, Recipe
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Observation, Recipe
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replaying.files import (
@@ -62,7 +62,7 @@ class Template:
                     yield self._undefined(name, at, error.problems[0])
         for name in self.inputs:
             if name not in used:
-                unused, hint = f"the template does not use {name!r}", nearest(name, used)
+                unused, hint = f"the template does not use {name!r}", suggest_nearest(name, used)
                 yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
@@ -76,7 +76,7 @@ class Template:
         where = None if at is not None else place(path, text, max(position, 0))
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
-        hint = nearest(name, self.inputs) or (
+        hint = suggest_nearest(name, self.inputs) or (
             f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
         )
         message = f"the template uses {{{{{name}}}}}, which is not an input"
@@ -156,7 +156,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
     execution: PromptExecution = recipe.execution
     template = _template_of(recipe, setting)
     answer = setting.clients.models.ask(
-        Ask(
+        ModelQuestion(
             model=execution.model,
             messages=template.expanded(),
             tools=tuple(recipe.input.tools),
@@ -260,7 +260,9 @@ def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]
     is an error: an empty list means that no tool was called, and that must be reported."""
     if calls is None:
         hint = "make it answer with {text, tool_calls}: an empty list where none was called"
-        raise cannot("BK617", f"{source} did not say whether it called tools, and `collect` names them", hint)
+        raise cannot_replay(
+            "BK617", f"{source} did not say whether it called tools, and `collect` names them", hint
+        )
     return [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls

@@ -2,7 +2,7 @@
 
 import shlex
 
-from baselinekit.errors import cannot
+from baselinekit.errors import cannot_replay
 from baselinekit.kinds.pytest import KIND
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Row, Setting
@@ -10,7 +10,7 @@ from baselinekit.replaying.settings import Row, Setting
 
 def replay_pytest(recipe: Recipe, setting: Setting) -> Observation:
     command = shlex.join(KIND.own_command(recipe))
-    raise cannot("BK356", "what a test compares is compared when pytest runs it", command)
+    raise cannot_replay("BK356", "what a test compares is compared when pytest runs it", command)
 
 
 def check_pytest(recipe: Recipe, setting: Setting) -> None:

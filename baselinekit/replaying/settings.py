@@ -20,10 +20,10 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
     Config,
     HttpDefaults,
     HttpRequest,
+    ModelQuestion,
     Observation,
     ProcessResult,
     ProcessSpec,
@@ -144,7 +144,7 @@ Execute = Callable[[ProcessSpec], ProcessResult]
 class ModelClient(Protocol):
     """Asks models, by the names that the configuration gives them."""
 
-    def ask(self, ask: Ask) -> Answer: ...
+    def ask(self, ask: ModelQuestion) -> Answer: ...
     def check(self, name: str) -> None: ...
 
 
@@ -163,7 +163,7 @@ def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
 class NoModels:
     """The client of a run without models."""
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         raise invalid("BK601", f"no model is called {ask.model!r}")
 
     def check(self, name: str) -> None:

@@ -14,17 +14,17 @@ from decimal import Decimal
 from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
-from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest_nearest
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Ask, Message, Observation, ProcessSpec, Recipe, Skill, Usage
+from baselinekit.model.recipes import Message, ModelQuestion, Observation, ProcessSpec, Recipe, Skill, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
-from baselinekit.programs.children import child_environment, configured_argv, said_last
+from baselinekit.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.replaying.files import (
     check_model,
     check_scores,
@@ -39,7 +39,7 @@ from baselinekit.replaying.prompt import calls_as_json, flaw_of_calls, problems_
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid
 from baselinekit.replaying.traces import answer_of_value, is_structured
 from baselinekit.tree.equality import is_number
-from baselinekit.variables import NAME, unexpanded
+from baselinekit.variables import NAME, escape_variables
 
 _TIMEOUT = 60.0
 _FOLDERS = ("skills", os.path.join(".claude", "skills"))
@@ -59,7 +59,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
         status = observation.output["status"]
         if not 200 <= status < 300:
             message = f"the skill {execution.skill_name} answered with status {status}"
-            raise cannot("BK354", message, "check its service")
+            raise cannot_replay("BK354", message, "check its service")
         observation = replace(observation, output=observation.output["body"])
     else:
         observation = _run_program(skill, skill_input, execution, setting)
@@ -139,7 +139,7 @@ def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Sk
             known_names += (
                 entry for entry in entries if os.path.isfile(os.path.join(skills_folder, entry, "SKILL.md"))
             )
-    hint = nearest(name, known_names) or "declare it in baselinekit.yaml"
+    hint = suggest_nearest(name, known_names) or "declare it in baselinekit.yaml"
     example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
     raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
 
@@ -167,7 +167,7 @@ def ask_model(
     if execution.parameters:
         parts.append(f"<parameters>\n{pretty(dict(execution.parameters), '  ')}\n</parameters>")
     answer = setting.clients.models.ask(
-        Ask(
+        ModelQuestion(
             skill.model,
             (Message("system", text), Message("user", "\n\n".join(parts))),
             turn=setting.turn,
@@ -218,18 +218,20 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
         mask=setting.redactor.mask,
     )
     finished = setting.clients.execute(process)
-    last_words = said_last(finished.stderr, process.mask)
+    last_words = last_error_line(finished.stderr, process.mask)
     if finished.exit_code:
-        raise cannot("BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}")
+        raise cannot_replay(
+            "BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}"
+        )
     if skill.python:
         try:  # the value that a callable returned, as programs/call.py writes it
             answer = decode(finished.stdout.decode())
             if "error" in answer:
                 where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
-                raise cannot("BK323", f"the skill {name} raised {answer['error']}{where}")
+                raise cannot_replay("BK323", f"the skill {name} raised {answer['error']}{where}")
             return Observation(answer["result"], finished.seconds)
         except (NotJson, UnicodeDecodeError, KeyError, TypeError):
-            raise cannot("BK323", f"the skill {name} gave no result{last_words}") from None
+            raise cannot_replay("BK323", f"the skill {name} gave no result{last_words}") from None
     output = text_or_hash(finished.stdout)
     if isinstance(output, str):
         try:
@@ -267,9 +269,9 @@ def _request(skill: Skill, skill_input: Json, execution: SkillExecution) -> Reci
 def _verbatim(value: Json) -> Json:
     """Escape a value so that an expansion leaves it as it is: the question has been expanded already."""
     if isinstance(value, str):
-        return unexpanded(value)
+        return escape_variables(value)
     if isinstance(value, dict):
-        return {unexpanded(key): _verbatim(item) for key, item in value.items()}
+        return {escape_variables(key): _verbatim(item) for key, item in value.items()}
     return [_verbatim(item) for item in value] if isinstance(value, list) else value
 
 
@@ -286,7 +288,7 @@ def _with_trace(observation: Observation, name: str) -> Observation:
     fault = next(trace_faults(answer), None)
     if fault is not None:
         message = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {fault}"
-        raise cannot("BK354", message, "correct it, or take `output: trace` out of its entry")
+        raise cannot_replay("BK354", message, "correct it, or take `output: trace` out of its entry")
     usage, calls = answer.get("usage", {}), answer.get("tool_calls")
     cost = usage.get("cost_usd")
     return replace(

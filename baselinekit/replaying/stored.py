@@ -7,7 +7,7 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.documents.languages import YAML
-from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.stored import KIND, ReplayExecution
@@ -41,14 +41,14 @@ def replay_stored(recipe: Recipe, setting: Setting) -> Observation:
             if setting.turn and 1 < len(answers) <= setting.turn:
                 number = setting.turn + 1
                 message = f"{source} holds {len(answers)} answers for {name}, and this is attempt {number}"
-                raise cannot("BK795", message, "make fewer attempts, or store more answers")
+                raise cannot_replay("BK795", message, "make fewer attempts, or store more answers")
             answer = answers[min(setting.turn, len(answers) - 1)]
             return replace(_observation_of(answer, source), recorded=True)
         if name in stored.flaws:
-            raise cannot("BK795", f"{source} holds no answer for {name}: {stored.flaws[name]}")
+            raise cannot_replay("BK795", f"{source} holds no answer for {name}: {stored.flaws[name]}")
     name = case or setting.asker
-    hint = nearest(name, stored.answers) or "store one, a line {id, text} or {id, output_messages}"
-    raise cannot("BK795", f"{source} holds no answer for {name}", hint)
+    hint = suggest_nearest(name, stored.answers) or "store one, a line {id, text} or {id, output_messages}"
+    raise cannot_replay("BK795", f"{source} holds no answer for {name}", hint)
 
 
 def check_stored(recipe: Recipe, setting: Setting) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, TypeGuard, get_args
 
 from baselinekit.documents.jsontext import NotJson, decode
-from baselinekit.errors import cannot
+from baselinekit.errors import cannot_replay
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
@@ -49,7 +49,9 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
         return plain_observation(value, seconds)
     for fault in _faults(value):
         hint = "{output_messages: [{role, content, tool_calls}], token_usage: {input, output}, cost_usd}"
-        raise cannot("BK792", f"{source} gave an answer that cannot be read: {fault}", f"such as {hint}")
+        raise cannot_replay(
+            "BK792", f"{source} gave an answer that cannot be read: {fault}", f"such as {hint}"
+        )
     usage = value.get("token_usage") or {}
     cost, milliseconds = value.get("cost_usd"), value.get("duration_ms")
     messages = tuple(map(message_of, value.get("output_messages") or ()))

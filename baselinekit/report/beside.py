@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from baselinekit.escape import markdown_code, markdown_text, one_line
 from baselinekit.metrics import wilson
 from baselinekit.model.grades import Agreement, JudgeFacts
-from baselinekit.model.results import VERDICTS, Against, CaseChange, Earlier, Metric, Report, Revised, Share
+from baselinekit.model.results import (
+    VERDICTS,
+    BaselineChange,
+    BaselineChanges,
+    CaseChange,
+    EarlierComparison,
+    Metric,
+    Report,
+    Share,
+)
 from baselinekit.model.values import Json
 from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
 from baselinekit.report.resultfile import AGAINST, EARLIER, JUDGE
@@ -28,7 +37,7 @@ _STATES = {
 }
 
 
-def describe_weakened(against: Against | None, style: Style) -> Iterator[str]:
+def describe_weakened(against: BaselineChanges | None, style: Style) -> Iterator[str]:
     """Yield the lines of the baselines that changed, for the terminal."""
     if against is None:
         return
@@ -44,7 +53,7 @@ def describe_weakened(against: Against | None, style: Style) -> Iterator[str]:
         yield style.paint(f"  … and {len(revised) - _MOST_ROWS:,} more", "dim")
 
 
-def weakened_headline(against: Against) -> str:
+def weakened_headline(against: BaselineChanges) -> str:
     """Return `against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`."""
     counts = Counter[str](change.change for change in against.changes)
     counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
@@ -52,7 +61,7 @@ def weakened_headline(against: Against) -> str:
     return f"against {commit}: {counted or 'no baseline added, removed, loosened or changed'}"
 
 
-def weakened_markdown(against: Against | None) -> str:
+def weakened_markdown(against: BaselineChanges | None) -> str:
     """Return a table for the person who approves the change."""
     if against is None or not against.changes:
         return ""
@@ -69,23 +78,23 @@ def weakened_markdown(against: Against | None) -> str:
     return "\n".join(rows) + "\n"
 
 
-def sort_revised(against: Against) -> list[Revised]:
+def sort_revised(against: BaselineChanges) -> list[BaselineChange]:
     """Sort the changes, the worst first."""
     return sorted(against.changes, key=lambda change: (list(_CHANGES).index(change.change), change.id))
 
 
-def describe_revised(report: Report, revised: Revised) -> str:
+def describe_revised(report: Report, revised: BaselineChange) -> str:
     return f"{revised.change} since {report.against.ref if report.against else ''}"
 
 
-def describe_approval(revised: Revised) -> Iterator[str]:
+def describe_approval(revised: BaselineChange) -> Iterator[str]:
     """Yield who approved what is expected now, according to the file."""
     if revised.approved_by is not None or revised.reason is not None:
         by = f"approved by {revised.approved_by}" if revised.approved_by is not None else "approved"
         yield by + (f": {revised.reason}" if revised.reason is not None else "")
 
 
-def select_failing(report: Report) -> tuple[Revised, ...]:
+def select_failing(report: Report) -> tuple[BaselineChange, ...]:
     """Return the weakened baselines if they fail the run: no form of report may look as if all were well."""
     against = report.against
     return against.weakened if against is not None and against.strict else ()
@@ -117,7 +126,7 @@ def describe_agreement(agreement: Agreement) -> str:
     return text + (f"; {agreement.undecided:,} {replies} unusable)" if agreement.undecided else ")")
 
 
-def describe_earlier(earlier: Earlier | None, style: Style) -> Iterator[str]:
+def describe_earlier(earlier: EarlierComparison | None, style: Style) -> Iterator[str]:
     """Yield lines for the terminal: which cases changed since the earlier run, and whether the total did."""
     if earlier is None:
         return
@@ -145,19 +154,19 @@ def describe_earlier(earlier: Earlier | None, style: Style) -> Iterator[str]:
     yield from (style.paint(f"  {hint}", "dim") for hint in earlier_hints(earlier))
 
 
-def earlier_headline(earlier: Earlier) -> str:
+def earlier_headline(earlier: EarlierComparison) -> str:
     """Return `compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`."""
     counts = [*count_verdicts(earlier), ("new", len(earlier.added)), ("gone", len(earlier.gone))]
     counted = ", ".join(f"{number:,} {word}" for word, number in counts if number)
     return f"compared to {one_line(earlier.run)}: {counted or 'no case in common'}"
 
 
-def count_verdicts(earlier: Earlier) -> list[tuple[str, int]]:
+def count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
     """Return how many cases there are of each verdict."""
     return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
 
 
-def select_notable(earlier: Earlier) -> list[CaseChange]:
+def select_notable(earlier: EarlierComparison) -> list[CaseChange]:
     """Return the cases that are shown one by one, the worst first."""
     return [case for verdict in _NOTABLE for case in earlier.cases if case.verdict == verdict]
 
@@ -166,12 +175,12 @@ def format_share(share: Share) -> str:
     return f"{share[0]}/{share[1]}"
 
 
-def count_incomparable(earlier: Earlier) -> Counter[str]:
+def count_incomparable(earlier: EarlierComparison) -> Counter[str]:
     """Return the reasons why cases could not be compared, with their counts."""
     return Counter(case.why for case in earlier.those("not comparable"))
 
 
-def earlier_hints(earlier: Earlier) -> Iterator[str]:
+def earlier_hints(earlier: EarlierComparison) -> Iterator[str]:
     """Yield hints on how to learn more."""
     reasons = count_incomparable(earlier)
     parts = ("model", "judge", "files", "grader", "case")
@@ -182,7 +191,7 @@ def earlier_hints(earlier: Earlier) -> Iterator[str]:
         yield "more attempts tell more: --attempts 5, in both runs"
 
 
-def earlier_markdown(earlier: Earlier | None, most: int = _MOST_ROWS, mark: str = "##") -> str:
+def earlier_markdown(earlier: EarlierComparison | None, most: int = _MOST_ROWS, mark: str = "##") -> str:
     """Return the section for a report that is passed on, or for a comment, which has less room."""
     if earlier is None:
         return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.frozen import frozen
 from baselinekit.metrics import clustered_interval
-from baselinekit.model.grades import each_grade
+from baselinekit.model.grades import iterate_grades
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import cut_line
@@ -112,7 +112,7 @@ def classifications(report: Report) -> list[Classification]:
     for result in report.results:
         facts = result.case
         for attempt in facts.attempts[: len(facts.attempts) - facts.retried] if facts else ():
-            for grade in each_grade(attempt.grades):
+            for grade in iterate_grades(attempt.grades):
                 if (classified := grade.classified) is None:
                     continue
                 cases = cases_by_grader.setdefault((group_of(result), grade.grader), {})
@@ -156,7 +156,7 @@ def _class_name(given: str | None) -> str:
     return NO_DECISION if given is None else cut_line(given, _LONGEST_CLASS)
 
 
-def title(classification: Classification) -> str:
+def classification_title(classification: Classification) -> str:
     return f"{cut_line(classification.group, 60)}: {cut_line(classification.grader, 60)}"
 
 
@@ -184,7 +184,8 @@ def describe_classes(report: Report, style: Style) -> Iterator[str]:
     """Yield a few lines for each grader that classifies, for the terminal."""
     all_classifications = classifications(report)
     for classification in all_classifications[:_MOST_TABLES]:
-        yield f"{style.paint(title(classification), 'bold')}  {describe_accuracy(classification)}"
+        title = style.paint(classification_title(classification), "bold")
+        yield f"{title}  {describe_accuracy(classification)}"
         heads, rows = table_rows(classification)
         name_width = max(6, *(len(wanted) for wanted, _ in rows))
         widths = [max(len(head), 4) for head in heads]
@@ -216,7 +217,7 @@ def markdown_classes(report: Report, most: int, mark: str) -> Iterator[str]:
         heads, rows = table_rows(classification)
         yield from (
             "",
-            f"{mark} {markdown_text(title(classification))}",
+            f"{mark} {markdown_text(classification_title(classification))}",
             "",
             markdown_text(describe_accuracy(classification)),
             "",
@@ -287,7 +288,7 @@ def _document(classification: Classification) -> dict[str, Json]:
 def class_figures(report: Report) -> Iterator[tuple[str, str]]:
     """Yield names and values, for forms that have properties."""
     for classification in classifications(report):
-        name = title(classification)
+        name = classification_title(classification)
         if classification.accuracy is not None:
             low, high = classification.interval
             yield (

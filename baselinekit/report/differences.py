@@ -12,14 +12,14 @@ from typing import Literal
 from baselinekit.escape import one_line
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Kind
-from baselinekit.model.results import Result, Spot
+from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
-from baselinekit.report.sides import Stretch, apart, beside, changes, pair
+from baselinekit.report.sides import Stretch, changes, escape_lookalikes, pair, shorten_pair
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.paths import of_any_row, render
 
@@ -59,7 +59,7 @@ def describe_rest(changed: list[str], most: int) -> list[str]:
         return []
     prefix, cut_notes = ("over ", 1) if changed[-1].startswith(_CUT) else ("", 0)
     remaining = len(changed) - most - cut_notes
-    return [f"… and {prefix}{many(remaining, 'more line')}"] if remaining else changed[-1:]
+    return [f"… and {prefix}{count_noun(remaining, 'more line')}"] if remaining else changed[-1:]
 
 
 def count_alike(old: list[str], new: list[str], step: int) -> int:
@@ -70,12 +70,12 @@ def count_alike(old: list[str], new: list[str], step: int) -> int:
 def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
     """Return what changed, each group of changes with the lines around it."""
     lines: list[str] = []
-    for group in near(changes(old, new)):
+    for group in group_nearby(changes(old, new)):
         end = max(0, group[0][0] - CONTEXT)
         lines.append(f"@@ line {start + end + 1} @@")
         for o1, o2, n1, n2 in group:
             lines += [f"| {line}" for line in old[end:o1]]
-            pairs = [*map(beside, old[o1:o2], new[n1:n2])]
+            pairs = [*map(shorten_pair, old[o1:o2], new[n1:n2])]
             removed, added = ([pair[side] for pair in pairs] for side in (0, 1))
             lines += [f"- {show_trailing_blanks(line)}" for line in (*removed, *old[o1 + len(pairs) : o2])]
             lines += [f"+ {show_trailing_blanks(line)}" for line in (*added, *new[n1 + len(pairs) : n2])]
@@ -84,7 +84,7 @@ def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
     return lines
 
 
-def near(changes: list[Stretch]) -> list[list[Stretch]]:
+def group_nearby(changes: list[Stretch]) -> list[list[Stretch]]:
     """Group the changes whose context lines touch."""
     groups: list[list[Stretch]] = []
     for change in changes:
@@ -160,18 +160,18 @@ def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[l
         if len(shown_blocks) == bounds.blocks:
             break
         shown_blocks.append(_block(group, bounds.lines, result.resolved))
-    paths = apart([block.path for block in shown_blocks])
+    paths = escape_lookalikes([block.path for block in shown_blocks])
     shown_blocks = [replace(block, path=path) for block, path in zip(shown_blocks, paths, strict=True)]
     return shown_blocks, count_differences(result) - sum(block.count for block in shown_blocks)
 
 
-def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:
+def _groups(spots: Sequence[ReportedDifference], fold: bool) -> Iterator[list[ReportedDifference]]:
     """Yield groups of differences of the same shape, in the order of their first one; too few of them stay
     single."""
     if not fold:
         yield from ([spot] for spot in spots)
         return
-    groups: dict[object, list[Spot]] = {}
+    groups: dict[object, list[ReportedDifference]] = {}
     shapes = [
         (of_any_row(spot.path), spot.kind, json_type(spot.expected), json_type(spot.actual), spot.rule)
         for spot in spots
@@ -186,13 +186,13 @@ def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:
             yield group
 
 
-def is_repetitive(spot: Spot) -> bool:
+def is_repetitive(spot: ReportedDifference) -> bool:
     """Whether further differences of this shape add nothing: a key missing everywhere is the same each time,
     a value or a whole row is new each time."""
     return bool(spot.path) and isinstance(spot.path[-1], str) and spot.kind in ("missing", "extra", "type")
 
 
-def _block(group: list[Spot], most: int, resolved: Json) -> Block:
+def _block(group: list[ReportedDifference], most: int, resolved: Json) -> Block:
     first = group[0]
     place = "" if first.line is None else one_line(f"{first.file}:{first.line}")
     path = render(first.path)
@@ -216,7 +216,7 @@ def _block(group: list[Spot], most: int, resolved: Json) -> Block:
     return Block(one_line(path), remark, place, tuple(lines), len(group), first.file, first.line)
 
 
-def _samples(group: list[Spot]) -> Iterator[DiffLine]:
+def _samples(group: list[ReportedDifference]) -> Iterator[DiffLine]:
     """Yield the first of many differences, and how many more there are."""
     samples = 1 if is_repetitive(group[0]) else _SAMPLES
     for spot in group[:samples]:
@@ -238,7 +238,7 @@ def _array_length(resolved: Json, path: Path) -> int | None:
     return len(resolved) if isinstance(resolved, list) else None
 
 
-def sides_of(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
+def sides_of(spot: ReportedDifference, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
     """Return the lines of what was expected and what came. A part that a placeholder still matches is no
     difference."""
     expected, actual = spot.expected, spot.actual

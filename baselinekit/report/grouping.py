@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from baselinekit.escape import one_line
 from baselinekit.frozen import frozen
-from baselinekit.model.results import Result, Spot
+from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.changes import group_alike, row_pattern, same_change
 
 SHOWN_ONCE = 3
@@ -60,7 +60,7 @@ def share(results: Sequence[Result]) -> tuple[list[SharedChange], list[Result | 
     return shared, [_without(result, shared_numbers.get(n)) for n, result in enumerate(results)]
 
 
-def _shared(spots: Sequence[Spot], results: Sequence[Result]) -> SharedChange:
+def _shared(spots: Sequence[ReportedDifference], results: Sequence[Result]) -> SharedChange:
     first = spots[0]
     remark = REMARKS[first.kind]
     if len(spots) > len(results):
@@ -84,7 +84,9 @@ def _without(result: Result, shared_numbers: set[int] | None) -> Result | None:
 def format_counts(result: Result, unshared: Result) -> str:
     """Return `3 differences, 2 of them above`, if there are some above."""
     number, above = count_differences(result), count_differences(result) - count_differences(unshared)
-    return many(number, "difference") + (f", {above:,} of them above" if above else "") if number else ""
+    return (
+        count_noun(number, "difference") + (f", {above:,} of them above" if above else "") if number else ""
+    )
 
 
 def variant_lines(changes: Sequence[tuple[DiffLine, ...]], hint: str = "") -> Iterator[DiffLine]:
@@ -96,7 +98,7 @@ def variant_lines(changes: Sequence[tuple[DiffLine, ...]], hint: str = "") -> It
         if len(counts) > 1 and times > 1:
             yield DiffLine("dim", f"{times:,} times")
     if len(counts) > _SAMPLES:
-        yield DiffLine("dim", f"… and {many(len(counts) - _SAMPLES, 'other pair')} of values{hint}")
+        yield DiffLine("dim", f"… and {count_noun(len(counts) - _SAMPLES, 'other pair')} of values{hint}")
 
 
 def name_baselines(ids: Iterable[str], most: int = MOST_NAMES) -> str:

@@ -9,7 +9,7 @@ from baselinekit.model.results import History, Trend
 from baselinekit.model.values import Json
 from baselinekit.report.values import page
 from baselinekit.report.wording import Style, format_lines, format_seconds
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 FORMAT = "baselinekit.history/1"
 
@@ -30,7 +30,7 @@ def format_history(history: History, style: Style, bars: bool, everything: bool 
         for run in runs[-_RECENT:]
     )
     since = one_line(f"{runs[0].started} to {runs[-1].started}")
-    lines = [f"{style.paint(many(len(runs), 'run'), 'bold')}  {since}   {strip}", ""]
+    lines = [f"{style.paint(count_noun(len(runs), 'run'), 'bold')}  {since}   {strip}", ""]
     if len(history.trends) <= _MOST_DETAILED:
         for trend in history.trends:
             lines += [*describe_trend(trend, style, bars), ""]
@@ -62,7 +62,9 @@ def _table(trends: Sequence[Trend], style: Style, everything: bool) -> Iterator[
     if len(shown_trends) < len(doubtful):
         yield f"… and {len(doubtful) - len(shown_trends):,} more (-v shows all)"
     if steady_count := len(trends) - len(doubtful):
-        yield f"{many(steady_count, 'baseline')} always passed" + ("" if shown_trends else " (-v shows them)")
+        yield f"{count_noun(steady_count, 'baseline')} always passed" + (
+            "" if shown_trends else " (-v shows them)"
+        )
     yield ""
 
 

@@ -12,11 +12,11 @@ from baselinekit.escape import one_line
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
-from baselinekit.model.baselines import settled_by_refresh
-from baselinekit.model.evals import Judged
-from baselinekit.model.results import UNDECIDED, VOLATILE, Report, Result, Spot
+from baselinekit.model.baselines import is_settled_by_refresh
+from baselinekit.model.evals import GateResult
+from baselinekit.model.results import UNDECIDED, VOLATILE, Report, ReportedDifference, Result
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.report.typed import Typed, read_typed
+from baselinekit.report.typed import Typed, parse_command
 from baselinekit.tree.places import places
 
 NOTHING = Typed()
@@ -44,7 +44,7 @@ def command_line(*words: str) -> str:
 
 def typed_of(report: Report) -> Typed:
     """Return what was typed for a run, for the commands that follow it."""
-    return replace(read_typed(report.command, report.results_file), unkept=report.unkept)
+    return replace(parse_command(report.command, report.results_file), unkept=report.unkept)
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
@@ -58,7 +58,9 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
         for result in results
         if result.outcome == "failed"
         and result.verdict not in UNDECIDED
-        and not (result.differences and not any(settled_by_refresh(spot.rule) for spot in result.differences))
+        and not (
+            result.differences and not any(is_settled_by_refresh(spot.rule) for spot in result.differences)
+        )
         and (result.case is None or (result.case.eval_type == "regression" and bool(result.differences)))
     ]
 
@@ -105,7 +107,7 @@ def _permissions(results: Sequence[Result]) -> list[str]:
     return [*(["--allow-high-risk"] if risky or loses else []), *(["--drop-placeholders"] if loses else [])]
 
 
-def is_placeholder(spot: Spot) -> bool:
+def is_placeholder(spot: ReportedDifference) -> bool:
     """Whether the expected value is or contains a placeholder."""
     if spot.kind == "extra":
         return False
@@ -269,7 +271,7 @@ def after_run(
 
 
 def after_gate(
-    judged: Sequence[Judged], words: Sequence[str], has_run: bool, files: Sequence[str], place: Place
+    judged: Sequence[GateResult], words: Sequence[str], has_run: bool, files: Sequence[str], place: Place
 ) -> list[str]:
     """Return the commands that resume an interrupted gate, and those that show why a gate is not met.
     `words`: what was typed; `files`: the result files that were judged."""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from baselinekit.errors import Problem
-from baselinekit.escape import one_line, visible
+from baselinekit.escape import escape_controls, one_line
 from baselinekit.model.changes import (
     RISKS,
     Change,
@@ -18,12 +18,12 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.report.differences import CONTEXT, DiffLine, Tone, near, unified
+from baselinekit.report.differences import CONTEXT, DiffLine, Tone, group_nearby, unified
 from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
 from baselinekit.report.sides import changes, pair
-from baselinekit.report.values import cut_line, page, present
-from baselinekit.report.wording import Style, fitted, format_lines
-from baselinekit.texts import many
+from baselinekit.report.values import cut_line, page, without_absent
+from baselinekit.report.wording import Style, cut_to_width, format_lines
+from baselinekit.texts import count_noun
 from baselinekit.tree.paths import render
 
 FORMAT = "baselinekit.refresh/1"
@@ -64,7 +64,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
             kinds = [group_of.get((n, c.number), -1) for c in own_changes]
             lines += [*plan_lines(plan, own_changes, () if style.verbose else kinds, style), ""]
     if shown_count > MOST_PLANS and not style.verbose:
-        hidden = many(shown_count - MOST_PLANS, "more baseline")
+        hidden = count_noun(shown_count - MOST_PLANS, "more baseline")
         lines += [style.paint(f"… and {hidden} (-v shows them)", "dim"), ""]
     return format_lines(lines)
 
@@ -73,13 +73,14 @@ def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
     """Return `12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
     counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
-    return f"{many(len(risks), 'change')} in {many(sum(map(bool, accepted)), 'baseline')}: {counted} risk"
+    changes, baselines = count_noun(len(risks), "change"), count_noun(sum(map(bool, accepted)), "baseline")
+    return f"{changes} in {baselines}: {counted} risk"
 
 
 def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
     lost."""
-    yield _heading(where(change), change, change.risk, style)
+    yield _heading(format_path(change), change, change.risk, style)
     yield from (f"  {line}" for line in side_lines(change, style))
     yield from lost_lines(change, style, file)
     if change.note:
@@ -119,7 +120,7 @@ def diff_lines(change: Change) -> tuple[DiffLine, ...]:
     )
 
 
-def where(change: Change) -> str:
+def format_path(change: Change) -> str:
     """Return the path of a change, as it can be typed."""
     return render(("baseline", *change.path)) if change.part == "observed" else render(change.path)
 
@@ -135,7 +136,7 @@ def _sides(change: Change) -> Iterator[tuple[str, str]]:
         for line in lines[:_MOST_LINES]:
             yield (line[0], cut_line(line[2:])) if line[0] in "-+" else (" ", cut_line(line))
         if len(lines) > _MOST_LINES:
-            yield " ", f"… and {many(len(lines) - _MOST_LINES, 'more line')}"
+            yield " ", f"… and {count_noun(len(lines) - _MOST_LINES, 'more line')}"
         return
     old, new = pair(before, after, with_types=change.kind == "retyped")
     if before is not ABSENT:
@@ -152,7 +153,7 @@ def plan_lines(
     baseline, size = plan.baseline, len(plan.changes)
     file = style.paint(one_line(baseline.source.file), "cyan")
     shown_here = f", {len(changes)} of them here" if len(changes) < size else ""
-    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {many(size, 'change')}{shown_here}"
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {count_noun(size, 'change')}{shown_here}"
     bundles = _bundles(changes, kinds)
     most = MOST_CHANGES if kinds else len(bundles)
     for bundle in bundles[:most]:
@@ -162,7 +163,7 @@ def plan_lines(
             yield from bundle_lines(bundle, style, baseline.source.file)
     hidden_count = sum(map(len, bundles[most:]))
     if hidden_count:
-        yield style.paint(f"  … and {many(hidden_count, 'more change')} (-v shows them)", "dim")
+        yield style.paint(f"  … and {count_noun(hidden_count, 'more change')} (-v shows them)", "dim")
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
@@ -180,7 +181,7 @@ def group_lines(
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
-        yield f"    {style.paint('loses', 'bold red')} {many(lost, 'placeholder')}, as {example}"
+        yield f"    {style.paint('loses', 'bold red')} {count_noun(lost, 'placeholder')}, as {example}"
     yield from blocked_lines(changes, style)
     yield style.paint(f"    {name_baselines(ids)}", "cyan")
 
@@ -209,12 +210,12 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
     path = "".join(steps).removeprefix(".")
     yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
     for change in changes[:_MOST_LINES]:
-        sides = [(sign, fitted(text, _LONGEST)) for sign, text in _sides(change)]
+        sides = [(sign, cut_to_width(text, _LONGEST)) for sign, text in _sides(change)]
         parts = [
             style.paint(text if len(sides) > 1 else f"{sign} {text}", _SIGN_COLOURS[sign])
             for sign, text in sides
         ]
-        yield f"    {one_line(where(change))}  {' -> '.join(parts)}"
+        yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
     if len(changes) > _MOST_LINES:
         yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
     for change in changes:
@@ -267,8 +268,8 @@ def format_refresh_json(
 
 def change_document(change: Change) -> dict[str, Json]:
     sides = {"before": change.before, "after": change.after}
-    facts = {"number": change.number, "path": where(change), "kind": change.kind, "risk": change.risk}
-    return facts | present(sides)
+    facts = {"number": change.number, "path": format_path(change), "kind": change.kind, "risk": change.risk}
+    return facts | without_absent(sides)
 
 
 def lost_document(change: Change) -> list[Json]:
@@ -313,15 +314,15 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
     lines = unified_file(rewritten)
     hidden_count = len(lines) - _MOST_DIFF_LINES
     if hidden_count > 0:
-        lines[_MOST_DIFF_LINES:] = [f"… and {many(hidden_count, 'more line')} of {rewritten.file}"]
-    painted = [style.paint(visible(line), "bold") for line in lines[:2]]
-    painted += [style.paint(visible(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
+        lines[_MOST_DIFF_LINES:] = [f"… and {count_noun(hidden_count, 'more line')} of {rewritten.file}"]
+    painted = [style.paint(escape_controls(line), "bold") for line in lines[:2]]
+    painted += [style.paint(escape_controls(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in painted)
 
 
 def _hunks(old: list[str], new: list[str]) -> list[str]:
     lines: list[str] = []
-    for group in near(changes(old, new)):
+    for group in group_nearby(changes(old, new)):
         o1, n1 = max(0, group[0][0] - CONTEXT), max(0, group[0][2] - CONTEXT)
         o2, n2 = min(len(old), group[-1][1] + CONTEXT), min(len(new), group[-1][3] + CONTEXT)
         lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")

@@ -14,27 +14,27 @@ from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts, PassRule
-from baselinekit.model.recipes import Spent, Usage
+from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import (
     VERDICTS,
-    Against,
+    BaselineChange,
+    BaselineChanges,
     CaseChange,
     CaseFacts,
     Coverage,
-    Earlier,
+    EarlierComparison,
     Metric,
     MetricChange,
     Repeats,
     Report,
+    ReportedDifference,
     Result,
-    Revised,
     Shard,
-    Spot,
     SuiteFacts,
     Summary,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.report.values import page, pieces
+from baselinekit.report.values import iter_json, page
 from baselinekit.report.wording import count_differences
 from baselinekit.schema.records import (
     COUNT,
@@ -49,7 +49,7 @@ from baselinekit.schema.records import (
     RecordReader,
     TupleForm,
     dollars,
-    named,
+    object_field,
     of_form,
     one_of,
     place_problems,
@@ -58,7 +58,7 @@ from baselinekit.schema.records import (
     texts,
     view,
 )
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.tree.paths import render as render_path
 
 FORMAT = "baselinekit.results/1"
@@ -98,7 +98,7 @@ def path_of(text: str) -> Path | None:
 def read_path(text: str, at: Path, reader: RecordReader) -> Path:
     path = path_of(text)
     if path is None:
-        shown = clipped(text, _LONGEST_PATH, already_masked, counted=False)
+        shown = mask_and_clip(text, _LONGEST_PATH, no_mask, counted=False)
         reader.complain(at, f"{shown!r} is not a single path", "as in body.users[1].id")
     return path or ()
 
@@ -107,7 +107,7 @@ def _resolved(result: Result) -> Json:
     """Return the output that a failed result includes, unless it is too long. It is written only so far."""
     size = 0
     for piece in (
-        pieces(result.resolved) if result.outcome == "failed" and result.resolved is not ABSENT else ()
+        iter_json(result.resolved) if result.outcome == "failed" and result.resolved is not ABSENT else ()
     ):
         size += len(piece.encode())
         if size > MOST_RESOLVED:
@@ -190,7 +190,7 @@ CASE = RecordForm(
     eval_type=TEXT,
     score=NUMBER,
     attempts=records(ATTEMPT),
-    fingerprint=named(str),
+    fingerprint=object_field(str),
     category=OPTIONAL_TEXT,
     tags=texts(optional=True),
     retried=Field(int, least=0, optional=True),
@@ -250,14 +250,14 @@ _RATE = Field(int, float, least=0)
 _VERDICT = Field(str, test=one_of(VERDICTS))
 
 AGAINST = RecordForm(
-    Against,
+    BaselineChanges,
     ref=TEXT,
     commit=TEXT,
     strict=Field(bool),
     notes=texts(optional=True),
     changes=records(
         RecordForm(
-            Revised,
+            BaselineChange,
             id=TEXT,
             change=Field(str, test=one_of(("removed", "loosened", "changed", "added"))),
             file=TEXT,
@@ -269,7 +269,7 @@ AGAINST = RecordForm(
     ),
 )
 EARLIER = RecordForm(
-    Earlier,
+    EarlierComparison,
     run=TEXT,
     started=TEXT,
     strict=Field(bool),
@@ -303,13 +303,13 @@ EARLIER = RecordForm(
     gone=texts(),
 )
 _UNANSWERED = RecordForm(
-    Spent,
+    ModelUsage,
     calls=Field(int, least=0, name="unanswered"),
     tokens=Field(int, least=0, name="may_tokens"),
     cost_usd=dollars("may_usd"),
 )
 _SPENT = RecordForm(
-    Spent,
+    ModelUsage,
     calls=COUNT,
     tokens=COUNT,
     cost_usd=dollars("usd"),
@@ -350,7 +350,7 @@ _RUN = RecordForm(
     not_recorded=texts(optional=True),
 )
 SPOT = RecordForm(
-    Spot,
+    ReportedDifference,
     path=Field(str, read=read_path, write=render_path),
     kind=Field(str, test=one_of(_KINDS)),
     expected=_SIDE,
@@ -374,9 +374,9 @@ RESULT = RecordForm(
     differences=records(SPOT),
     attempts=COUNT,
     observed=view(
-        RecordForm(Result, {"usage": USAGE}, seconds=SECONDS, scores=named(int, float, optional=True))
+        RecordForm(Result, {"usage": USAGE}, seconds=SECONDS, scores=object_field(int, float, optional=True))
     ),
-    environment_drift=named(
+    environment_drift=object_field(
         form=DRIFT,
         of=lambda result: dict(sorted(result.environment_drift.items())),
     ),

@@ -159,10 +159,10 @@ class StreamedFile:
         if reader.problems:
             raise NotStreamableError
         position, result = result.position, replace(result, position=None)
-        return StreamedResult(position, result.id, written(result), result)
+        return StreamedResult(position, result.id, encode_result(result), result)
 
 
-def written(result: Result) -> bytes:
+def encode_result(result: Result) -> bytes:
     return f"    {encode(RESULT.write(result), 2, 2)}".encode("utf-8", "backslashreplace")
 
 
@@ -172,7 +172,7 @@ def head_text(report: Report, summary: Summary) -> bytes:
     return text.removesuffix("\n}\n").encode("utf-8", "backslashreplace") + b"," + RESULTS
 
 
-def whole(head: bytes, texts: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:
+def join_results(head: bytes, texts: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:
     """Yield the pieces of a result file."""
     pieces, buffered = [head], len(head)
     between = b""

@@ -5,7 +5,7 @@ A screen has no more rows than the terminal: the keys at its end are always visi
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from baselinekit.escape import log, one_line
+from baselinekit.escape import escape_ci_commands, one_line
 from baselinekit.model.changes import (
     Applied,
     Change,
@@ -22,16 +22,16 @@ from baselinekit.report.refreshing import (
     change_document,
     change_lines,
     count_changes,
+    format_path,
     group_document,
     highest_risk,
     lost_document,
     name_members,
     problem_document,
     refused_document,
-    where,
 )
 from baselinekit.report.values import cut_line, page, short
-from baselinekit.report.wording import Style, fitted, format_lines, width, wrapped
+from baselinekit.report.wording import Style, cut_to_width, format_lines, width, wrap_lines
 from baselinekit.tree.paths import render
 
 FORMAT = "baselinekit.review/1"
@@ -79,19 +79,19 @@ _MOST_PLANS = 40
 def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     """Return the lines of a question, each within the width of the terminal, and all within its rows."""
     columns = max(20, style.width - 1)
-    tail = [fitted(line, columns) for line in _footer_lines(scene, style, columns)]
+    tail = [cut_to_width(line, columns) for line in _footer_lines(scene, style, columns)]
     if scene.help:
         widest = max(len(key) for key, _ in _HELP)
         lines = ["", *(f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}" for key, text in _HELP)]
     else:
         lines = ["", *_question_lines(scene, style)]
-    body = [fitted(line, columns) for line in lines]
+    body = [cut_to_width(line, columns) for line in lines]
     most = max(_LEAST_ROWS, rows - 1)
     room = max(1, most - len(tail))
     if len(body) > room:
         hidden = len(body) - room + 1
         body = [*body[: room - 1], style.paint(f"  … {hidden} more lines", "dim")]
-    return [log(line) for line in (*body, *tail)[-most:]]
+    return [escape_ci_commands(line) for line in (*body, *tail)[-most:]]
 
 
 def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
     first, other_members = members[0], members[1:]
     ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
     is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in other_members)
-    names = [where(change) if len(ids) == 1 else plan.baseline.id for plan, change in other_members]
+    names = [format_path(change) if len(ids) == 1 else plan.baseline.id for plan, change in other_members]
     suffix = f" and {len(other_members) - _SAMPLES:,} more" if len(other_members) > _SAMPLES else ""
     places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{suffix}"
     if is_same:
@@ -146,7 +146,7 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
 def _format_sides(change: Change) -> str:
     sides = {"added": (change.after,), "removed": (change.before,)}
     both = (change.before, change.after)
-    texts = [fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
+    texts = [cut_to_width(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
     return sign + " -> ".join(texts)
 
@@ -168,7 +168,7 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
         yield f"> {end}" if end == typed else f"> …{end}"
     else:
         dialog = scene.dialog
-        yield from wrapped(one_line(dialog.question).split(" "), columns, " ")
+        yield from wrap_lines(one_line(dialog.question).split(" "), columns, " ")
         for n, offer in enumerate(dialog.offers, 1):
             text = f"{style.paint(str(n), 'bold')} {one_line(offer.text)}"
             yield f"  {text}  {style.paint(offer.reason, 'dim')}"
@@ -178,7 +178,7 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
 
 def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
     """Yield the keys with their words; only the keys if the words do not fit on two lines."""
-    full = list(wrapped([f"{key}\0{one_line(word)}" for key, word in keys], columns))
+    full = list(wrap_lines([f"{key}\0{one_line(word)}" for key, word in keys], columns))
     if len(full) > 2:
         full = [" ".join(key for key, _ in keys)]
     key_names = {key for key, _ in keys}
@@ -198,8 +198,8 @@ def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: D
     word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
     text = f"{one_line(decision.text)}" if decision.text else _format_sides(change)
     suffix = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
-    line = f"{word} {one_line(plan.baseline.id)}  {one_line(where(change))}  {text}{suffix}"
-    return log(fitted(line, max(20, style.width - 1)))
+    line = f"{word} {one_line(plan.baseline.id)}  {one_line(format_path(change))}  {text}{suffix}"
+    return escape_ci_commands(cut_to_width(line, max(20, style.width - 1)))
 
 
 def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
@@ -244,13 +244,13 @@ def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool) -> Iterator[
     for change in plan.changes if with_changes else ():
         yield from change_lines(change, style, baseline.source.file)
         if len(plan.changes) > 1 and not change.blocked and change.part == "output":
-            yield f"    {one_line(accepting(plan, (change,)))}"
+            yield f"    {one_line(accept_command(plan, (change,)))}"
     free = [change for change in plan.changes if not change.blocked]
     if len(free) == len(plan.changes):
-        yield f"  {one_line(accepting(plan, None))}"
+        yield f"  {one_line(accept_command(plan, None))}"
 
 
-def accepting(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:
+def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:
     """Return the command that accepts these changes of a baseline, or all."""
     words = ["baselinekit", "refresh", plan.baseline.id, *_origin_options(plan)]
     for change in changes or ():
@@ -299,7 +299,7 @@ def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[
         "placeholders": [{"text": offer.text, "reason": offer.reason} for offer in offers.placeholders],
         "rules": [{"text": offer.text, "reason": offer.reason} for offer in offers.rules],
         "commands": {
-            "accept": None if blocked or change.part != "output" else accepting(plan, (change,)),
+            "accept": None if blocked or change.part != "output" else accept_command(plan, (change,)),
         },
     }
 
@@ -315,7 +315,7 @@ def format_decisions_json(
         "refreshed": list(applied.ids),
         "failures": [str(problem) for problem in applied.failures],
         "left": [
-            member | {"path": where(proposal.plans[n].changes[number])}
+            member | {"path": format_path(proposal.plans[n].changes[number])}
             for member, (n, number) in zip(name_members(proposal, remaining), remaining, strict=True)
         ],
         "refused": refused_document(proposal),

@@ -10,7 +10,7 @@ from unicodedata import normalize
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.report.values import LONGEST, as_text, cut
-from baselinekit.texts import end_at, many, note
+from baselinekit.texts import count_noun, cut_position, note
 from baselinekit.tree.alignment import gaps
 
 Stretch = tuple[int, int, int, int]
@@ -81,7 +81,7 @@ def pair(expected: Json, actual: Json, with_types: bool = False, limit: int = LO
     """Return both sides of a difference as JSON, shortened, with look-alike characters escaped."""
     left, left_open = as_text(expected, template=True)
     right, right_open = as_text(actual, template=False)
-    sides = list(beside(left, right, limit))
+    sides = list(shorten_pair(left, right, limit))
     for side, is_open in enumerate((left_open, right_open)):
         if is_open:
             sides[side] = sides[side].replace(" … and ", " … and over ")
@@ -92,7 +92,7 @@ def pair(expected: Json, actual: Json, with_types: bool = False, limit: int = LO
     return sides[0], sides[1]
 
 
-def beside(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
+def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
     """Return two texts cut to what differs. Long common parts are left out, and characters that look alike
     are shown escaped, as `\\u00a0`."""
     is_long = max(len(old), len(new)) > min(_LONG, limit)
@@ -125,7 +125,7 @@ def _select_windows(old: str, new: str, stretches: list[Stretch], limit: int) ->
             window = last[0], after, last[2], window[3]
             rooms = [rooms[0] + last[1] - last[0], rooms[1] + last[3] - last[2]]
         ends = [
-            begin + end_at(text[begin:end], room)
+            begin + cut_position(text[begin:end], room)
             for text, begin, end, room in zip((old, new), window[::2], window[1::2], rooms, strict=True)
         ]
         windows.append((window[0], ends[0], window[2], ends[1]))
@@ -150,11 +150,11 @@ def _render_windows(old: str, new: str, windows: list[Stretch], stretches: list[
         for part in windows:
             begin, end = part[2 * side], part[2 * side + 1]
             if begin > at:
-                shown_text += f"{' ' if at else ''}… {many(begin - at, 'character')} alike … "
+                shown_text += f"{' ' if at else ''}… {count_noun(begin - at, 'character')} alike … "
             shown_text += _escape_twins(text, begin, end, by_number, side)
             at = end
         if remaining := len(text) - at:
-            shown_text += f" … {many(remaining, 'character')} alike" if shared else note(remaining)
+            shown_text += f" … {count_noun(remaining, 'character')} alike" if shared else note(remaining)
         return shown_text
 
     sides = render_side(0, old, twins), render_side(1, new, twins)
@@ -181,23 +181,23 @@ def _escape_character(character: str) -> str:
 def look_alike(old: str, new: str) -> bool:
     if old.isascii() and new.isascii():
         return False
-    return look(old) == look(new)
+    return visible_form(old) == visible_form(new)
 
 
-def apart(texts: list[str]) -> list[str]:
+def escape_lookalikes(texts: list[str]) -> list[str]:
     """Return the texts, escaped where two different ones look the same."""
     if all(map(str.isascii, texts)):
         return texts
     texts_by_look: dict[str, set[str]] = {}
     for text in texts:
-        texts_by_look.setdefault(look(text), set()).add(text)
+        texts_by_look.setdefault(visible_form(text), set()).add(text)
     return [
-        "".join(map(_escape_character, text)) if len(texts_by_look[look(text)]) > 1 else text
+        "".join(map(_escape_character, text)) if len(texts_by_look[visible_form(text)]) > 1 else text
         for text in texts
     ]
 
 
-def look(text: str) -> str:
+def visible_form(text: str) -> str:
     """Return what a reader sees of a text: letters, quotes and blanks that look alike become the same."""
     composed = normalize("NFC", text).translate(_CONFUSABLES)
     return "".join(" " if character.isspace() else character for character in composed)

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from baselinekit.escape import log, one_line, visible
+from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import Style, format_lines, format_place, width
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 if TYPE_CHECKING:
     from baselinekit.report.grouping import SharedChange
@@ -47,7 +47,7 @@ def format_failures(
     shared_changes, unshared_results = _share(failing, style)
     lines = [format_lines(shared_lines(change, style)) + "\n" for change in shared_changes[:_MOST_SHARED]]
     if len(shared_changes) > _MOST_SHARED:
-        hidden_changes = many(len(shared_changes) - _MOST_SHARED, "other change")
+        hidden_changes = count_noun(len(shared_changes) - _MOST_SHARED, "other change")
         lines.append(
             style.paint(f"… and {hidden_changes} that several baselines have (-v shows them)", "dim") + "\n\n"
         )
@@ -66,11 +66,11 @@ def format_failures(
             lines.append(format_failure(unshared, style, wording.count_differences(result)) + "\n")
     for code, ids in hidden_ids.items():
         names = ", ".join(ids[:_MOST_NAMES]) + (
-            f" and {many(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
+            f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
         )
         word = style.paint("ERROR  " if code else "FAILED ", _OUTCOME_COLOURS["error"])
         label = f"more with {code}" if code else "more"
-        lines.append(log(f"{word} {len(ids):,} {label}: {names} (-v shows each)\n") + "\n")
+        lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names} (-v shows each)\n") + "\n")
     return "".join(lines)
 
 
@@ -97,7 +97,7 @@ def format_failure(result: Result, style: Style, number: int | None = None) -> s
     """Format one result that did not pass, with every difference. Ends with a line break. `number`: how many
     differences there are, including those shown with other baselines."""
     lines = [*_heading_lines(result, style, number)]
-    lines += [f"  {visible(line)}" for line in wording.describe_reason(result).splitlines()]
+    lines += [f"  {escape_controls(line)}" for line in wording.describe_reason(result).splitlines()]
     lines += [*difference_lines(result, style), *_drift_lines(result, style)]
     if style.verbose and result.explanation:
         lines.append(style.paint("  explained", "dim"))
@@ -117,7 +117,7 @@ def _heading_lines(result: Result, style: Style, number: int | None) -> Iterator
     facts = [style.paint(one_line(format_place(result)), "cyan"), cut_line(result.target)]
     own_count = wording.count_differences(result)
     if number is not None and number > own_count:
-        facts.append(f"{many(number, 'difference')}, {number - own_count:,} of them above")
+        facts.append(f"{count_noun(number, 'difference')}, {number - own_count:,} of them above")
     elif own_count > 1:
         facts.append(f"{own_count:,} differences")
     yield "        " + "   ".join(fact for fact in facts if fact)
@@ -165,7 +165,7 @@ def _drift_lines(result: Result, style: Style) -> Iterator[str]:
 def format_warnings(report: Report, style: Style) -> str:
     """Format the warnings, which fail nothing. Empty if there are none."""
     word = style.paint("warning", "yellow")
-    lines = [f"{word} {visible(warning)}" for warning in wording.collect_warnings(report)]
+    lines = [f"{word} {escape_controls(warning)}" for warning in wording.collect_warnings(report)]
     for result in report.results:
         if result.outcome in ("passed", "skipped"):
             lines += [f"{word} {one_line(result.id)}: {cut_line(note)}" for note in result.notes]

@@ -48,7 +48,7 @@ class Typed:
     unkept: bool = False
 
 
-def read_typed(command: str, results: str = "") -> Typed:
+def parse_command(command: str, results: str = "") -> Typed:
     """Read the command line that a report states. Paths are known only for compare."""
     try:
         words = shlex.split(command)[1:]

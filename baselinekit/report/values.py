@@ -9,7 +9,7 @@ from math import isfinite
 from baselinekit.escape import json_string, one_line
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.texts import end_at, many, note, whole
+from baselinekit.texts import count_noun, cut_position, note, split_note
 
 # A value as JSON text, every number with its original digits.
 
@@ -27,20 +27,21 @@ def page(value: Json) -> str:
     return encode(value, indent=2) + "\n"
 
 
-def present(sides: dict[str, Json]) -> dict[str, Json]:
+def without_absent(sides: dict[str, Json]) -> dict[str, Json]:
     """Return the sides without absent ones. Null is a value."""
     return {key: value for key, value in sides.items() if value is not ABSENT}
 
 
-def pieces(value: Json, indent: int | None = None, level: int = 0) -> Iterator[str]:
+def iter_json(value: Json, indent: int | None = None, level: int = 0) -> Iterator[str]:
     """Yield the text in pieces, so that a caller who needs only its beginning does not write it all."""
     if isinstance(value, dict) and value:
         members = (
-            chain((json_string(key) + ": ",), pieces(item, indent, level + 1)) for key, item in value.items()
+            chain((json_string(key) + ": ",), iter_json(item, indent, level + 1))
+            for key, item in value.items()
         )
         yield from _enclosed("{", members, "}", indent, level)
     elif isinstance(value, list | tuple) and value:
-        items = (pieces(item, indent, level + 1) for item in value)
+        items = (iter_json(item, indent, level + 1) for item in value)
         yield from _enclosed("[", items, "]", indent, level)
     else:
         yield _leaf(value)
@@ -118,17 +119,17 @@ def short(value: Json, limit: int = 60) -> str:
 
 def cut_line(text: str, limit: int = LONGEST) -> str:
     """Return one line of a longer text. The count of what was cut is in characters of the original text."""
-    return _line(*whole(text), limit)
+    return _line(*split_note(text), limit)
 
 
 def first_lines(text: str, most: int, limit: int = LONGEST) -> list[str]:
     """Return the first lines of a text, each of them cut, and a note on the lines left out."""
-    head, cut_count = whole(text)
+    head, cut_count = split_note(text)
     lines = head.removesuffix("\n").split("\n") if head else []
     shown_lines = [_line(line, 0, limit) for line in lines[:most]]
     if len(lines) > most:
         remaining = len(lines) - most
-        shown_lines.append(f"… and {'over ' if cut_count else ''}{many(remaining, 'more line')}")
+        shown_lines.append(f"… and {'over ' if cut_count else ''}{count_noun(remaining, 'more line')}")
     elif cut_count:
         shown_lines[-1:] = [_line(lines[-1] if lines else "", cut_count, limit)]
     return shown_lines
@@ -139,7 +140,7 @@ def _line(text: str, cut_count: int, limit: int) -> str:
     fitting = len(text) if len(text) <= limit and len(one_line(text)) <= limit else -1
     if fitting < 0:
         sizes = range(1, min(len(text), limit) + 1)
-        fitting = end_at(text, bisect_right(sizes, limit, key=lambda size: len(one_line(text[:size]))))
+        fitting = cut_position(text, bisect_right(sizes, limit, key=lambda size: len(one_line(text[:size]))))
     return one_line(text[:fitting]) + note(cut_count + len(text) - fitting)
 
 
@@ -153,7 +154,7 @@ def as_text(value: Json, template: bool) -> tuple[str, bool]:
         return encode(value[:_MOST_WRITTEN]), len(value) > _MOST_WRITTEN
     parts: list[str] = []
     size = 0
-    for part in pieces(value):
+    for part in iter_json(value):
         parts.append(part[:_MOST_WRITTEN])
         size += len(part)
         if size > _MOST_WRITTEN:
@@ -164,6 +165,6 @@ def as_text(value: Json, template: bool) -> tuple[str, bool]:
 def cut(text: str, is_open: bool, limit: int = LONGEST) -> str:
     if len(text) <= limit:
         return text + " …" if is_open else text
-    end = end_at(text, limit)
+    end = cut_position(text, limit)
     suffix = note(len(text) - end)
     return text[:end] + (suffix.replace("and ", "and over ") if is_open else suffix)

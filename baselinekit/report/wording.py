@@ -6,15 +6,15 @@ from decimal import Decimal
 from posixpath import join, normpath
 from unicodedata import combining, east_asian_width
 
-from baselinekit.escape import log, one_line
+from baselinekit.escape import escape_ci_commands, one_line
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, each_grade
+from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, iterate_grades
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 # The sentences that all reports share.
 
@@ -82,7 +82,7 @@ def describe_spent(report: Report) -> str:
     spent = report.spent
     if spent is None or not spent.calls:
         return ""
-    text = f"{many(spent.calls, 'call')} of models ({_sum(spent.tokens, spent.usd)}"
+    text = f"{count_noun(spent.calls, 'call')} of models ({_sum(spent.tokens, spent.usd)}"
     if spent.unanswered:
         may = _sum(spent.may_tokens, spent.may_usd)
         text += f"; {spent.unanswered:,} without an answer may have taken {may}"
@@ -130,7 +130,7 @@ def collect_warnings(report: Report) -> list[str]:
     ids_of: dict[str, list[str]] = {}  # cases that ran generated code unconfined, by what it could reach
     for result in report.results:
         attempts = result.case.attempts if result.case else ()
-        grades = (grade for attempt in attempts for grade in each_grade(attempt.grades))
+        grades = (grade for attempt in attempts for grade in iterate_grades(attempt.grades))
         details = (grade.details.get("not_contained") for grade in grades)
         reach = next((reach for reach in details if isinstance(reach, list | tuple) and reach), None)
         if reach:
@@ -152,7 +152,7 @@ def describe_shard(report: Report) -> str:
     """Describe which part of a run this was; empty if it was all of it."""
     if report.shard is None:
         return ""
-    return f", shard {report.shard} of {many(report.shard.total, 'baseline')}"
+    return f", shard {report.shard} of {count_noun(report.shard.total, 'baseline')}"
 
 
 def headline(report: Report) -> str:
@@ -193,7 +193,7 @@ def count_differences(result: Result) -> int:
 
 def describe_unshown(number: int) -> str:
     """Say how many differences are not shown."""
-    return f"… and {many(number, 'more difference')}"
+    return f"… and {count_noun(number, 'more difference')}"
 
 
 def describe_repeats(result: Result) -> str:
@@ -202,7 +202,7 @@ def describe_repeats(result: Result) -> str:
     if count is None or count.passed == count.replays:
         return ""
     answered = count.replays - count.errors
-    replays = many(answered, "replay")
+    replays = count_noun(answered, "replay")
     text = f"{result.verdict or result.outcome}: {count.passed or 'none'} of {replays} passed"
     if count.errors:
         text += f", {count.errors} could not be replayed"
@@ -257,7 +257,7 @@ class Style:
 
 def format_lines(lines: Iterable[str]) -> str:
     """Return the lines as one text that is safe for a terminal."""
-    return log("".join(f"{line}\n" for line in lines))
+    return escape_ci_commands("".join(f"{line}\n" for line in lines))
 
 
 def width(text: str) -> int:
@@ -267,7 +267,7 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
-def fitted(text: str, columns: int) -> str:
+def cut_to_width(text: str, columns: int) -> str:
     """Return the text, or as much of it as fits with a mark at its end."""
     if width(text) <= columns:
         return text
@@ -286,7 +286,7 @@ def fitted(text: str, columns: int) -> str:
     return "".join(shown)
 
 
-def wrapped(words: Iterable[str], columns: int, gap: str = "  ") -> Iterator[str]:
+def wrap_lines(words: Iterable[str], columns: int, gap: str = "  ") -> Iterator[str]:
     """Yield lines of words, which are not broken."""
     line = ""
     for word in words:

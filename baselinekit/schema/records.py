@@ -10,9 +10,9 @@ from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union, g
 
 from baselinekit.documents.languages import Language, language
 from baselinekit.documents.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
-from baselinekit.errors import FirstOfEach, Problem, nearest
+from baselinekit.errors import Problem, ProblemLimiter, suggest_nearest
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 
 # Raw values to dataclasses. All errors are reported at once, in our own words and with their places.
 #
@@ -125,12 +125,12 @@ def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
 # The places of problems: from a path in a document to file, line and column.
 
 
-def below(problems: Sequence[Problem], at: Path) -> list[Problem]:
+def prefix_paths(problems: Sequence[Problem], at: Path) -> list[Problem]:
     """Return the same problems with a path put before theirs."""
     return [replace(problem, at=(*at, *(problem.at or ()))) for problem in problems]
 
 
-def named_at(problem: Problem, at: Path) -> Problem:
+def move_to_name(problem: Problem, at: Path) -> Problem:
     """Return the problem of a file at the path that names the file."""
     message = f"{problem.place}: {problem.message}" if problem.place else problem.message
     return replace(problem, message=message, place=None, at=at)
@@ -141,7 +141,7 @@ def place_problems(
 ) -> list[Problem]:
     """Turn problems with paths, by document, into problems with places: the first ones, and how many more
     there are. The place of an unknown key is the key itself."""
-    first = FirstOfEach()
+    first = ProblemLimiter()
     reported = {n: [item for item in items if first.takes(file, item)] for n, items in problems.items()}
     paths_by_document = {n: [item.at or () for item in items] for n, items in reported.items() if items}
     marks_by_document = mark_each((written_in or language(file)).events(body), paths_by_document)
@@ -194,7 +194,7 @@ def of_form(pattern: re.Pattern[str], words: str) -> Test:
 
 
 def _shorten(value: str) -> str:
-    return clipped(value, _LONGEST_SHOWN, already_masked, counted=False)
+    return mask_and_clip(value, _LONGEST_SHOWN, no_mask, counted=False)
 
 
 class RecordReader:
@@ -222,7 +222,7 @@ class RecordReader:
         for key, value in raw.items():
             field = table.get(key)
             if field is None:
-                hint = nearest(key, table) or "a newer version may have written it: use that one"
+                hint = suggest_nearest(key, table) or "a newer version may have written it: use that one"
                 self.complain((*at, key), "is not a known key", hint)
             elif field.classes and value.__class__ not in field.classes:
                 self.mismatch((*at, key), value, field.words)
@@ -240,7 +240,7 @@ def format_path(at: Path) -> str:
     text = ""
     for key in at:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
-    return clipped(text, _LONGEST_PATH, already_masked, counted=False)
+    return mask_and_clip(text, _LONGEST_PATH, no_mask, counted=False)
 
 
 class Field:
@@ -306,7 +306,7 @@ class RecordForm(Generic[T]):
         document: dict[str, Json] = {}
         for key, name, default, field in self._rows:
             value = getattr(record, name) if field.of is None else field.of(record)
-            if field.optional and (value is default or says_nothing(value, default, field)):
+            if field.optional and (value is default or is_default(value, default, field)):
                 continue
             document[key] = value if field.write is None else field.write(value)
         for name, part in self.inline.items():
@@ -350,7 +350,7 @@ class TupleForm(RecordForm[tuple[Any, ...]]):
         return super().write(SimpleNamespace(**dict(zip(self.table, record, strict=True))))
 
 
-def says_nothing(value: Any, default: Any, field: Field) -> bool:
+def is_default(value: Any, default: Any, field: Field) -> bool:
     if not field.classes:  # any value: only the default itself is left out, and null is a value
         return False
     return value == default or value is None or (value.__class__ in (str, tuple, list, dict) and not value)
@@ -426,7 +426,7 @@ def placed() -> Field:
     )
 
 
-def named(*classes: type[Any], form: "RecordForm[Any] | None" = None, **more: Any) -> Field:
+def object_field(*classes: type[Any], form: "RecordForm[Any] | None" = None, **more: Any) -> Field:
     """Return the field of an object with any keys, and values of these classes or of a form."""
     item = Field(*classes)
 
@@ -444,7 +444,7 @@ def named(*classes: type[Any], form: "RecordForm[Any] | None" = None, **more: An
     return Field(dict, read=read, write=write, **more)
 
 
-def exact(usd: Decimal) -> Decimal:
+def without_trailing_zeros(usd: Decimal) -> Decimal:
     """Return an amount without trailing zeros, so that equal amounts are equal texts."""
     return Decimal(f"{usd.normalize():f}")
 
@@ -465,5 +465,5 @@ def dollars(name: str = "", optional: bool = False) -> Field:
         optional=optional,
         name=name,
         read=lambda value, at, reader: Decimal(str(value)),
-        write=exact,
+        write=without_trailing_zeros,
     )

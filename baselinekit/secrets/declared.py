@@ -336,7 +336,7 @@ class Declared:
         own_places: tuple[Found, ...] = ()
         if self._needles and len(text) >= SHORTEST:
             own_places = self._recent.of(text, lambda: tuple(self._find(text, 0)))
-        return merged((*own_places, *self._others.find(text))) if self._others else list(own_places)
+        return merge_spans((*own_places, *self._others.find(text))) if self._others else list(own_places)
 
     def _find(self, text: str, depth: int) -> list[Found]:
         places = list(self._search(text, depth))
@@ -352,7 +352,7 @@ class Declared:
             for round_text, origin in unescaped.rounds():
                 round_places = _find_needles(round_text, self._needles, self._index)
                 places += ((*origin(start, end), name) for start, end, name in round_places)
-        return merged(places)
+        return merge_spans(places)
 
     def _search(self, text: str, depth: int) -> Iterator[Found]:
         """Yield secrets in the text as it is, encoded ones, and those inside of encoded texts."""
@@ -399,7 +399,7 @@ class Declared:
             yield start + is_torn, end
 
 
-def covering(text: str, places: Iterable[Found], mask: str) -> str:
+def mask_spans(text: str, places: Iterable[Found], mask: str) -> str:
     """Return the text with a mask in each place."""
     parts: list[str] = []
     position = 0
@@ -454,7 +454,7 @@ def _find_all(text: str, needle: str) -> Iterator[tuple[int, int]]:
         start = text.find(needle, start + 1)
 
 
-def merged(places: Iterable[Found]) -> list[Found]:
+def merge_spans(places: Iterable[Found]) -> list[Found]:
     """Return the places in order, with overlapping ones merged."""
     merged_places: list[Found] = []
     for start, end, name in sorted(places, key=lambda place: (place[0], -place[1])):

@@ -314,7 +314,7 @@ _MAX_DEPTH = 2
 _MAX_DECODED_CHARS = 8_192
 
 
-def says_secret(path: tuple[str | int, ...]) -> bool:
+def has_secret_name(path: tuple[str | int, ...]) -> bool:
     """Whether the key or header at the end of a path is named like a secret."""
     name = path[-1] if path else None
     return isinstance(name, str) and (
@@ -333,7 +333,7 @@ def likeness(text: str, path: tuple[str | int, ...] = ()) -> str | None:
     span = next(spans(text, path), None)
     if span is not None:
         return f"what looks like {span[2]}"
-    return BY_NAME if may_be_secret(text) and says_secret(path) else None
+    return BY_NAME if may_be_secret(text) and has_secret_name(path) else None
 
 
 def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
@@ -349,7 +349,7 @@ def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterat
 def _spans(text: str, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
     scan = TextScan(text)
     yield from shapes_in(scan)
-    yield from shapeless(scan, path, depth)
+    yield from find_random_or_encoded(scan, path, depth)
 
 
 def _may_be_random(path: tuple[str | int, ...]) -> bool:
@@ -376,7 +376,9 @@ def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int,
     return parts
 
 
-def shapeless(scan: TextScan, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
+def find_random_or_encoded(
+    scan: TextScan, path: tuple[str | int, ...] = (), depth: int = 0
+) -> Iterator[Span]:
     """Yield random runs, and runs that encode a text in which something looks like a secret."""
     text = scan.text
     if not _may_be_random(path):
@@ -387,7 +389,7 @@ def shapeless(scan: TextScan, path: tuple[str | int, ...] = (), depth: int = 0) 
         yield from _spans_encoded(scan, path, depth)
 
 
-def covered(
+def mask_secrets(
     text: str, path: tuple[str | int, ...] = (), mask: str = "***", plain: Container[str] = ()
 ) -> str:
     """Return the text with a mask over each such place. `plain`: random runs that are not secrets."""

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, merged
+from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, merge_spans
 
 _MAX_CONTEXT = 200
 _NAME = r"[\w.%$\[\]-]{1,80}"
@@ -92,7 +92,7 @@ class ShortSecrets:
         for match in self._pattern.finditer(text):
             if _is_whole(text, *match.span()):
                 places.append((*match.span(), self._names[match[0]]))
-        return merged(places)
+        return merge_spans(places)
 
     def _in_pairs(self, text: str) -> Iterator[Found]:
         """Yield encoded credentials whose user or password is such a secret."""
@@ -163,7 +163,7 @@ class KnownValues:
             return []
         matches = self._pattern.finditer(text) if self._pattern else ()
         short_places = (place for place in self._short.find(text) if text[place[0] : place[1]] in self._names)
-        return merged((*((*match.span(), self._names[match[0]]) for match in matches), *short_places))
+        return merge_spans((*((*match.span(), self._names[match[0]]) for match in matches), *short_places))
 
 
 def with_variables(value: Any, known: KnownValues, name: str = "") -> Any:

@@ -6,8 +6,8 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
-from baselinekit.secrets.declared import Declared, Found, merged
-from baselinekit.secrets.finding import SHORTEST_RUN, shapeless, shapes_in, spans
+from baselinekit.secrets.declared import Declared, Found, merge_spans
+from baselinekit.secrets.finding import SHORTEST_RUN, find_random_or_encoded, shapes_in, spans
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.scan import TextScan
 
@@ -66,7 +66,7 @@ def says_secrets(keys: Iterable[str | int]) -> bool:
     return any(isinstance(key, str) and (is_secret_key(key) or is_secret_header(key)) for key in keys)
 
 
-def suspects(texts: Iterable[str]) -> set[str]:
+def suspicious_texts(texts: Iterable[str]) -> set[str]:
     """Return the texts in which something looks like a secret, regardless of their paths. All of them are
     searched together, each once, and only candidates are searched again by themselves."""
     texts = set(texts)
@@ -78,11 +78,11 @@ def suspects(texts: Iterable[str]) -> set[str]:
         candidates |= _text_numbers(((start, start + 1) for start, _ in scan.runs(SHORTEST_RUN)), text_ends)
         candidates |= _text_numbers(scan.escaped_urls(), text_ends)
     else:
-        candidates |= _text_numbers(sorted(shapeless(scan)), text_ends)
+        candidates |= _text_numbers(sorted(find_random_or_encoded(scan)), text_ends)
     return suspicious | {text for text in {short[number] for number in candidates} if next(spans(text), None)}
 
 
-def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
+def find_declared(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
     """Return the texts that contain a declared secret, or a part of one that extends over several texts, with
     the places in them."""
     text_ends = _text_ends(texts)
@@ -93,7 +93,7 @@ def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
             place = max(0, start - text_start), min(len(texts[number]), end - text_start), name
             if place[0] < place[1]:
                 places.setdefault(texts[number], []).append(place)
-    return {text: merged(text_places) for text, text_places in places.items()}
+    return {text: merge_spans(text_places) for text, text_places in places.items()}
 
 
 def _text_ends(texts: Sequence[str]) -> list[int]:

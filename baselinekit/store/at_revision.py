@@ -68,7 +68,7 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
     return _collect_baselines(git, git.tree(commit), folders)
 
 
-def left_out(git: Git, folders: Sequence[str]) -> list[Baseline]:
+def sparse_baselines(git: Git, folders: Sequence[str]) -> list[Baseline]:
     """Return the readable baselines that a sparse checkout leaves off the disk."""
     return _collect_baselines(git, git.left_out(), folders)[0]
 
@@ -107,7 +107,7 @@ def _is_in_any(name: str, folders: Collection[str]) -> bool:
     return False
 
 
-def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
+def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
     """Return a digest of each baseline in these files, by file and id: of everything but its records."""
     tree = git.tree(commit)
     digests: dict[tuple[str, str], str] = {}

@@ -257,7 +257,7 @@ def try_folder(folder: str) -> None:
     os.unlink(temporary)
 
 
-def exists(file: str) -> Problem:
+def already_exists(file: str) -> Problem:
     hint = "give it another --id, or remove the file first"
     return Problem("BK113", "the file already exists", hint, Place(file))
 
@@ -266,17 +266,17 @@ def sweep(root: str, folders: Iterable[str] = (), seen: Iterable[str] = ()) -> i
     """Remove the temporary files of dead processes, and return how many there were. `folders`, relative to
     the root, are those of targets, since a temporary file can be beside one. `seen`: paths of possible
     temporary files that the caller has already found."""
-    leftovers = [path for path in seen if is_left(os.path.basename(path))]
+    leftovers = [path for path in seen if is_leftover(os.path.basename(path))]
     for folder in {os.path.join(root, name) for name in (os.path.join(STATE_FOLDER, "tmp"), *folders)}:
         with contextlib.suppress(OSError):
             names = (name for name in os.listdir(folder) if name.endswith(".tmp"))
-            leftovers += [os.path.join(folder, name) for name in names if is_left(name)]
+            leftovers += [os.path.join(folder, name) for name in names if is_leftover(name)]
     for path in leftovers:
         _remove(path)
     return len(leftovers)
 
 
-def is_left(name: str) -> bool:
+def is_leftover(name: str) -> bool:
     """Whether the process that made it is gone. In a container an earlier process may have had our pid."""
     match = _TEMPORARY.fullmatch(name)
     if not match or match["host"] != _HOST:
@@ -425,7 +425,7 @@ def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> d
                     except BaselinekitError as error:
                         errors[copy.label] = error
                     except FileExistsError:
-                        errors[copy.label] = InvalidInput(exists(copy.label))
+                        errors[copy.label] = InvalidInput(already_exists(copy.label))
                     except OSError as error:
                         errors[copy.label] = NotRecorded(cannot_write(copy.label, error))
     finally:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from baselinekit.documents.languages import YAML, dump_yaml
-from baselinekit.documents.renewal import renewed
+from baselinekit.documents.renewal import replace_value
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
 from baselinekit.model.values import Json
@@ -58,7 +58,7 @@ def _render_calls(body: str, old_calls: Calls, new_calls: Calls) -> str:
     """Return the text of the file with the new calls. Comments and layout are kept where possible."""
     if old_calls and len(body) <= _MAX_RENEWED_CHARS:
         with suppress(BaselinekitError):
-            return renewed(body, 0, YAML, ("tests",), new_calls, Hints(ordered=True))
+            return replace_value(body, 0, YAML, ("tests",), new_calls, Hints(ordered=True))
     return dump_yaml({"format": FORMAT, "tests": new_calls})
 
 

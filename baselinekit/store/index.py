@@ -23,7 +23,7 @@ from baselinekit.store import atomic
 from baselinekit.store.discovery import Discovery, Stamp, stamp_of
 from baselinekit.store.project import read
 from baselinekit.store.record import RecordedFile
-from baselinekit.store.records import beside, bytes_digest
+from baselinekit.store.records import bytes_digest, output_location
 
 FILE = atomic.INDEX
 _MAX_BYTES = 512_000_000
@@ -229,7 +229,7 @@ class FileIndex:
             if not file_entries or not self._is_old(stamp, now):
                 continue
             paths = [
-                os.path.join(*beside(self._root, entry.source.file, name))
+                os.path.join(*output_location(self._root, entry.source.file, name))
                 for entry in file_entries
                 for name in entry.outputs
             ]

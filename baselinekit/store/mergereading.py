@@ -124,7 +124,7 @@ def _trim_span(body: str, node: MarkedNode) -> Span:
     return Span(node.start, end, node.key - line_start(body, node.key) if node.key >= 0 else 0)
 
 
-def with_values_put(body: str, file: str, values: Sequence[tuple[int, Path, Json]]) -> str:
+def add_values(body: str, file: str, values: Sequence[tuple[int, Path, Json]]) -> str:
     """Add values that are not in a text yet."""
     from baselinekit.documents.splice import apply  # rarely needed, and slow to import
 

@@ -7,7 +7,7 @@ merge it."""
 from collections import Counter
 
 from baselinekit.documents.languages import language
-from baselinekit.documents.renewal import renewed
+from baselinekit.documents.renewal import replace_value
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -54,7 +54,7 @@ def _merge_output_files(
         value = three_way(values[0], values[1], values[2])
     except BothChanged:
         return None
-    data = encode(renewed(bodies[1].body, 0, file_language, (), value), bodies[1].bom)
+    data = encode(replace_value(bodies[1].body, 0, file_language, (), value), bodies[1].bom)
     return data, data, data
 
 
@@ -94,5 +94,5 @@ def _count_comments(text: str) -> Counter[str]:
 
 def _render_literal(side: MergeSide, id: str, key: str, place: tuple[int, Path], value: Json) -> str:
     """Return the text of a value as it would be in this side's file."""
-    body = renewed(side.body, place[0], language(side.file), place[1], value)
+    body = replace_value(side.body, place[0], language(side.file), place[1], value)
     return read_side(body.encode(), side.file).literal(id, key) or ""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
 
 from baselinekit.documents.languages import Language, language
-from baselinekit.documents.text import ALIAS, Splice, decode, encode, mark, place, spliced
+from baselinekit.documents.text import ALIAS, Splice, apply_splices, decode, encode, mark, place
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Known, Source, Variant, known_path
@@ -65,7 +65,7 @@ def move_outputs(
                 suffix, content = records.file_form(output)
                 number = "" if variant is None else f".{variant + 1}"
                 name = f"{id}{number}{records.MARK}{suffix}"
-                folder, path = records.beside(root, file, name)
+                folder, path = records.output_location(root, file, name)
                 try:
                     changed = _replace_output(text, file, source, variant, name)
                     _refuse_different_file(folder, path, content)
@@ -121,7 +121,7 @@ def _replace_output(text: str, file: str, source: Source, variant: int | None, n
         message = "its output has comments in it, which a JSON file cannot hold"
         raise _Unmovable(message, "remove them, or move them above `baseline:`, then run again")
     key = file_language.key("output_file", text[node.key] == '"')
-    changed = spliced(text, [Splice(node.key, end, f"{key}: {file_language.flow(name)}")])
+    changed = apply_splices(text, [Splice(node.key, end, f"{key}: {file_language.flow(name)}")])
     expected = deepcopy(file_language.load(text, file))
     parent = value_at(expected[source.document], at[:-1])
     del parent[at[-1]]

@@ -19,7 +19,7 @@ from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
 from baselinekit.schema.records import check, place_problems
-from baselinekit.trust import check_inside, followed
+from baselinekit.trust import check_inside, follow_links
 from baselinekit.variables import NAME as VARIABLE_NAME
 
 MAX_OUTPUT_BYTES = 64_000_000
@@ -127,7 +127,7 @@ def resolve(root: str, file: str) -> str:
     try:
         if os.path.isabs(file):
             return os.path.realpath(file)
-        return followed(_real_root(root), _real_root(root), file, link_at)
+        return follow_links(_real_root(root), _real_root(root), file, link_at)
     except ValueError as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(file, error)) from None
 
@@ -217,7 +217,7 @@ def head_commit(root: str) -> str | None:
     git = find_git_folder(os.path.abspath(root))
     if git is None:
         return None
-    text = text_of(os.path.join(git, "HEAD")).strip()
+    text = read_text(os.path.join(git, "HEAD")).strip()
     reference = _REF.fullmatch(text)
     if reference is not None and ".." not in text:
         text = commit_of(reference[1], git)
@@ -230,7 +230,7 @@ def find_git_folder(folder: str) -> str | None:
         if os.path.isdir(path):
             return path
         if os.path.isfile(path):  # an additional worktree, or a submodule
-            git_folder = text_of(path).removeprefix("gitdir:").strip()
+            git_folder = read_text(path).removeprefix("gitdir:").strip()
             return os.path.normpath(os.path.join(folder, git_folder))
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -241,18 +241,18 @@ def find_git_folder(folder: str) -> str | None:
 def commit_of(reference: str, git: str) -> str:
     """Return a branch's commit: from a file of its own, or from the packed refs; either may be in the folder
     of the main worktree."""
-    common = text_of(os.path.join(git, "commondir")).strip()
+    common = read_text(os.path.join(git, "commondir")).strip()
     for folder in (git, os.path.join(git, common)) if common else (git,):
-        text = text_of(os.path.join(folder, reference)).strip()
+        text = read_text(os.path.join(folder, reference)).strip()
         if text:
             return text
-        for line in text_of(os.path.join(folder, "packed-refs")).splitlines():
+        for line in read_text(os.path.join(folder, "packed-refs")).splitlines():
             if line.endswith(f" {reference}"):
                 return line.split(" ", 1)[0]
     return ""
 
 
-def text_of(path: str) -> str:
+def read_text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(_MAX_CHARS)

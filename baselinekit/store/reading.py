@@ -10,7 +10,7 @@ from typing import Protocol
 from baselinekit.documents.jsontext import json_events
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import Marks, decode, mark, mark_each, place
-from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, ProblemLimiter, Refused
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import place_problems, position
@@ -113,7 +113,7 @@ def in_options(source: Source, path: Path) -> Path:
 
 
 def in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> list[Place]:
-    folder, file = records.beside(root, source.file, name)
+    folder, file = records.output_location(root, source.file, name)
     try:
         body = decode(read(folder, file, MAX_OUTPUT_BYTES), file).body
     except BaselinekitError:
@@ -135,10 +135,10 @@ def load(files: Sequence[str], root: str) -> list[Baseline]:
 def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
     """Load what can be read, and return the problems of the rest, for callers that check further."""
     loaded_files = LoadedFiles()
-    with without_collector():
+    with without_garbage_collector():
         for file in files:
             loaded_files.read(file, root)
-    loaded_files.problems += same_ids(loaded_files.baselines, root)
+    loaded_files.problems += find_repeated_ids(loaded_files.baselines, root)
     if loaded_files.problems:
         return loaded_files.baselines, InvalidInput(*loaded_files.problems, *loaded_files.refused)
     return loaded_files.baselines, Refused(*loaded_files.refused) if loaded_files.refused else None
@@ -164,7 +164,7 @@ def parse(data: bytes, file: str) -> list[Baseline]:
     return baselines
 
 
-def taken_ids(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
+def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
     """Return the records of a project by their case-folded ids: ids must be unique even without regard to
     case. Files that cannot be read are skipped: loading them reports what is wrong."""
     files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
@@ -180,7 +180,7 @@ def taken_ids(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def without_garbage_collector() -> Iterator[None]:
     """Switch off Python's cyclic garbage collector. Reading makes many objects that stay and no cycles, and
     scanning them again and again takes a tenth of the time."""
     was_on = gc.isenabled()
@@ -197,7 +197,7 @@ _RARE_THRESHOLD = 50_000
 
 
 @contextmanager
-def collected_seldom() -> Iterator[None]:
+def rare_collection() -> Iterator[None]:
     """Run Python's cyclic garbage collector less often. An answer is a tree of thousands of objects without a
     cycle, and scanning it again and again while it grows takes a twentieth of a run."""
     thresholds = gc.get_threshold()
@@ -209,7 +209,7 @@ def collected_seldom() -> Iterator[None]:
 
 
 @contextmanager
-def settled() -> Iterator[None]:
+def frozen_objects() -> Iterator[None]:
     """Exempt all existing objects from garbage collection. Otherwise they are scanned each time that a
     quarter as many new ones exist."""
     gc.freeze()
@@ -261,12 +261,12 @@ class LoadedFiles:
                     replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems
                 ]
                 continue
-            filled, errors = records.with_files(baseline.baseline, root, file)
+            filled, errors = records.fill_outputs(baseline.baseline, root, file)
             output_errors += [(source, at, error) for at, error in errors]
             if not errors:
                 is_whole = filled is baseline.baseline
                 self.baselines.append(baseline if is_whole else replace(baseline, baseline=filled))
-                output_size = 0 if is_whole else records.size_beside(filled, root, file)
+                output_size = 0 if is_whole else records.output_files_size(filled, root, file)
                 self.sizes.append(len(data) // len(entries) + output_size)
                 if self.raw is not None:
                     self.raw.append(raw)
@@ -301,12 +301,12 @@ def records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
     return entries
 
 
-def same_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
+def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
     """Return a problem for each id that occurs twice. Ids that differ only in case count as the same, because
     files are named after them."""
     first_items: dict[str, Locatable] = {}
     pairs = [(item, first_items.setdefault(item.id.casefold(), item)) for item in items]
-    first_of_each, repeated = FirstOfEach(), Problem("BK109", "")
+    first_of_each, repeated = ProblemLimiter(), Problem("BK109", "")
     pairs = [
         (item, earlier)
         for item, earlier in pairs

@@ -20,7 +20,7 @@ from itertools import groupby
 from baselinekit.documents import jsontext
 from baselinekit.documents.jsontext import plain_scalar
 from baselinekit.documents.languages import Language, language, yaml_quoted, yaml_scalar
-from baselinekit.documents.text import MAPPING, SCALAR, Marks, Splice, decode, encode, mark, spliced
+from baselinekit.documents.text import MAPPING, SCALAR, Marks, Splice, apply_splices, decode, encode, mark
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, Span
@@ -310,7 +310,7 @@ class RecordWriter:
         self.done.rewritten.extend(recorded for recorded in rewritten if recorded.file not in errors)
 
 
-def record_left(root: str, daily: bool = False, hurry: atomic.Hurry | None = None) -> Recorded:
+def record_abandoned(root: str, daily: bool = False, hurry: atomic.Hurry | None = None) -> Recorded:
     """Record the verdicts that killed runs had logged but not yet recorded."""
     total = Recorded()
     for log in abandoned_logs(root):
@@ -365,7 +365,7 @@ class RecordEditor:
                 targets.append((source, verdict.passed))
         spans = [(source.spans[0 if passed else 1], passed) for source, passed in targets]
         if all(span for span, _ in spans):
-            return spliced(self.body, [self.splice(span, passed) for span, passed in spans if span])
+            return apply_splices(self.body, [self.splice(span, passed) for span, passed in spans if span])
         body = self.body
         for number in dict.fromkeys(source.document for source, _ in targets):
             places = [(source.at, passed) for source, passed in targets if source.document == number]

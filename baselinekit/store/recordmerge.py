@@ -40,7 +40,7 @@ PROVENANCE = ("baseline_version", "captured_at", "environment")
 what the service answers."""
 
 
-def settle(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes]:
+def merge_tool_values(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes]:
     """Return the three texts with one record and one provenance for each baseline. Texts that cannot be read
     are returned unchanged."""
     try:
@@ -67,10 +67,10 @@ def read_side(data: bytes, file: str) -> MergeSide:
 def _render_side(side: MergeSide) -> bytes:
     """Return the bytes of a text with all its changes."""
     if side.values:
-        from baselinekit.store.mergereading import with_values_put
+        from baselinekit.store.mergereading import add_values
 
         body = spliced(side.body, side.splices)
-        side = MergeSide(side.file, with_values_put(body, side.file, side.values), side.bom, {})
+        side = MergeSide(side.file, add_values(body, side.file, side.values), side.bom, {})
     return side.text()
 
 
@@ -251,7 +251,7 @@ _RECORD_LINES = lazy_pattern(
 )
 
 
-def folded(data: bytes, file: str) -> bytes:
+def without_record(data: bytes, file: str) -> bytes:
     """Return the text for a diff: without the record and the provenance, as far as they can be recognised."""
     try:
         side = read_side(data, file)

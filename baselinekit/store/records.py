@@ -100,7 +100,7 @@ class NotABaselineError(Exception):
 
 def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[str, Json]]]:
     """Yield every record of a file: its source and its raw value."""
-    documents, source = opened(data, body, file)
+    documents, source = load_documents(data, body, file)
     for number, at, raw in records(documents, file):
         yield source(number, at, raw), raw
 
@@ -123,7 +123,7 @@ def current_sources(old_sources: Sequence[Source], data: bytes, body: str, file:
     return sources_by_case
 
 
-def opened(
+def load_documents(
     data: bytes, body: str, file: str, numbered: frozenset[str] = frozenset()
 ) -> tuple[list[Json], SourceOf]:
     """Load the documents of a file. Also returns a function that makes the source of a record in them."""
@@ -140,7 +140,7 @@ def opened(
     return documents, source
 
 
-def holds_any(documents: list[Json]) -> bool:
+def has_records(documents: list[Json]) -> bool:
     """Whether anything looks like a record, valid or not. A single key is not enough: other data may have
     it."""
     for document in documents:
@@ -169,7 +169,7 @@ def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[
         items = enumerate(document) if isinstance(document, list) else [(None, document)]
         for index, raw in items:
             place = at if index is None else (*at, index)
-            if not isinstance(raw, dict) or is_other(raw):
+            if not isinstance(raw, dict) or is_other_data(raw):
                 raise NotABaselineError(number, _explain_other(raw, place, file))
             yield number, place, raw
 
@@ -204,7 +204,7 @@ def packed(raw: dict[str, Json], *, compressed: bool = True) -> bytes:
     return zlib.compress(data, 1) if compressed else data
 
 
-def unpacked(data: bytes) -> dict[str, Json]:
+def unpack_record(data: bytes) -> dict[str, Json]:
     """Unpack a record that this process has packed."""
     is_compressed = data[:1] == _COMPRESSED
     raw: dict[str, Json] = marshal.loads(zlib.decompress(data) if is_compressed else data)
@@ -237,15 +237,15 @@ def digest(raw: dict[str, Json]) -> str:
     return blake2b(data, digest_size=12).hexdigest()
 
 
-def is_other(raw: dict[str, Json]) -> bool:
+def is_other_data(raw: dict[str, Json]) -> bool:
     return (
         not (_NATIVE_KEYS & raw.keys() or is_response(raw))
         or ("current" not in raw and not OTHERS.keys().isdisjoint(raw))
-        or is_case(raw)
+        or is_eval_case(raw)
     )
 
 
-def is_case(raw: dict[str, Json]) -> bool:
+def is_eval_case(raw: dict[str, Json]) -> bool:
     if is_response(raw) or {"current", "baseline", "comparison"} & raw.keys():
         return False
     return not CASE.isdisjoint(raw)
@@ -255,7 +255,7 @@ def _explain_other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
-    key = next((key for key in OTHERS if key in raw), "expected_output" if is_case(raw) else "")
+    key = next((key for key in OTHERS if key in raw), "expected_output" if is_eval_case(raw) else "")
     if key:
         hint = "move it out of the folder of baselines; evals are run with baselinekit run"
         if key in _VERBS:
@@ -273,7 +273,7 @@ T = TypeVar("T", Known, Variant)
 MARK = ".output."
 
 
-def beside(root: str, file: str, name: str) -> tuple[str, str]:
+def output_location(root: str, file: str, name: str) -> tuple[str, str]:
     """Return the folder that an output file must be inside, and its name relative to it. For a baseline that
     the user named outside of the project, that is the baseline's own folder."""
     if posixpath.isabs(file):
@@ -283,7 +283,7 @@ def beside(root: str, file: str, name: str) -> tuple[str, str]:
     return root, posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
 
 
-def with_files(
+def fill_outputs(
     known: Known | None, root: str, file: str
 ) -> tuple[Known | None, list[tuple[Path, BaselinekitError]]]:
     """Fill in the outputs of a known-good state and its variants from their output files. Also returns the
@@ -309,15 +309,15 @@ def with_files(
     return known, errors
 
 
-def size_beside(known: Known | None, root: str, file: str) -> int:
+def output_files_size(known: Known | None, root: str, file: str) -> int:
     """Return the total size of the output files that a record names."""
     names = [known.output_file, *(variant.output_file for variant in known.variants)] if known else []
-    return sum(os.path.getsize(os.path.join(*beside(root, file, name))) for name in names if name)
+    return sum(os.path.getsize(os.path.join(*output_location(root, file, name))) for name in names if name)
 
 
 def load(root: str, file: str, name: str) -> Json:
     """Load an output file: the value of a `.json`, the size and hash of a `.bin`, else the text."""
-    folder, path = beside(root, file, name)
+    folder, path = output_location(root, file, name)
     return parse(read(folder, path, MAX_OUTPUT_BYTES), path)
 
 

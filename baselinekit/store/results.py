@@ -218,7 +218,7 @@ def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None
 
 
 if TYPE_CHECKING:  # not imported at run time: if everything passes, nothing is kept
-    from baselinekit.model.changes import Seen
+    from baselinekit.model.changes import KeptOutput
 
 _PENDING = "pending"
 _EXTRA_DEPTH = 2
@@ -226,11 +226,11 @@ _EXTRA_DEPTH = 2
 
 
 @cache
-def pending_form() -> RecordForm[Seen]:
-    from baselinekit.model.changes import Seen
+def pending_form() -> RecordForm[KeptOutput]:
+    from baselinekit.model.changes import KeptOutput
 
     return RecordForm(
-        Seen,
+        KeptOutput,
         **dict.fromkeys(("id", "recipe_hash", "compared_with", "captured_at"), TEXT),
         **dict.fromkeys(("environment", "observed"), Field(dict)),
         masked=paths(),
@@ -244,7 +244,7 @@ def pending_form() -> RecordForm[Seen]:
     )
 
 
-def save_pending(root: str, seen: Seen) -> None:
+def save_pending(root: str, seen: KeptOutput) -> None:
     """Keep an answer, and replace an earlier one. It is not synced, since it can be reproduced. An answer
     that would be too large to read again is not kept."""
     name = pending_name(seen.id)
@@ -257,7 +257,7 @@ def save_pending(root: str, seen: Seen) -> None:
     atomic.replace_file(root, name, data, sync=False)
 
 
-def load_pending(root: str, id: str) -> Seen | None:
+def load_pending(root: str, id: str) -> KeptOutput | None:
     """Return the kept answer, if there is one."""
     name = pending_name(id)
     if not os.path.lexists(os.path.join(root, name)):

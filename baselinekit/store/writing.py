@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from baselinekit.documents.languages import JSON, YAML, dump_yaml, language, yaml_scalar
-from baselinekit.documents.renewal import renewed
+from baselinekit.documents.renewal import replace_value
 from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode, holds_more, mark, newline
+from baselinekit.documents.text import decode, encode, is_longer_than, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, known_path
@@ -80,8 +80,8 @@ def write_file(
     stem = posixpath.basename(file).removesuffix(".yaml")
     with lock(root, file):
         if new and os.path.lexists(target):
-            raise InvalidInput(atomic.exists(file))
-        known, output_file = kept_short(record["baseline"], file, stem, root, inline_limit)
+            raise InvalidInput(atomic.already_exists(file))
+        known, output_file = split_large_output(record["baseline"], file, stem, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
         if output_file:
             atomic.replace_file(*output_file, sync=sync)
@@ -108,7 +108,7 @@ def add_baseline(
         if records.digest(raw) != records.case_digest(source.digest):
             raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
         id = str(records.id_of(raw, source))
-        known, output_file = kept_short(baseline, file, id, root, inline_limit)
+        known, output_file = split_large_output(baseline, file, id, root, inline_limit)
         baseline_edit = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
         rule_edits = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
         text = apply(body, [baseline_edit, *rule_edits], source.document, language(file), _KEYS_FROM_BASELINE)
@@ -122,10 +122,10 @@ def add_baseline(
 def is_large(output: Json, limit: int) -> bool:
     """Whether an output takes more than `limit` bytes as YAML. The size of its texts alone is checked
     first."""
-    return holds_more(output, limit) or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
+    return is_longer_than(output, limit) or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
 
 
-def kept_short(
+def split_large_output(
     known: dict[str, Json], file: str, id: str, root: str, limit: int
 ) -> tuple[dict[str, Json], tuple[str, str, bytes] | None]:
     """Return the `baseline:`, which for an output over the limit names an output file; and that file: its
@@ -135,7 +135,7 @@ def kept_short(
     suffix, data = records.file_form(known["output"])
     name = f"{id}{records.MARK}{suffix}"
     remaining = {key: value for key, value in known.items() if key != "output"}
-    return {"output_file": name, **remaining}, (*records.beside(root, file, name), data)
+    return {"output_file": name, **remaining}, (*records.output_location(root, file, name), data)
 
 
 # Approved outputs are written into the files that hold the baselines; only what changes is edited. The file
@@ -295,21 +295,21 @@ def renewed_text(
     output_files = []
     if renewal.output is not ABSENT and isinstance(known, dict) and known.get("output_file"):
         name = str(known["output_file"])
-        folder, path = records.beside(root, source.file, name)
+        folder, path = records.output_location(root, source.file, name)
         old = read(folder, path, MAX_OUTPUT_BYTES)
         output_files = [(folder, path, old, _renew_output_file(old, path, name, renewal))]
     elif renewal.output is not ABSENT:
         place = records.place_in(source, (*known_path(renewal.variant), "output"))
-        body = renewed(body, source.document, file_language, place, renewal.output, renewal.hints)
+        body = replace_value(body, source.document, file_language, place, renewal.output, renewal.hints)
     edits: list[Edit] = []
     for at, value in renewal.values.items():
         existing, target = value_at_path(at), records.place_in(source, at)
         if lacks_keys(existing, value):
-            body = renewed(body, source.document, file_language, target, value)
+            body = replace_value(body, source.document, file_language, target, value)
         elif value is ABSENT and existing is not ABSENT:
             parent = value_at(file_language.load(body, source.file)[source.document], target[:-1])
             remaining = {key: item for key, item in parent.items() if key != target[-1]}
-            body = renewed(body, source.document, file_language, target[:-1], remaining)
+            body = replace_value(body, source.document, file_language, target[:-1], remaining)
         elif value is not ABSENT:
             edits += [Edit((*target, *subpath), new) for subpath, new in _differences(existing, value)]
     return apply(body, edits, source.document, file_language, _KEY_ORDER) if edits else body, output_files
@@ -324,7 +324,7 @@ def _renew_output_file(old: bytes, path: str, name: str, renewal: Renewal) -> by
         raise NotRecorded(Problem("BK122", message, hint))
     if name.endswith(".json"):
         body, bom = decode(old, path)
-        return encode(renewed(body, 0, JSON, (), renewal.output, renewal.hints), bom)
+        return encode(replace_value(body, 0, JSON, (), renewal.output, renewal.hints), bom)
     if not isinstance(renewal.output, str):
         message += f" text in {name}, and the new output is not text"
         raise NotRecorded(Problem("BK122", message, hint))
@@ -380,7 +380,7 @@ def reference(
 _SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
 
 
-def name_origin(root: str, config_file: str | None, origin: str) -> str:
+def add_origin(root: str, config_file: str | None, origin: str) -> str:
     """Add an origin to the configuration, which is created if there is none, and return what was added."""
     file, line = config_file or CONFIG_NAME, ""
 
@@ -411,7 +411,7 @@ def declare_variables(root: str, config_file: str | None, variables: dict[str, J
     return file
 
 
-def state_base_url(root: str, config_file: str | None, url: str) -> str:
+def set_base_url(root: str, config_file: str | None, url: str) -> str:
     """Set the `base_url` of a configuration that has none, or does not exist yet."""
     file = config_file or CONFIG_NAME
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.grade.verdict import exact, verdict_of
+from baselinekit.grade.verdict import exact_fraction, verdict_of
 from baselinekit.model.grades import Attempt, Grade, Outcome, PassRule
 from baselinekit.model.results import CaseFacts, Report, Result
 from baselinekit.model.values import Json, Path, json_type
@@ -91,7 +91,7 @@ def result_of(raw: dict[str, Json], file: str) -> Result:
     outcome: Outcome = "error"
     verdict, reason = None, str(error or "")
     if not error:
-        outcome, verdict = verdict_of(exact(score), _PASS_RULE)
+        outcome, verdict = verdict_of(exact_fraction(score), _PASS_RULE)
         reasoning = raw.get("reasoning")
         reason = reasoning if isinstance(reasoning, str) and outcome == "failed" else ""
     grade = Grade("score", "model", outcome, None if error else score, reason, verdict)

@@ -8,7 +8,15 @@ from baselinekit.grade.by_function import Program
 from baselinekit.grade.by_text import Lists
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref, written_out
+from baselinekit.schema.complaints import (
+    Parts,
+    Schema,
+    add_part,
+    closed_object,
+    dump_schema,
+    one_or_several,
+    ref,
+)
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
@@ -47,7 +55,7 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
         "anyOf": [
             *list_forms,
             {"type": "array", "minItems": 1, "items": {"anyOf": list_forms}},
-            closed(wrapped, at_least=1),
+            closed_object(wrapped, at_least=1),
             *file_forms,
         ],
         "$defs": parts,
@@ -85,7 +93,7 @@ def add_graders(parts: Parts, graders: Graders) -> None:
         required = [key for key in part_schema.get("required", ()) if key != "function_name"]
         parts[part] = {**part_schema, "required": ["method", *required]}
         methods[row.kind].append(ref(part))
-    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed(code_fields)]}
+    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed_object(code_fields)]}
     kinds = []
     for name, method_schemas in methods.items():
         part, config = f"{name.title()}Grader", ref(f"{name.title()}Config")
@@ -103,7 +111,7 @@ def add_expectations(parts: Parts) -> None:
     add_part(parts, "Lists", Lists)
     fields = dict(parts["Call"]["properties"])
     fields |= {"input": fields["args"], "output": fields["expected"]}  # the names used in eval files
-    call = {**closed(fields), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
+    call = {**closed_object(fields), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
     add_part(parts, "Program", Program, test_cases={"type": "array", "minItems": 1, "items": call})
     values: Parts = {
         **dict.fromkeys(("exact", "contains", "pattern"), _ANYTHING),
@@ -157,7 +165,7 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
             continue
         if name in _FILES_WITH_SCHEMA:
             schema = writing.reference(
-                root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: written_out(json_schema())
+                root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: dump_schema(json_schema())
             )
             text = f"# yaml-language-server: $schema={schema}\n{text}"
         write_text(path, text, root)

@@ -13,7 +13,7 @@ from baselinekit.model.recipes import Execution
 from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.store.discovery import keys_of_json
 from baselinekit.store.project import name_in_project, read
-from baselinekit.store.reading import without_collector
+from baselinekit.store.reading import without_garbage_collector
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
 from baselinekit.suites.dialects.table import DIALECTS
@@ -98,7 +98,7 @@ def load_suite(
     """Return a suite with all its cases. `target` replaces the targets that the files name, except where a
     case names its own."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
-    with without_collector():
+    with without_garbage_collector():
         loading.file(file, Defaults(root, target), only_suite=True)
     loading.finish()
     return _with_cases(loading.suites[0], loading)
@@ -115,7 +115,7 @@ def load_cases(
     """Return the cases of these files, in order. A suite among them adds its own cases; the defaults of a
     folder's suite also apply to a file that is loaded alone."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
-    with without_collector():
+    with without_garbage_collector():
         for file in files:
             loading.file(file, defaults_for(file, loading, Defaults(root, target)))
     loading.finish()
@@ -169,7 +169,7 @@ def _load(
         targets=targets,
     )
     defaults = Defaults(root, target)
-    with without_collector():
+    with without_garbage_collector():
         for file in suites:
             if file not in loading.references:
                 loading.file(file, defaults)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.documents.text import place
-from baselinekit.errors import InvalidInput, Place, Problem, nearest
+from baselinekit.errors import InvalidInput, Place, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder
@@ -19,7 +19,7 @@ from baselinekit.suites.promptfolders import (
     read_folder,
     read_template,
 )
-from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, misspelt, read_mapping
+from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, read_mapping, suggest_key
 from baselinekit.variables import NAME
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
@@ -91,7 +91,7 @@ def _check_description(root: str, folder: PromptFolder, raw: Mapping[str, Json])
         yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))
     status = raw.get("status")
     if status is not None and status not in STATUSES:
-        hint = nearest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
+        hint = suggest_nearest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
         yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
 
 
@@ -115,7 +115,7 @@ def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[
 def _check_unknown_keys(raw: Mapping[str, Json]) -> Iterator[Problem]:
     """Report keys that nothing reads. Misspelt keys are reported when the folder is read."""
     for key in raw:
-        if key not in STATED and not misspelt(key, raw):
+        if key not in STATED and not suggest_key(key, raw):
             yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
 
 

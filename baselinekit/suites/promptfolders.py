@@ -10,9 +10,9 @@ from hashlib import sha256
 
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode, place
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest_nearest
 from baselinekit.frozen import frozen
-from baselinekit.grade.judging import short_digest
+from baselinekit.grade.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
@@ -276,7 +276,8 @@ def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
         Problem(
             "BK753",
             f"the template uses {{{{{name}}}}}, which meta.inputs does not declare",
-            nearest(name, meta.inputs) or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
+            suggest_nearest(name, meta.inputs)
+            or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
             template.place_of(name),
         )
         for name in template.names
@@ -313,7 +314,7 @@ def find_inputs(root: str, folder: str, inputs_from: str) -> str:
 # The digest of what affects the verdicts on its cases.
 
 
-def content_of(root: str, folder: str, eval_file: str | None, meta: DataFile | None) -> str:
+def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile | None) -> str:
     """Return 16 hex digits over the template, the eval file, the inputs and schemas that it names, the
     scripts, and the description without its status and the date of its last change. All line ends count as
     equal."""
@@ -333,7 +334,7 @@ def content_of(root: str, folder: str, eval_file: str | None, meta: DataFile | N
         parts.append(f"{name}\0{sha256(content).hexdigest()}")
     raw = meta.raw if meta is not None else {}
     compared = {key: value for key, value in raw.items() if key not in ("status", "updated")}
-    return short_digest(*parts, canonical(compared))
+    return nonce_of(*parts, canonical(compared))
 
 
 def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterator[str]:
@@ -382,12 +383,12 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
         eval_file,
         _script_file(root, folder, GUARD),
         _script_file(root, folder, VERIFY),
-        content_of(root, folder, eval_file, data),
+        content_digest(root, folder, eval_file, data),
     )
     return prompt_folder, problems
 
 
-def sound_folder(root: str, folder: str) -> PromptFolder:
+def load_valid_folder(root: str, folder: str) -> PromptFolder:
     """Return a folder without problems, or raise them: as Refused if all problems are files that lead out of
     the project."""
     prompt_folder, problems = read_folder(root, folder)

@@ -7,12 +7,12 @@ from typing import get_args
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode, mark_each
-from baselinekit.errors import BaselinekitError, Place, Problem, nearest
+from baselinekit.errors import BaselinekitError, Place, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check, place_problems
+from baselinekit.schema.records import check, place_problems, prefix_paths
 from baselinekit.store.dialects import native
 from baselinekit.store.project import read
 from baselinekit.variables import NAME
@@ -121,12 +121,12 @@ _MISSPELT_SIMILARITY = 0.8
 only if `created` is missing; `tags` is not `status` (0.6)."""
 
 
-def misspelt(key: str, raw: Mapping[str, Json]) -> str:
+def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
     """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
     is most likely a key of another program."""
     missing = [] if key in STATED else sorted(STATED - raw.keys())
     similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
-    return nearest(key, similar)
+    return suggest_nearest(key, similar)
 
 
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
@@ -138,7 +138,7 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     problems = [
         Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
         for key in raw
-        if (hint := misspelt(key, raw))
+        if (hint := suggest_key(key, raw))
     ]
     stated_meta, meta_problems = check(StatedMeta, stated_values)
     if stated_meta is None:  # keep the correct keys, so that one mistake does not cause others
@@ -147,7 +147,7 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
             StatedMeta, {key: value for key, value in stated_values.items() if key not in wrong_keys}
         )
     variables, variable_problems = _read_variables(stated_values.get("inputs"))
-    problems += [*meta_problems, *below(variable_problems, ("inputs",))]
+    problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
     if stated_meta is not None and stated_meta.id:
         problems += native.check_id(stated_meta.id)
     if stated_meta is not None and (stated_meta.promotion.min_uses or 0) < 0:
@@ -192,7 +192,7 @@ def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]
         problems.append(Problem("BK105", message, "such as - {name: constraints, required: true}", at=()))
     for at, name, item in entries:
         variable, variable_problems = check(StatedVariable, item)
-        problems += below(variable_problems, at)
+        problems += prefix_paths(variable_problems, at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
             message = (
                 f"{describe_value(name)} is not the name of a variable"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, dump_json, load_json, pretty, to_bytes
 from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.documents.text import decode as decode_text
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, cannot
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import (
@@ -23,9 +23,9 @@ from baselinekit.model.grades import (
     Queued,
     Rating,
     RatingItem,
-    by_role,
     is_adjudicator,
     same_person,
+    split_by_role,
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
@@ -201,7 +201,7 @@ def _check_version(db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if version > _VERSION:
         hint = "install the version that wrote it, or move the file away"
-        raise cannot("BK743", f"{FILE} was written by a newer version", hint)
+        raise cannot_replay("BK743", f"{FILE} was written by a newer version", hint)
     return version
 
 
@@ -216,7 +216,7 @@ def _why_refused(queued: Queued, rating: Rating, again: bool = False) -> Problem
         return None if again else Problem("BK744", message, "each person rates once; --change replaces it")
     most = queued.item.method.evaluators.max_allowed
     method = queued.item.method
-    if not is_adjudicator(rating.rater, method) and len(by_role(queued.ratings, method)[0]) >= most:
+    if not is_adjudicator(rating.rater, method) and len(split_by_role(queued.ratings, method)[0]) >= most:
         message = f"{case} has {len(queued.ratings)} ratings already"
         return Problem("BK744", message, f"no more than {most} are allowed (evaluators.max_allowed)")
     return None
@@ -486,7 +486,7 @@ def load_measured(root: str, file: str) -> list[Agreement]:
         return []
 
 
-def keep_measured(root: str, file: str, agreements: list[Agreement]) -> str:
+def store_measured(root: str, file: str, agreements: list[Agreement]) -> str:
     """Write these measurements, and keep those of other judges and rubrics that have the same labels."""
     new = {(agreement.model, agreement.rubric): agreement for agreement in agreements}
     labels = {agreement.labels for agreement in agreements}

@@ -8,23 +8,31 @@ from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, nearest
-from baselinekit.grade.graders import all_of, files_of
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    NotRecorded,
+    Place,
+    Problem,
+    Refused,
+    suggest_nearest,
+)
+from baselinekit.grade.graders import files_of, with_parts
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, named_at, place_problems
+from baselinekit.schema.records import move_to_name, place_problems, prefix_paths
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import in_repository, link_at, read, unreadable
-from baselinekit.store.records import beside
+from baselinekit.store.records import output_location
 from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import graders
-from baselinekit.suites.dialects.graders import Given
-from baselinekit.trust import check_inside, followed
+from baselinekit.suites.dialects.graders import GraderContext
+from baselinekit.trust import check_inside, follow_links
 
 # The reports of a suite are stored next to it in `results/YYYY-MM-DD/run-HHMMSS.{json,md,…}`, and
 # `results/latest` links to the folder of the last day.
@@ -42,7 +50,7 @@ def check_days(folder: str, root: str) -> None:
                 check_link(entry.path, root)
 
 
-def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
+def write_reports(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
     """Write the reports of a run, given by their endings. Return the files, and why `latest` was not updated,
     or "": it is only replaced if it leads to a day. Of two runs in the same second, the later one gets a
     number."""
@@ -133,10 +141,10 @@ class Settings:
             graders_by_name: dict[str, Grader] = {}
             problems: list[Problem] = []
             for at, name, raw in entries:
-                grader, grader_problems = graders.read(raw, (), Given())
-                problems += below(grader_problems, (*at, name))
+                grader, grader_problems = graders.read(raw, (), GraderContext())
+                problems += prefix_paths(grader_problems, (*at, name))
                 # an invalid grader is reported here, and not again by each file that names it
-                row = next(iter(Given().graders.values()))
+                row = next(iter(GraderContext().graders.values()))
                 graders_by_name[name] = grader or Grader(name, row.kind, row.config())
             if problems:
                 self.problems += place_problems(body, path, {0: problems})
@@ -154,7 +162,7 @@ class Settings:
             body, entries = self._read_entries(root, path, "thresholds")
             file_problems: list[Problem] = []
             for at, name, raw in sorted(entries, key=lambda entry: entry[1] != "preset"):
-                file_problems += below(_add_threshold(thresholds, name, raw), (*at, name))
+                file_problems += prefix_paths(_add_threshold(thresholds, name, raw), (*at, name))
             if file_problems:
                 self.problems += [
                     problem
@@ -167,7 +175,7 @@ class Settings:
             suite_thresholds = {"preset": suite_thresholds}
         problems: list[Problem] = []
         for name, raw in sorted(suite_thresholds.items(), key=lambda item: item[0] != "preset"):
-            problems += below(_add_threshold(thresholds, name, raw), ("thresholds", name))
+            problems += prefix_paths(_add_threshold(thresholds, name, raw), ("thresholds", name))
         return thresholds, problems
 
     def _read_entries(
@@ -206,13 +214,13 @@ def _add_threshold(thresholds: dict[str, float], name: str, raw: Json) -> list[P
     """Add the threshold of a metric, or those of a preset."""
     if name == "preset":
         if not isinstance(raw, str) or raw.lower() not in PRESETS:
-            hint = nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
+            hint = suggest_nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
             return [Problem("BK717", f"there is no preset {raw!r}", hint, at=())]
         thresholds |= PRESETS[raw.lower()]
         return []
     metric = metric_name(name)
     if metric is None and name not in _RATE_METRICS:
-        hint = nearest(
+        hint = suggest_nearest(
             name, [*_RATE_METRICS, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"]
         )
         hint = hint or "such as pass@1, pass^3, pass_rate or `preset: production`"
@@ -249,10 +257,10 @@ def resolve_named(root: str, file: str, name: str) -> str:
     if name.split("/")[0].startswith("~"):
         hint = "state a path inside the project; ./~ is a folder of that name"
         raise Refused(Problem("BK404", f"{name} leads into a home folder", hint))
-    folder, path = beside(root, file, name)
+    folder, path = output_location(root, file, name)
     try:
         real_folder = os.path.realpath(folder)
-        followed(real_folder, real_folder, path, link_at, name)
+        follow_links(real_folder, real_folder, path, link_at, name)
     except ValueError as error:  # a name with a zero byte
         raise InvalidInput(unreadable(path, error)) from None
     return path if folder == root else posixpath.join(folder, path)
@@ -269,8 +277,8 @@ def named_text(root: str, file: str, name: str) -> str:
 def check_grader_paths(root: str, case: Case) -> list[Problem]:
     """Report paths named by the graders of a case that lead out."""
     return [
-        named_at(problem, grader.place_of(("config", key)))
-        for grader in all_of(case.graders)
+        move_to_name(problem, grader.place_of(("config", key)))
+        for grader in with_parts(case.graders)
         for key, name in files_of(grader).items()
         if name is not None
         for problem in check_path(root, case.source.file, name)
@@ -305,7 +313,7 @@ def check_results_folder(root: str, suite: str, output_dir: str | None) -> list[
         results_of(root, suite, output_dir)
     except BaselinekitError as error:
         at = () if output_dir is None else ("reporting", "output_dir")
-        return [named_at(problem, at) for problem in error.problems]
+        return [move_to_name(problem, at) for problem in error.problems]
     return []
 
 

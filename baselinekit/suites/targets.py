@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.prompt import PromptExecution
@@ -21,7 +21,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """The path at which a targets file is searched, from the folder of an eval file up to the root."""
@@ -84,7 +84,7 @@ class TargetList:
         if target is not None and not problems:
             problems = list(_check_target(target))
         if problems:
-            return None, self.place(below(problems, at))
+            return None, self.place(prefix_paths(problems, at))
         return target, []
 
 
@@ -120,7 +120,9 @@ class Targets:
             if known_names
             else f"describe it in {FOUND}, or under `targets:`"
         )
-        return None, [Problem("BK798", f"there is no target {name!r}", nearest(name, known_names) or hint)]
+        return None, [
+            Problem("BK798", f"there is no target {name!r}", suggest_nearest(name, known_names) or hint)
+        ]
 
     def no_model(self, name: str) -> list[Problem]:
         """Return why the target with this name cannot be used as a model; none if there is no such target."""
@@ -132,7 +134,7 @@ class Targets:
             return problems
         message = f"the target {name!r} is a {target.execution.type}, and only a model judges"
         return target_list.place(
-            below([Problem("BK798", message, "name a model", at=())], target_list.stated[name][1])
+            prefix_paths([Problem("BK798", message, "name a model", at=())], target_list.stated[name][1])
         )
 
     def readable(self) -> Iterator[NamedTarget]:
@@ -187,7 +189,7 @@ def found_files(root: str, file: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
-def own_list(raw_targets: Mapping[str, Json], place: PlaceProblems) -> TargetList:
+def configured_targets(raw_targets: Mapping[str, Json], place: PlaceProblems) -> TargetList:
     """Return the targets that the configuration describes under `targets:`."""
     return TargetList(
         {name: (raw, ("targets", name)) for name, raw in raw_targets.items()}, _read_configured_target, place
@@ -204,7 +206,7 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
         return None, [Problem("BK105", message, "such as {type: mock, response: '42'}", at=())]
     kind = KINDS.get(str(raw.get("type")))
     if kind is None:
-        hint = nearest(str(raw.get("type")), KINDS) or f"one of {kinds}"
+        hint = suggest_nearest(str(raw.get("type")), KINDS) or f"one of {kinds}"
         return None, [Problem("BK105", f"unknown type {describe_value(raw.get('type'))}", hint, at=("type",))]
     execution_settings = {key: value for key, value in raw.items() if key not in ("judge", "workers")}
     if "target" in {execution_field.name for execution_field in fields(kind.execution)}:

@@ -8,7 +8,7 @@ from typing import Any
 
 from baselinekit.documents.languages import YAML
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
@@ -18,7 +18,7 @@ from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
 from baselinekit.models.post import may_change
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, place_problems
+from baselinekit.schema.records import place_problems, prefix_paths
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.store.project import place_in_config, read
 from baselinekit.suites.targets import (
@@ -27,10 +27,10 @@ from baselinekit.suites.targets import (
     NamedTarget,
     TargetList,
     Targets,
+    configured_targets,
     found_files,
-    own_list,
 )
-from baselinekit.variables import Scope, Secret, as_text, unexpanded
+from baselinekit.variables import Scope, Secret, as_text, escape_variables
 
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
@@ -95,7 +95,9 @@ def read_list(root: str, targets_file: TargetsFile) -> tuple[TargetList, list[Pr
 ReadList = tuple[TargetList, list[Problem]]
 
 
-def with_found(targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]) -> Targets:
+def add_discovered_targets(
+    targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]
+) -> Targets:
     """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
     read before, as many eval files may find the same one."""
     found_file = None if targets.declared is None else next(found_files(root, file), None)
@@ -110,7 +112,7 @@ def with_found(targets: Targets, root: str, file: str, lists_by_file: dict[str, 
     return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
 
 
-def with_named(
+def add_named_targets(
     targets: Targets,
     config: Config,
     config_file: str | None,
@@ -149,7 +151,7 @@ def with_named(
         def placed(problems: Sequence[Problem]) -> list[Problem]:
             return place_in_config(root, relative, problems) if is_current else list(problems)
 
-        target_list = own_list(config.targets, placed)
+        target_list = configured_targets(config.targets, placed)
     else:
         return targets, scope
     for name in target_list.stated:
@@ -243,7 +245,7 @@ class _TargetReader:
     def check_keys(self, values: Mapping[str, Json], *allowed_keys: str) -> None:
         for key in values:
             if key not in allowed_keys:
-                hint = nearest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
+                hint = suggest_nearest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
                 message = f"unknown key {self.spellings[key]!r} of a target"
                 self.problems.append(Problem("BK103", message, hint, at=(self.spellings[key],)))
 
@@ -270,9 +272,9 @@ class _TargetReader:
                 message = f"the variable {match[1]} is not set"
                 at = (self.spellings.get(key, key),)
                 self.problems.append(Problem("BK799", message, missing, at=at))
-            parts += [unexpanded(text[end : match.start()]), f"{{{{{match[1]}}}}}"]
+            parts += [escape_variables(text[end : match.start()]), f"{{{{{match[1]}}}}}"]
             end = match.end()
-        return "".join((*parts, unexpanded(text[end:])))
+        return "".join((*parts, escape_variables(text[end:])))
 
     def expanded_text(self, values: Mapping[str, Json], *keys: str) -> str | None:
         """Return a text with the values of its variables filled in."""
@@ -375,7 +377,7 @@ class _TargetReader:
             inner.number(values, "timeout_seconds"),
         )
         at = self.spellings.get("healthcheck", "healthcheck")
-        self.problems += below(inner.problems, (at,))
+        self.problems += prefix_paths(inner.problems, (at,))
         return check
 
     def model(self, values: Mapping[str, Json], provider: str) -> tuple[Execution, Model | None] | None:
@@ -476,4 +478,4 @@ def _describe_unknown_provider(provider: str) -> tuple[str, str]:
         return message, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
     providers = ("cli", "mock", *_MODEL_PROVIDERS)
     message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-    return message, nearest(provider, providers) or f"one of {', '.join(providers)}"
+    return message, suggest_nearest(provider, providers) or f"one of {', '.join(providers)}"

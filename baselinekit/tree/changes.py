@@ -109,7 +109,7 @@ def _rewrite_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, p
 
 
 def _rewrite_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -> Rewrite:
-    continued = partners(old, new, hints.key(path))
+    continued = match_elements(old, new, hints.key(path))
     if continued.count(None) == len(continued):
         return Rewrite(new)
     entries = tuple(
@@ -130,7 +130,7 @@ def rooted(inner: Rewrite, root: Json, path: Path) -> Rewrite:
     return Rewrite(with_values(root, {path: inner.value}), (RewrittenEntry(step, step, below.value, below),))
 
 
-def plainer(change: Rewrite) -> Rewrite:
+def next_plainer_rewrite(change: Rewrite) -> Rewrite:
     """The next way to write a change if this one failed: in fewer, plainer pieces."""
     if change.entries is None:
         return replace(change, plainly=True)
@@ -157,7 +157,7 @@ def sites(change: Rewrite, at: Path = ()) -> Iterator[Path]:
             yield from sites(entry.rewrite, (*at, entry.old))
 
 
-def looked_up(change: Rewrite | None, path: Path) -> Rewrite | None:
+def rewrite_at(change: Rewrite | None, path: Path) -> Rewrite | None:
     """The rewrite of the value at a path; None if the value does not change."""
     for step in path:
         if change is None:
@@ -171,7 +171,7 @@ def looked_up(change: Rewrite | None, path: Path) -> Rewrite | None:
     return change
 
 
-def only(change: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrite | None:
+def restrict_to_sites(change: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrite | None:
     """The same change, only at some of its sites; None if it has none of them."""
     if change.entries is None:
         return change if at in allowed else None
@@ -180,7 +180,9 @@ def only(change: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewri
     for entry in change.entries:
         if entry.old is not None:
             before = old[entry.old]
-            inner = only(entry.rewrite, before, allowed, (*at, entry.old)) if entry.rewrite else None
+            inner = (
+                restrict_to_sites(entry.rewrite, before, allowed, (*at, entry.old)) if entry.rewrite else None
+            )
             entry = replace(entry, rewrite=inner, value=inner.value if inner else before)
         entries.append(entry)
     if not rebuilt:
@@ -199,14 +201,18 @@ def only(change: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewri
     return Rewrite(value, tuple(entries), rebuilt, change.plainly)
 
 
-def at_place(change: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
+def with_rewrite_at(change: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
     """The same tree with another change at a path, given by the keys and places before the change."""
     if not path or change.entries is None:
         return new or change
     entries = []
     for entry in change.entries:
         if entry.old == path[0]:
-            below = at_place(entry.rewrite, path[1:], new) if path[1:] and entry.rewrite is not None else new
+            below = (
+                with_rewrite_at(entry.rewrite, path[1:], new)
+                if path[1:] and entry.rewrite is not None
+                else new
+            )
             entry = replace(entry, rewrite=below)
         entries.append(entry)
     return replace(change, entries=tuple(entries))
@@ -238,7 +244,7 @@ _SAME_KIND = 0.02
 _IN_PLACE = 0.01
 
 
-def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
+def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
     """The old element that each new one continues, or None. `key` names the elements where it can."""
     continued: list[int | None] = [None] * len(new)
     unpaired_old, unpaired_new = list(range(len(old))), list(range(len(new)))

@@ -14,7 +14,7 @@ from operator import ge, gt, le, lt
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.tree.equality import decimal, is_number, same_json
 from baselinekit.tree.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
@@ -266,7 +266,7 @@ class _PathReader:
         if digits is None:
             return None
         if len(digits) > 17 or abs(int(digits)) > MOST_INDEX:
-            shown = clipped(digits, 20, already_masked, counted=False)
+            shown = mask_and_clip(digits, 20, no_mask, counted=False)
             raise self.error(f"the index {shown} is out of range", f"at most {MOST_INDEX}")
         return int(digits)
 

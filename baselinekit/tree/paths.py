@@ -14,7 +14,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.tree.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
 
 _PLAIN_KEY = lazy_pattern(r"[^\W\d][\w-]*")
@@ -118,7 +118,7 @@ def parse(text: str) -> Pattern:
 
 
 def _path_error(text: str, reason: str, hint: str = "") -> InvalidInput:
-    shown = clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+    shown = mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
     return InvalidInput(Problem("BK201", f"the path {shown!r} {reason}", hint))
 
 

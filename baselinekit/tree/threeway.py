@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.tree.changes import Hints, partners, with_new_keys
+from baselinekit.tree.changes import Hints, match_elements, with_new_keys
 from baselinekit.tree.equality import identical
 
 
@@ -62,7 +62,7 @@ def _merge_arrays(base: Sequence[Json], ours: Sequence[Json], theirs: Sequence[J
 def _place_rows(base: Sequence[Json], rows: Sequence[Json]) -> tuple[dict[int, Json], dict[int, list[Json]]]:
     """The rows that continue a base row, by its index, and the new rows by the index of the base row that
     follows them."""
-    continued = partners(base, rows)
+    continued = match_elements(base, rows)
     positions = [before for before in continued if before is not None]
     if positions != sorted(positions):
         raise BothChanged

@@ -17,7 +17,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.reading import locate_all, parse_record, without_collector
+from baselinekit.store.reading import locate_all, parse_record, without_garbage_collector
 from baselinekit.tree.paths import render
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext
@@ -107,7 +107,10 @@ def capture_new(
 ) -> Captured:
     """Capture a new file. `record` holds everything but the output: id, current, comparison, metadata."""
     new = named_new(project, record, options)
-    with folder_made(project.root, new.folder), without_collector():  # all objects of an answer stay alive
+    with (
+        temporary_folder(project.root, new.folder),
+        without_garbage_collector(),
+    ):  # all objects of an answer stay alive
         check_new(project, new, context)
         drafts = [(new.draft, new.folder)]
         ((_, known_good),) = next(observe_known_good(project, drafts, options, context))
@@ -184,7 +187,7 @@ def completed_record(
 
 
 @frozen
-class CapturedTogether:
+class CaptureResults:
     """The results of several captures. `left`: how many were not reached, because the run was interrupted or
     nothing can be written any more."""
 
@@ -207,18 +210,16 @@ def capture_each(
     context: RunContext,
     keep: Keep,
     blame: Blame,
-) -> CapturedTogether:
+) -> CaptureResults:
     """Write each group as soon as it has been replayed: if the run ends early, the written files stay, and
     the same command captures the others."""
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
 
-    def so_far(is_interrupted: bool = False) -> CapturedTogether:
+    def so_far(is_interrupted: bool = False) -> CaptureResults:
         remaining = len(drafts) - len(done) - len(errors)
         in_order = [errors[number] for number in sorted(errors)]
-        return CapturedTogether(
-            [done[number] for number in sorted(done)], in_order, remaining, is_interrupted
-        )
+        return CaptureResults([done[number] for number in sorted(done)], in_order, remaining, is_interrupted)
 
     try:
         for group in observe_known_good(project, drafts, options, context):
@@ -246,7 +247,7 @@ def _ends_all(error: BaselinekitError) -> bool:
 
 def capture_all(
     project: Project, drafts: Sequence[Baseline], options: CaptureOptions, context: RunContext
-) -> CapturedTogether:
+) -> CaptureResults:
     """Add the `baseline:` to files that have a recipe and no output yet; the files stay the same otherwise.
     Capture as many as possible; the errors of the others have their place."""
 
@@ -271,7 +272,7 @@ def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
 
 
 @contextmanager
-def folder_made(root: str, name: str) -> Iterator[None]:
+def temporary_folder(root: str, name: str) -> Iterator[None]:
     """Create the folder of a baseline that is still to be written: its program may need it. If that fails, no
     folder is left that was not there before."""
     folder = parent = os.path.join(root, name)

@@ -11,26 +11,26 @@ from functools import partial
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.store.reading import LoadedFiles, without_collector
+from baselinekit.store.reading import LoadedFiles, without_garbage_collector
 from baselinekit.store.records import (
     case_digest,
     digest as digest_of,
+    fill_outputs,
     packed,
     read_record,
-    unpacked,
-    with_files,
+    unpack_record,
 )
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, ReplayResult
-from baselinekit.workflow.leases import Gathered
-from baselinekit.workflow.loading import Prepared, Unfit, compile_and_check, compiled
+from baselinekit.workflow.leases import ChunkCosts
+from baselinekit.workflow.loading import Prepared, UnfitBaseline, compile_and_check, compiled
 from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Test
 
@@ -109,7 +109,7 @@ class ChunkDone(Generic[Judged]):
 
     judged: tuple[Judged | None, ...]
     seen: dict[str, Json] = field(default_factory=dict)
-    gathered: Gathered = field(default_factory=Gathered)
+    gathered: ChunkCosts = field(default_factory=ChunkCosts)
 
 
 class Engine(Protocol[Item, Judged]):
@@ -137,7 +137,7 @@ class BaselineEngine(Engine[Entry, JudgedBaseline], Protocol):
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         """Return the entries of files. Those that `wanted` selects are compiled and checked (None: later)."""
 
-    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
+    def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
         """Return those that cannot be judged, with what is wrong with them."""
 
 
@@ -164,7 +164,7 @@ class Threads(Generic[Item, Judged]):
         return ChunkDone((self._judge(chunk.entries[0]),))
 
 
-class Here(Threads[Entry, JudgedBaseline]):
+class ThreadedBaselineEngine(Threads[Entry, JudgedBaseline]):
     """The same for baselines, which this process reads. Results after a cancel are dropped."""
 
     def __init__(self, worker: "ChunkWorker", jobs: int, cancel: Callable[[], None]):
@@ -203,12 +203,12 @@ class ChunkWorker:
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         files_read = ReadFiles()
         batches = self._held.plan_batches(files)
-        with without_collector():
+        with without_garbage_collector():
             for batch in batches:
                 files_read.add(self._held.read(batch, wanted))
         return files_read
 
-    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
+    def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
         return self._held.prepare(entries)
 
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
@@ -235,7 +235,7 @@ class ChunkWorker:
             baseline, matcher = self._held.take(entry)
         except BaselinekitError as error:
             problem = error.problems[0]
-            return JudgedBaseline(unjudged(entry, "error", problem.with_hint, code=problem.code))
+            return JudgedBaseline(unjudged_result(entry, "error", problem.with_hint, code=problem.code))
         return self._runner.judge(baseline, partial(self._repeated, baseline, matcher))
 
     def _repeated(self, baseline: Baseline, matcher: Matcher | None) -> ReplayResult:
@@ -250,7 +250,7 @@ class ChunkWorker:
         return replay_repeatedly(partial(self._runner.replay_once, baseline, matcher), self._repeating, pause)
 
 
-def unjudged(
+def unjudged_result(
     entry: Entry, outcome: Outcome, reason: str, code: str | None = None, verdict: str | None = None
 ) -> Result:
     """Return the result of a baseline of which only the entry is known."""
@@ -289,7 +289,7 @@ class HeldBaselines:
         self._capacity = self._room = self._packed_room = room
         self._foreseen, self._bytes, self._is_tight, self._is_compressed = 0, 0, False, True
         self._held: dict[Key, _HeldBaseline] = {}
-        self._unfit: dict[Key, Unfit] = {}
+        self._unfit: dict[Key, UnfitBaseline] = {}
         self._checked: set[Key] = set()
         self._due: dict[str, set[str]] = {}
         self._lock = threading.Lock()
@@ -328,14 +328,14 @@ class HeldBaselines:
             self._make_ready([item for item, entry in pairs if wanted(entry)])
         return ReadFiles(entries, loaded.problems, loaded.refused)
 
-    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
+    def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
         """Return what is wrong with these. Those that are not compiled yet are compiled now, and read if they
         are not held."""
         late: dict[str, list[Entry]] = {}
         for entry in entries:
             if (key := key_of(entry)) not in self._unfit and key not in self._checked:
                 late.setdefault(entry.source.file, []).append(entry)
-        with without_collector():
+        with without_garbage_collector():
             for file, file_entries in late.items():
                 self._prepare_late(file, file_entries)
         self.expect(entries)
@@ -357,7 +357,7 @@ class HeldBaselines:
             }
         for entry in entries:
             if entry.id not in late:
-                self._unfit[key_of(entry)] = Unfit(entry.source, changed_error(entry))
+                self._unfit[key_of(entry)] = UnfitBaseline(entry.source, changed_error(entry))
         self._make_ready([*late.values()])
 
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
@@ -416,10 +416,10 @@ class HeldBaselines:
         return prepared[0]
 
     def _unpacked(self, entry: Entry, data: bytes) -> Baseline:
-        baseline, _ = read_record(unpacked(data), entry.source)
+        baseline, _ = read_record(unpack_record(data), entry.source)
         if baseline is None:
             raise changed_error(entry)
-        with_outputs, failed = with_files(
+        with_outputs, failed = fill_outputs(
             baseline.baseline, self._environment.project.root, entry.source.file
         )
         if failed:
@@ -479,7 +479,7 @@ def changed_error(entry: Entry) -> BaselinekitError:
     message = (
         f"{entry.source.file} was changed while the run was under way: {entry.id} cannot be read there now"
     )
-    return cannot("BK115", message, "compare again")
+    return cannot_replay("BK115", message, "compare again")
 
 
 def entry_of(baseline: Baseline, size: int, claim: str | None) -> Entry:

@@ -23,7 +23,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.trust import NetworkKind, network_of_host
-from baselinekit.workflow.parcel import Sealed
+from baselinekit.workflow.parcel import SealedValue
 from baselinekit.workflow.processes import without_main
 
 LOCAL = lazy_pattern(r"local:(\d{1,3})")
@@ -38,7 +38,7 @@ lost, Dask itself does so, as often as its scheduler is configured to."""
 
 _EXTRA = "pip install 'baselinekit[dask]'"
 
-Work = Callable[[str, Sealed], Sealed]
+Work = Callable[[str, SealedValue], SealedValue]
 """Runs on a worker: gets the name of its run and what was sent, and returns a value or a Problem."""
 
 
@@ -89,7 +89,7 @@ class Cluster:
         until = time.monotonic() + self._patience.find_workers
         while True:
             addresses = self._client.nthreads()
-            usable = [address for address in addresses if not self._is_private or is_closed(address)]
+            usable = [address for address in addresses if not self._is_private or is_private_address(address)]
             if addresses and not usable:
                 self.check_private()
             if usable or self._stopped_at is not None:
@@ -102,12 +102,14 @@ class Cluster:
     def check_private(self) -> None:
         """Refuse to send secrets over connections that others could read."""
         address = self._client.scheduler.address
-        if unencrypted := [node for node in (address, *self._client.nthreads()) if not is_closed(node)]:
+        if unencrypted := [
+            node for node in (address, *self._client.nthreads()) if not is_private_address(node)
+        ]:
             message = f"secrets would travel unencrypted to {', '.join(unencrypted[:3])}"
             hint = "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/many-machines.md"
             raise Refused(Problem("BK409", message, hint))
 
-    def done(self, work: Work, sealed: Sealed) -> Any:
+    def done(self, work: Work, sealed: SealedValue) -> Any:
         """Return what a worker makes of what is sent. If its worker is lost, it is done again."""
         for _ in range(_TRIES):
             workers = self.workers()
@@ -134,11 +136,11 @@ class Cluster:
                 return _open_answer(answer)
         raise _lost_error("the workers that had it were lost three times")
 
-    def _wait_for(self, future: Any, workers: list[str]) -> Sealed | None:
+    def _wait_for(self, future: Any, workers: list[str]) -> SealedValue | None:
         """Wait for the answer; None if it has to be started again."""
         while True:
             try:
-                answer: Sealed = future.result(timeout=self._patience.looks)
+                answer: SealedValue = future.result(timeout=self._patience.looks)
                 return answer
             except TimeoutError:
                 if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._patience.stop:
@@ -183,7 +185,7 @@ class Cluster:
             return True
 
 
-def _open_answer(answer: Sealed) -> Any:
+def _open_answer(answer: SealedValue) -> Any:
     value = answer.unsealed()
     if isinstance(value, Problem):
         raise CannotReplay(value)
@@ -205,7 +207,7 @@ def _lost_error(detail: str) -> WorkersLost:
     return WorkersLost(Problem("BK362", f"this part of the run was not done: {detail}", hint))
 
 
-def is_closed(address: str) -> bool:
+def is_private_address(address: str) -> bool:
     """Whether nobody else can read what is sent to an address: it is encrypted, or stays on this machine."""
     scheme, _, rest = address.rpartition("://")
     if scheme in _ENCRYPTED:
@@ -214,7 +216,7 @@ def is_closed(address: str) -> bool:
     return host == "localhost" or network_of_host(host) is NetworkKind.LOOPBACK
 
 
-def scratch() -> str | None:
+def worker_folder() -> str | None:
     """Return the folder for a worker's files, which Dask removes when a worker is killed; None outside of
     one."""
     if (dask := sys.modules.get("distributed")) is None:  # every worker has loaded it
@@ -241,7 +243,7 @@ def check_place(text: str) -> None:
 
 
 @contextmanager
-def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterator[Cluster]:
+def connect_to_cluster(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterator[Cluster]:
     """Connect to the cluster at a place, until this context ends."""
     check_place(place)
     with ExitStack() as stack:
@@ -363,7 +365,7 @@ def _silence_logs() -> Iterator[None]:
             logger.setLevel(logger.level if is_interrupted else level)
 
 
-def parts_of(entries: Iterable[Any], workers: int, most: int = 64) -> list[list[Any]]:
+def split_evenly(entries: Iterable[Any], workers: int, most: int = 64) -> list[list[Any]]:
     """Divide into equal parts, several for each worker, so that none waits long for the last; none is larger
     than `most`."""
     items = list(entries)

@@ -12,21 +12,21 @@ from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import collected_seldom, same_ids, without_collector
+from baselinekit.store.reading import find_repeated_ids, rare_collection, without_garbage_collector
 from baselinekit.workflow.chunks import (
     BaselineEngine,
     Chunk,
     ChunkDone,
     ChunkWorker,
-    Here,
     JudgePolicy,
     Key,
+    ThreadedBaselineEngine,
     key_of,
-    unjudged,
+    unjudged_result,
 )
-from baselinekit.workflow.context import AtOnce, RunContext, ThreadPool
+from baselinekit.workflow.context import ModelThreads, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_seen
-from baselinekit.workflow.loading import complain, find_files, with_lines
+from baselinekit.workflow.loading import find_files, raise_problems, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import IsWanted, Selection, Share, select, stamp_shard
@@ -76,14 +76,14 @@ def compare(
     """Plan the run, work on the chunks of the plan in threads or `elsewhere`, and finish. Errors in any file
     are reported before anything is replayed."""
     started, began = context.clock.timestamp(), context.clock.seconds()
-    at_once = AtOnce(context.clients, policy.jobs)
+    at_once = ModelThreads(context.clients, policy.jobs)
     environment = CaptureEnvironment(project, at_once.clients)
     worker = ChunkWorker(environment, policy.judging, context)
-    with elsewhere or Here(worker, policy.jobs, context.cancel) as engine:
-        with without_collector():
+    with elsewhere or ThreadedBaselineEngine(worker, policy.jobs, context.cancel) as engine:
+        with without_garbage_collector():
             plan = make_plan(project, paths, selection, policy, context, engine, worker)
             gc.freeze()  # all these objects stay until the end: collecting would be wasted
-        with context.stop.heard(), at_once, collected_seldom():
+        with context.stop.heard(), at_once, rare_collection():
             finishing = Finishing(project, plan, policy, context)
             entries, recorder = plan.share.entries, finishing.recorder
             results = with_lines(finishing.run(engine), [entry.source for entry in entries], project.root)
@@ -129,7 +129,7 @@ def make_plan(
         files_read = read_selected(FileIndex(project.root), discovery, not paths, selection, engine.read)
     else:
         files_read = engine.read(files, wanted)
-    files_read.problems += same_ids(files_read.entries, project.root)
+    files_read.problems += find_repeated_ids(files_read.entries, project.root)
     broken = files_read.error
     try:
         selected = select(files_read.entries, selection)
@@ -148,7 +148,7 @@ def make_plan(
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
-    complain(broken, engine.prepare(share.entries), project.root)
+    raise_problems(broken, engine.prepare(share.entries), project.root)
     turns = selection.in_turn([entry.id for entry in share.entries])
     chunks = engine.chunks([share.entries[number] for number in turns])
     coverage = selection.coverage(paths, len(files_read.entries) + files_read.others - len(selected))
@@ -215,4 +215,4 @@ def with_not_run(
     """Return a result for each baseline: those that were not run are skipped, with the reason."""
     reason = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     pairs = zip(results, entries, strict=True)
-    return [result or unjudged(entry, "skipped", reason, verdict="limit") for result, entry in pairs]
+    return [result or unjudged_result(entry, "skipped", reason, verdict="limit") for result, entry in pairs]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.replaying.settings import Clients
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Claim = Callable[[Item], str | None]
 resource."""
 
 
-class Turns(Generic[Item, Done]):
+class ItemQueue(Generic[Item, Done]):
     """`take` gives the items to the threads that ask, in their order as far as their claims allow."""
 
     def __init__(self, items: Sequence[Item], finished: Callable[[Done], bool], claim: Claim[Item]):
@@ -173,7 +173,7 @@ class Stop:
 class ThreadPool(Generic[Item, Done]):
     """Does `work` for each item in at most `jobs` threads; `finished` gets each result, one at a time, and
     returns whether to go on. On a `stop`, the work under way is cancelled (`cancel`) and the results so far
-    are kept. Items with the same `claim` do not run at the same time (`Turns`).
+    are kept. Items with the same `claim` do not run at the same time (`ItemQueue`).
 
     The threads take the items themselves: to pass each item to a thread and back took a fifth of the
     processor time of a run of quick requests."""
@@ -194,7 +194,7 @@ class ThreadPool(Generic[Item, Done]):
 
     def run(self, items: Sequence[Item], finished: Callable[[Done], bool]) -> list[Done | None]:
         """Return the results in the order of the items; None where the work was not done."""
-        turns = Turns(items, finished, self._claim)
+        turns = ItemQueue(items, finished, self._claim)
         ended: SimpleQueue[bool] = SimpleQueue()  # a signal handler may call its `put` during a `get`
         self._stop.wake = lambda: ended.put(False)
         errors: list[BaseException] = []
@@ -245,7 +245,7 @@ def _start_threads(worker: Callable[[], None], count: int, threads: list[threadi
 # and comparisons together; each model gets as many of them as its entry allows.
 
 
-class AtOnce:
+class ModelThreads:
     """Asks models in threads, for the time of a run. These threads only wait for a client, so that the
     threads which wait for them can always go on."""
 
@@ -266,7 +266,7 @@ class AtOnce:
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         with self._free:
             return self._models.ask(ask)
 

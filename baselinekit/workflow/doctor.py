@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
+from baselinekit.errors import BaselinekitError, Problem, ProblemLimiter, Refused, internal_error
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
@@ -15,8 +15,8 @@ from baselinekit.model.baselines import (
     FieldRule,
     Rules,
     Source,
+    find_old_method_names,
     least_similarity,
-    renamed,
 )
 from baselinekit.model.recipes import Config, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
@@ -26,8 +26,8 @@ from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
-from baselinekit.store.reading import LoadedFiles, same_ids, without_collector
-from baselinekit.texts import Mask, clipped
+from baselinekit.store.reading import LoadedFiles, find_repeated_ids, without_garbage_collector
+from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
 from baselinekit.variables import as_text
@@ -64,10 +64,10 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     loaded = LoadedFiles()
     problems: list[Problem] = []
     notes: list[Problem] = []
-    firsts = FirstOfEach(), FirstOfEach("note")
+    firsts = ProblemLimiter(), ProblemLimiter("note")
     records: list[NamedRecord] = []
     drafts = 0
-    with without_collector():
+    with without_garbage_collector():
         for file in find_files(project, paths).files:
             loaded.read(file, project.root)
             for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
@@ -76,7 +76,7 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
             drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
             loaded.baselines.clear()
             loaded.sizes.clear()
-    problems = [*loaded.problems, *same_ids(records, project.root), *loaded.refused, *problems]
+    problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]
     problems += firsts[False].rest()
     notes += firsts[True].rest()
     notes = [*([] if paths else _missing_folders(project)), *notes]
@@ -112,7 +112,10 @@ class NamedRecord:
 
 
 def _placed_problems(
-    project: Project, baselines: Sequence[Baseline], clients: Clients, firsts: tuple[FirstOfEach, FirstOfEach]
+    project: Project,
+    baselines: Sequence[Baseline],
+    clients: Clients,
+    firsts: tuple[ProblemLimiter, ProblemLimiter],
 ) -> Iterator[tuple[Problem, bool]]:
     """Yield the problems of the baselines in one file, each with its place, and whether it is a note."""
     problems_of_baselines = [
@@ -191,7 +194,7 @@ def _place_of_variable(project: Project, name: str) -> Path | None:
 
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
     """Yield the problems of one baseline, and whether each is a note."""
-    for at, message in renamed(baseline.comparison):
+    for at, message in find_old_method_names(baseline.comparison):
         yield Problem("BK207", message, "write the new name", at=at), True
     if baseline.baseline is None:
         hint = f"baselinekit capture from {baseline.source.file}"
@@ -210,7 +213,7 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
                     (problem, False) for problem in error.problems if problem.code not in ASKED_OF_OPERATOR
                 )
             except Exception as error:  # an unexpected exception is a problem of this baseline
-                yield fault_of_ours(error).problems[0], False
+                yield internal_error(error).problems[0], False
     try:
         check(baseline, project.setting_of(baseline, clients))
     except BaselinekitError as error:
@@ -223,12 +226,12 @@ def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
     inputs, file = kind_of(recipe).inputs(recipe)
     for name, value in inputs.items():
         text = as_text(value)
-        yield f"  input     {name}: {clipped(text, _LONGEST_INPUT, mask, counted=False)}"
+        yield f"  input     {name}: {mask_and_clip(text, _LONGEST_INPUT, mask, counted=False)}"
     if file:
         yield f"  inputs    {file}"
     for entry in recipe.checks:
         for name, value in entry.items():
-            yield f"  check     {name}: {clipped(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
+            yield f"  check     {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
     scores = recipe.scores
     if scores is not None:
         by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)

@@ -22,12 +22,12 @@ from baselinekit.workflow.chunks import (
     JudgePolicy,
     ReadFiles,
 )
-from baselinekit.workflow.cluster import Cancelled, Cluster, Work, WorkersLost, parts_of
+from baselinekit.workflow.cluster import Cancelled, Cluster, Work, WorkersLost, split_evenly
 from baselinekit.workflow.judging import JudgedBaseline
-from baselinekit.workflow.leases import Gathered, Lease, Leases
-from baselinekit.workflow.loading import Unfit
-from baselinekit.workflow.parcel import Packing, Packs, Parcel, Sealed
-from baselinekit.workflow.processes import OF_BASELINES, Judging, Terms
+from baselinekit.workflow.leases import ChunkCosts, Lease, Leases
+from baselinekit.workflow.loading import UnfitBaseline
+from baselinekit.workflow.parcel import Packing, Packs, Parcel, SealedValue
+from baselinekit.workflow.processes import OF_BASELINES, ChunkProgress, ResultTerms
 from baselinekit.workflow.selection import Test
 
 _BATCH_SIZE = 256
@@ -35,7 +35,7 @@ _BATCH_SIZE = 256
 
 
 @frozen
-class Sending:
+class ClusterRun:
     """How the chunks of one run are sent. `order`: the settings of a worker. `work`: what it does with a
     parcel. `known`: returns the environment of the run. `take`: gets what a chunk cost, and the answers to
     keep."""
@@ -46,18 +46,18 @@ class Sending:
     leases: Leases
     places: int
     known: Callable[[], dict[str, Json]]
-    take: Callable[[Gathered], None]
+    take: Callable[[ChunkCosts], None]
 
 
-class Sender(Generic[Item, Judged]):
+class ClusterSender(Generic[Item, Judged]):
     """What the engines on a cluster have in common. The cluster is connected (`begin`) once there is
     something to send. `packing`: which files go with a chunk; `terms`: how to read and make results."""
 
     def __init__(
         self,
-        begin: AbstractContextManager[Sending],
+        begin: AbstractContextManager[ClusterRun],
         packing: Packs[Item],
-        terms: Terms[Item, Judged],
+        terms: ResultTerms[Item, Judged],
         policy: Any,
     ):
         self._begin = begin
@@ -66,7 +66,7 @@ class Sender(Generic[Item, Judged]):
         self._policy = policy
         self._known: dict[str, Json] = {}
         self._open = ExitStack()
-        self._connected: Sending | None = None
+        self._connected: ClusterRun | None = None
         self._places = Places(0)
 
     def __enter__(self) -> Self:
@@ -78,7 +78,7 @@ class Sender(Generic[Item, Judged]):
         self._open.__exit__(kind, error, trace)
 
     @property
-    def _connection(self) -> Sending:
+    def _connection(self) -> ClusterRun:
         if self._connected is None:
             self._connected = self._open.enter_context(self._begin)
             self._places = Places(self._connected.places)
@@ -96,7 +96,7 @@ class Sender(Generic[Item, Judged]):
         """Judge a chunk, as far as leases allow; what one lease does not cover is done with the next. A chunk
         that ends worker after worker is divided into single entries, so that only the one that does it is
         lost."""
-        connection, judging = self._connection, Judging(chunk.entries, self._terms)
+        connection, judging = self._connection, ChunkProgress(chunk.entries, self._terms)
         while judging.left and self._is_running():
             numbers = judging.next
             part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
@@ -136,16 +136,16 @@ class Sender(Generic[Item, Judged]):
         folders = self._packs.folders_of(chunk.entries)
         policy = self.policy_of(chunk)
         parcel = Parcel(self._connection.order, policy, chunk, lease, files, folders, self._known)
-        done: ChunkDone[Judged] = self._connection.cluster.done(self._connection.work, Sealed.of(parcel))
+        done: ChunkDone[Judged] = self._connection.cluster.done(self._connection.work, SealedValue.of(parcel))
         return done
 
 
-class Elsewhere(Sender[Entry, JudgedBaseline]):
+class ClusterEngine(ClusterSender[Entry, JudgedBaseline]):
     """The engine of a compare on a cluster."""
 
     def __init__(
         self,
-        begin: AbstractContextManager[Sending],
+        begin: AbstractContextManager[ClusterRun],
         packing: Packing,
         worker: ChunkWorker,
         policy: JudgePolicy,
@@ -157,7 +157,7 @@ class Elsewhere(Sender[Entry, JudgedBaseline]):
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         return self._worker.read(files, wanted)
 
-    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
+    def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
         """Return what is wrong with these. If nothing is, note the files that they use, and hold them no
         longer."""
         unfit = self._worker.prepare(entries)
@@ -170,10 +170,10 @@ class Elsewhere(Sender[Entry, JudgedBaseline]):
         """Divide the entries without a claim into parts, then those with the same claim."""
         free = [entry for entry in entries if entry.claim is None]
         claims = dict.fromkeys(entry.claim for entry in entries if entry.claim is not None)
-        chunks = [Chunk(tuple(part)) for part in parts_of(free, self.slots)]
+        chunks = [Chunk(tuple(part)) for part in split_evenly(free, self.slots)]
         for claim in sorted(claims, key=lambda claim: claim == ALONE):
             claiming = [entry for entry in entries if entry.claim == claim]
-            chunks += [Chunk(tuple(part), claim) for part in parts_of(claiming, 1)]
+            chunks += [Chunk(tuple(part), claim) for part in split_evenly(claiming, 1)]
         return chunks
 
 

@@ -8,10 +8,17 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, nearest
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    NothingSelected,
+    Place,
+    Problem,
+    suggest_nearest,
+)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.recipes import Spent
+from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import (
     Appearance,
     Coverage,
@@ -30,9 +37,9 @@ from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
 from baselinekit.store import results
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.reading import without_collector
+from baselinekit.store.reading import without_garbage_collector
 from baselinekit.store.results import keep_results, load_results
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.workflow.selection import list_names
 
 # Finding the result file when the operator names something near it: another report of the same run, its
@@ -124,21 +131,21 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     """Merge all parts into one report; of shards, it is the report of one run without shards. What cannot be
     merged is an error; what is only missing makes the report incomplete. `different`: the fields that may
     differ."""
-    refuse_apart(parts, different)
+    refuse_unmergeable(parts, different)
     results = _results(parts)
-    return replace(combined(parts, different, len(results)), results=results)
+    return replace(merge_heads(parts, different, len(results)), results=results)
 
 
-def refuse_apart(parts: Sequence[Part], different: Collection[str]) -> None:
+def refuse_unmergeable(parts: Sequence[Part], different: Collection[str]) -> None:
     """Raise if these parts cannot be merged, whatever their results are."""
     if 0 < sum(report.shard is not None for _, report in parts) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
-        raise apart("is not a shard, but the others are", "merge shards only with shards", whole)
+        raise cannot_merge("is not a shard, but the others are", "merge shards only with shards", whole)
     refuse_others(parts, different)
     refuse_twice(parts)
 
 
-def combined(parts: Sequence[Part], different: Collection[str], present: int) -> Report:
+def merge_heads(parts: Sequence[Part], different: Collection[str], present: int) -> Report:
     """Return the merged report without its results, of which `present` are there."""
     shards = [report.shard for _, report in parts if report.shard is not None]
     missing = _missing(parts, shards, present)
@@ -186,7 +193,7 @@ def in_order(parts: Sequence[Part]) -> list[Part]:
     return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
 
 
-def apart(message: str, hint: str, file: str) -> InvalidInput:
+def cannot_merge(message: str, hint: str, file: str) -> InvalidInput:
     return InvalidInput(Problem("BK131", message, hint, Place(file)))
 
 
@@ -248,13 +255,13 @@ def refuse_twice(parts: Sequence[Part]) -> None:
         number = report.shard.number
         if number in files:
             repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
-            raise apart(f"is shard {report.shard}, and {repeated}", "name one of the two", file)
+            raise cannot_merge(f"is shard {report.shard}, and {repeated}", "name one of the two", file)
         files[number] = file
 
 
 def _short(value: Json) -> str:
     text = "none" if value in (None, "") else str(value)
-    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+    return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
 
 
 def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
@@ -268,7 +275,7 @@ def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
             prior = owners.setdefault(result.id, file), places.setdefault(position, file)
             if len(owners) == len(pairs) or len(places) == len(pairs):
                 message = f"{result.id!r} is in {prior[0] if len(owners) == len(pairs) else prior[1]} already"
-                raise apart(message, "name each file once, and only the files of one run", file)
+                raise cannot_merge(message, "name each file once, and only the files of one run", file)
             pairs.append((position, replace(result, position=None)))
     return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
@@ -303,11 +310,11 @@ def _environment(parts: Sequence[Part]) -> tuple[dict[str, Json], list[str]]:
     return environment, list(differing.values())
 
 
-def _spent(reports: Sequence[Report]) -> Spent | None:
+def _spent(reports: Sequence[Report]) -> ModelUsage | None:
     spent_by_run = [report.spent for report in reports if report.spent is not None]
     if not spent_by_run:
         return None
-    return Spent(
+    return ModelUsage(
         sum(spent.calls for spent in spent_by_run),
         sum(spent.tokens for spent in spent_by_run),
         sum((spent.usd for spent in spent_by_run), Decimal(0)),
@@ -340,7 +347,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     runs: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
-    with without_collector():
+    with without_garbage_collector():
         for file, raw in load_results(root, last):
             try:
                 run, appearances = read_run(raw, file)
@@ -356,7 +363,9 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     if not chosen_ids:
         message = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
         raise NothingSelected(
-            Problem("BK509", message, nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
+            Problem(
+                "BK509", message, suggest_nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}"
+            )
         )
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen_ids)
     return History(tuple(runs), trends, tuple(unreadable))

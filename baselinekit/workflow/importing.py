@@ -22,26 +22,26 @@ from baselinekit.importers.drafts import (
     ImportChoices,
     ImportedFile,
     SourceText,
-    named_apart,
+    with_unique_ids,
 )
 from baselinekit.importers.table import importer_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.dispatch import digest
 from baselinekit.store import writing
-from baselinekit.store.reading import taken_ids
+from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.trust import origin
 from baselinekit.variables import Redactor, Secret
 from baselinekit.workflow.capture import (
     Captured,
-    CapturedTogether,
+    CaptureResults,
     NewBaseline,
     capture_each,
     check_new,
-    folder_made,
     new_baseline,
+    temporary_folder,
     write_known_good,
 )
 from baselinekit.workflow.context import RunContext
@@ -109,7 +109,7 @@ def summarize(
 ) -> ImportSummary:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
-    taken = taken_ids(project.root, project.folders)
+    taken = records_by_id(project.root, project.folders)
     captured: dict[str, list[Baseline]] = {}
     base_counts = Counter[str]()
     for source, raw in taken.values():
@@ -136,7 +136,7 @@ def summarize(
         else:
             same_input.append(draft_baseline)
             ready.append((draft, place))
-    named_drafts = named_apart([draft for draft, _ in ready], taken)
+    named_drafts = with_unique_ids([draft for draft, _ in ready], taken)
     new = [
         (draft, place, new_baseline(project, record_of(draft), options))
         for draft, (_, place) in zip(named_drafts, ready, strict=True)
@@ -193,8 +193,9 @@ def with_variables(
         CannotReplay(
             Problem(
                 "BK551",
-                f"{many(len(places), 'request')} need{'s' * (len(places) == 1)} the variable {{{{{name}}}}}",
-                how_to_give(name),
+                f"{count_noun(len(places), 'request')} need{'s' * (len(places) == 1)}"
+                f" the variable {{{{{name}}}}}",
+                describe_variable_option(name),
                 places[0],
             )
         )
@@ -202,13 +203,13 @@ def with_variables(
     ]
 
 
-def how_to_give(name: str) -> str:
+def describe_variable_option(name: str) -> str:
     if name.endswith("_USERNAME"):
         return f"pass --var {name}=…"
     return f"export {name} and pass --secret {name}, or --secret {name}=…"
 
 
-def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunContext) -> CapturedTogether:
+def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunContext) -> CaptureResults:
     """Capture all new files together: as many as possible, the others are reported with their line."""
     project, errors = summary.project, list[BaselinekitError]()
     described = {new.draft.id: draft for draft, _, new in summary.new}
@@ -228,7 +229,7 @@ def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunCo
         for _, place, new in summary.new:
             try:
                 writing.check_names(new.draft.id, new.group)
-                folders.enter_context(folder_made(project.root, new.folder))
+                folders.enter_context(temporary_folder(project.root, new.folder))
                 check_new(project, new, context)
                 targets.append((place, new))
             except BaselinekitError as error:

@@ -15,8 +15,8 @@ from baselinekit.errors import (
     OutOfBudget,
     Problem,
     Refused,
-    cannot,
-    fault_of_ours,
+    cannot_replay,
+    internal_error,
 )
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
@@ -24,21 +24,21 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
-from baselinekit.model.recipes import Ask, Observation, Recipe, Scores
-from baselinekit.model.results import VOLATILE, Report, Result, Spot
+from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Scores
+from baselinekit.model.results import VOLATILE, Report, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
 from baselinekit.store.results import drop_pending, keep_results, save_pending
-from baselinekit.texts import already_masked, clipped, many, shown
+from baselinekit.texts import count_noun, mask_and_clip, no_mask, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
 if TYPE_CHECKING:  # only needed when something fails
-    from baselinekit.model.changes import Seen
+    from baselinekit.model.changes import KeptOutput
 
 CHECKS_AT = (*EXECUTION, CHECKS)
 _JUDGE = "judge"
@@ -85,15 +85,15 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
 
 def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
     """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
-    from baselinekit.grade.checks import checked
+    from baselinekit.grade.checks import grade_checks
     from baselinekit.grade.task import GradeClients
 
     checks = setting.scope.expand(recipe.checks, CHECKS_AT)
     recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))
-    grades = checked(recipe, observation, GradeClients(mask=setting.redactor.mask))
+    grades = grade_checks(recipe, observation, GradeClients(mask=setting.redactor.mask))
     for grade in grades:
         if grade.outcome == "error":
-            raise cannot(grade.code or "BK704", f"{grade.grader}: {grade.reason}", "")
+            raise cannot_replay(grade.code or "BK704", f"{grade.grader}: {grade.reason}", "")
     return {grade.grader: "" if grade.outcome == "passed" else grade.reason for grade in grades}
 
 
@@ -116,7 +116,7 @@ def _add_scores(observation: Observation, scores: Scores, setting: Setting) -> O
 
 def _prepare_scoring(
     scores: Scores, rubric: dict[str, str], text: str
-) -> tuple[Ask, Callable[[str], dict[str, Json]]]:
+) -> tuple[ModelQuestion, Callable[[str], dict[str, Json]]]:
     """Return what a judge is asked, and the function that reads its reply."""
     if scores.form == "line":
         from baselinekit.grade.by_line import SCORE, ScoreLine, score_question
@@ -148,7 +148,7 @@ def compare_settled(matcher: Matcher, observation: Observation, setting: Setting
         answers |= answer(list(comparison.questions), setting)
         comparison = matcher.compare(observation, answers)
     message = "its texts can be paired in too many ways"
-    raise cannot("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
+    raise cannot_replay("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
 
 
 def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
@@ -192,7 +192,7 @@ class ReplayResult:
     is kept for a refresh, or the one that is pending is dropped (`settles`)."""
 
     result: Result
-    seen: "Callable[[], Seen] | None" = None
+    seen: "Callable[[], KeptOutput] | None" = None
     settles: bool = False
 
 
@@ -202,7 +202,7 @@ class JudgedBaseline:
     cannot be kept."""
 
     result: Result
-    pending: "Seen | None" = None
+    pending: "KeptOutput | None" = None
     settles: bool = False
     warning: str = ""
 
@@ -234,7 +234,7 @@ class BaselineRunner:
         try:
             tried = replay()
         except Exception as error:  # without its target: describing that may be what failed
-            problem = fault_of_ours(error).problems[0]
+            problem = internal_error(error).problems[0]
             reason = self._project.redactor.mask(problem.with_hint)
             return JudgedBaseline(self._result(baseline, outcome="error", reason=reason, code=problem.code))
         if tried.seen is None:
@@ -244,7 +244,7 @@ class BaselineRunner:
         except BaselinekitError as error:
             return JudgedBaseline(tried.result, warning=error.problems[0].message)
         except Exception as error:  # the verdict stays valid
-            return JudgedBaseline(tried.result, warning=str(fault_of_ours(error)))
+            return JudgedBaseline(tried.result, warning=str(internal_error(error)))
 
     def replay_once(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> ReplayResult:
         """Replay a baseline once; `turn` says which of several replays this is. Nothing is kept yet."""
@@ -300,7 +300,7 @@ class BaselineRunner:
         )
         if isinstance(new_text, str) and new_text != old_text:
             mask = self._project.redactor.mask
-            yield f"its text now: {clipped(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
+            yield f"its text now: {mask_and_clip(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
 
     def _without_replay(self, baseline: Baseline) -> Result | None:
         """Return the result of a baseline that needs no replay, None if it needs one."""
@@ -339,11 +339,11 @@ class BaselineRunner:
         return self._result(
             baseline,
             outcome="failed",
-            reason=many(comparison.count, "difference"),
+            reason=count_noun(comparison.count, "difference"),
             target=target_of(baseline.current, self._project),
             differences=differences,
             difference_count=comparison.count,
-            explanation=tuple(clipped(line, _LONGEST_LINE, already_masked) for line in lines),
+            explanation=tuple(mask_and_clip(line, _LONGEST_LINE, no_mask) for line in lines),
             environment_drift=drift_of(self._environment, baseline, observation),
             resolved=resolved,
             **facts,
@@ -374,7 +374,7 @@ class BaselineRunner:
 
     def _spots(
         self, baseline: Baseline, differences: tuple[Difference, ...], redactor: Redactor
-    ) -> Iterator[Spot]:
+    ) -> Iterator[ReportedDifference]:
         """Yield the differences as they are reported. Their lines are found after all writing is done."""
         mask = redactor.mask_value
         scope = self._project.words_of(baseline).scope
@@ -384,7 +384,7 @@ class BaselineRunner:
                 at = difference.at
             elif difference.rule and is_limit(difference):
                 at = ("comparison", *difference.rule.split("."))
-            yield Spot(
+            yield ReportedDifference(
                 path=difference.path,
                 kind=difference.kind,
                 expected=mask(self._with_values(difference, scope), difference.path),
@@ -406,14 +406,14 @@ class BaselineRunner:
             lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
         )
 
-    def _seen(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> "Seen":
+    def _seen(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> "KeptOutput":
         """Return the new output, so that a refresh can approve exactly this one."""
         from baselinekit.workflow.pending import seen_of  # only needed when something fails
 
         return seen_of(self._environment, baseline, comparison, observation, self._timestamp())
 
 
-def keep_seen(root: str, pending: "Seen | None", settled: str, reason: str = "") -> str:
+def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:
     """Keep the new output for a refresh, or drop the kept one of the id that is `settled`. Return a warning
     if that fails: a checkout that cannot be written does not make the run fail."""
     try:
@@ -424,7 +424,7 @@ def keep_seen(root: str, pending: "Seen | None", settled: str, reason: str = "")
     except BaselinekitError as error:
         reason = error.problems[0].message
     except Exception as error:
-        reason = str(fault_of_ours(error))
+        reason = str(internal_error(error))
     return f"the new output could not be kept for a refresh: {reason}" if reason else ""
 
 
@@ -433,7 +433,7 @@ def target_of(recipe: Recipe, project: Project) -> str:
     kind = kind_of(recipe)
     base_url = kind.base_url(recipe, project.override_base_url, project.base_url)
     target = kind.target(recipe, partial(_expanded, project), base_url)
-    return clipped(_expanded(project, target), _LONGEST_LINE, already_masked)
+    return mask_and_clip(_expanded(project, target), _LONGEST_LINE, no_mask)
 
 
 def _expanded(project: Project, text: str) -> str:

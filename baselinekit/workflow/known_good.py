@@ -5,7 +5,7 @@ from dataclasses import field, replace
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import Flag, FoundForm, RecipeKind
+from baselinekit.kinds.kind import Flag, RecipeKind, RecognisedForm
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Comparison, Known, Options
@@ -13,13 +13,13 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
 from baselinekit.placeholders.narrowest import accepts_all
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import Volatile
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
-from baselinekit.store.reading import without_collector
-from baselinekit.texts import many
+from baselinekit.store.reading import without_garbage_collector
+from baselinekit.texts import count_noun
 from baselinekit.tree.paths import find, parse, render, suggest
 from baselinekit.tree.places import value_at, with_values
 from baselinekit.variables import Redactor
@@ -30,7 +30,7 @@ from baselinekit.workflow.learning import (
     DECLARED,
     IN_A_NAME,
     CaptureLesson,
-    Templating,
+    OutputTemplater,
     counted_once,
     learn,
     secrets_in,
@@ -179,7 +179,7 @@ class KnownGood:
     notes: tuple[str, ...]
     replays: int
     lesson: CaptureLesson
-    form: FoundForm | None = None
+    form: RecognisedForm | None = None
     """The form recognised in the answers: what the recipe and its rules must state in addition."""
 
 
@@ -192,7 +192,7 @@ class Learnable:
     observations: Sequence[Observation]
     lesson: CaptureLesson
     notes: tuple[str, ...]
-    form: FoundForm | None
+    form: RecognisedForm | None
 
 
 def observe_known_good(
@@ -213,7 +213,7 @@ def observe_known_good(
     ]
     accepted: bool | None = None
     for group in observe_as_they_come(replay_jobs, context, options.jobs):
-        with without_collector():  # the outputs stay in memory and have no cycles
+        with without_garbage_collector():  # the outputs stay in memory and have no cycles
             learnable = {
                 number: _learn_or_error(project, drafts[number], replays, options, context)
                 for number, replays in group
@@ -270,7 +270,7 @@ def _learn_from(
     for observation in replays:
         refuse_troubles(draft, observation, options)
     draft, observations, form = _with_form_found(draft, replays, options)
-    templating = Templating(project.words_of(draft).scope)
+    templating = OutputTemplater(project.words_of(draft).scope)
     output = templating.template(observations[0].output)
     for text, placeholder in options.placeholders.items():
         output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
@@ -282,7 +282,7 @@ def _learn_from(
         output, hidden = _hide_or_refuse(output, project, options)
     candidate = replace(draft, baseline=Known(output=output))
     matcher = compile_baseline(candidate, project.words_of(candidate))
-    accepted = accepting(matcher, observations[0], project)
+    accepted = check_accepted(matcher, observations[0], project)
     lesson = CaptureLesson(output)
     if not options.exact:
         is_new, now = not draft.source.file, context.clients.now()
@@ -290,7 +290,7 @@ def _learn_from(
             project, candidate, matcher, accepted, observations, templating.text, is_new=is_new, now=now
         )
     count = 0 if options.exact else len(described)
-    formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
+    formats = [f"{count_noun(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (
         *remarks_on(draft, observations),
         *(form.notes if form else ()),
@@ -305,7 +305,7 @@ def _learn_from(
 
 def _with_form_found(
     draft: Baseline, replays: Sequence[Observation], options: CaptureOptions
-) -> tuple[Baseline, Sequence[Observation], FoundForm | None]:
+) -> tuple[Baseline, Sequence[Observation], RecognisedForm | None]:
     """Give a new recipe the form (`parse`) that its answers have but do not declare, with its rules unless
     the comparison is an exact one, and read the answers again in that form. The recipe of a file stays as
     it is."""
@@ -418,7 +418,7 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
         raise CannotReplay(*problems)
 
 
-def check_placeholders(placeholders: Mapping[str, str], words: Words) -> None:
+def check_placeholders(placeholders: Mapping[str, str], words: PlaceholderContext) -> None:
     """Check placeholders before anything is sent, and once for all places that they are for."""
     for text, placeholder in placeholders.items():
         try:
@@ -471,7 +471,7 @@ def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeK
     return with_values(output, {(*start[0], *path): placeholder for path in places})
 
 
-def accepting(matcher: Matcher, observation: Observation, project: Project) -> Comparison:
+def check_accepted(matcher: Matcher, observation: Observation, project: Project) -> Comparison:
     """Compare the stored output with what was seen: a rule or placeholder that rejects it is found now."""
     comparison = matcher.compare(observation)
     limits = [difference for difference in comparison.differences if is_limit(difference)]

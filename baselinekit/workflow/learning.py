@@ -13,14 +13,14 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split, tokens_in
 from baselinekit.placeholders.narrowest import PlaceholderProposal, is_alone, narrowest
-from baselinekit.placeholders.nature import is_amount, is_counted, named, tells_of_process
+from baselinekit.placeholders.nature import is_amount, is_counted, path_with_row_name, tells_of_process
 from baselinekit.placeholders.pieces import Write
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
-from baselinekit.refresh.linking import LinkView, linked
+from baselinekit.refresh.linking import LinkView, bind_links
 from baselinekit.refresh.made import made_by_write
-from baselinekit.refresh.steady import Steadiness, lookalikes, moments_of_now, volatile_values
-from baselinekit.secrets.finding import BY_NAME, likeness, says_secret
+from baselinekit.refresh.steady import UnchangedValues, lookalikes, moments_of_now, volatile_values
+from baselinekit.secrets.finding import BY_NAME, has_secret_name, likeness
 from baselinekit.secrets.short import KnownValues, with_variables
 from baselinekit.secrets.together import says_secrets, texts_in
 from baselinekit.tree.paths import render
@@ -36,7 +36,7 @@ _SHORTEST_VALUE = 8
 _VARIABLE = "var"
 
 
-class Templating:
+class OutputTemplater:
     """Writes `<<var(name)>>` where the value of a declared variable, or a secret, occurs in a text. Short
     values are left alone: they occur by chance."""
 
@@ -97,7 +97,7 @@ class Templating:
         return result + escape(text[position:], followed)
 
 
-def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:
+def single_element_arrays(output: Json, path: Path = ()) -> Iterator[Path]:
     """Yield the arrays of one element with a placeholder: stored, they describe arrays of any length."""
     if bytes_if_literal(output) is None:  # most outputs hold none anywhere
         yield from _arrays_of_one(output, path)
@@ -159,7 +159,7 @@ class _SecretSearch:
 
     def is_suspect(self, value: Json, path: Path) -> bool:
         if isinstance(value, str):
-            return value in self.unsure or says_secret(path)
+            return value in self.unsure or has_secret_name(path)
         return self.numbers and isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
     def describe_secret(self, value: Json, path: Path) -> str | None:
@@ -210,7 +210,7 @@ class CaptureLesson:
 
 def ordered_singles(output: Json, is_exact: bool) -> list[str]:
     """Return the arrays of one element that need a rule, as they would describe arrays of any length."""
-    return [] if is_exact else [render(path) for path in arrays_of_one(output)]
+    return [] if is_exact else [render(path) for path in single_element_arrays(output)]
 
 
 MOST_VALUES = 3
@@ -259,7 +259,7 @@ def learn(
     ]
     volatile += _find_made_values(draft, outputs, steady, volatile, now, write, words)
     volatile += _find_process_counts(outputs, steady, volatile, words)
-    volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
+    volatile = bind_links(volatile, outputs, _link_view(observations, steady, write, words))
     if steady.ids:
         taken = {place for item in volatile for place in item.places}
         ids = {path: id for path, id in steady.ids.items() if path not in taken and path not in wholes}
@@ -276,10 +276,12 @@ def learn(
             settled = [matcher.compare(observation) for observation in observations]
         refusals += _find_unresolved(settled, refusals)
     redactor = project.redactor.knowing(steady.outputs) if volatile or same else project.redactor
-    return CaptureLesson(output, shown(volatile, redactor), tuple(refusals), shown(same, redactor))
+    return CaptureLesson(
+        output, masked_places(volatile, redactor), tuple(refusals), masked_places(same, redactor)
+    )
 
 
-def shown(places: Iterable[Volatile], redactor: Redactor) -> tuple[Volatile, ...]:
+def masked_places(places: Iterable[Volatile], redactor: Redactor) -> tuple[Volatile, ...]:
     """Return the places with their first values, masked, and one more value if there are more."""
     mask, most = redactor.mask_value, MOST_VALUES + 1
     return tuple(
@@ -295,7 +297,7 @@ def _find_made_values(
     learnt: Sequence[Volatile],
     now: float,
     write: Write,
-    words: Words,
+    words: PlaceholderContext,
 ) -> list[Volatile]:
     """Return what a write that was sent once has made, if it is in the stored output as it came."""
     kind = kind_of(draft.current)
@@ -313,7 +315,7 @@ def _find_made_values(
 
 
 def _find_process_counts(
-    outputs: Sequence[Json], steady: "_SteadyValues", learnt: Sequence[Volatile], words: Words
+    outputs: Sequence[Json], steady: "_SteadyValues", learnt: Sequence[Volatile], words: PlaceholderContext
 ) -> list[Volatile]:
     """Return numbers that were the same but, by their names, measure a process, beside others that varied:
     they will differ after its next start."""
@@ -340,12 +342,12 @@ def counted_once(output: Json) -> Iterator[Path]:
     """Yield the places whose names say that their number counts something in the service."""
     for path, value in places(output):
         is_leaf = not isinstance(value, bool | dict | list)
-        if is_leaf and is_amount(value) and is_counted(named(path, output), value):
+        if is_leaf and is_amount(value) and is_counted(path_with_row_name(path, output), value):
             yield path
 
 
 def _link_view(
-    observations: Sequence[Observation], steady: "_SteadyValues", write: Write, words: Words
+    observations: Sequence[Observation], steady: "_SteadyValues", write: Write, words: PlaceholderContext
 ) -> LinkView:
     """Prepare the search for links. A flow that writes, and was replayed once, has made what it saves."""
     saved = [observation.saved for observation in observations]
@@ -363,7 +365,7 @@ class _SteadyValues:
         volatile: Sequence[Volatile],
         refusals: Sequence[UnlearnablePlace],
         now: float,
-        words: Words,
+        words: PlaceholderContext,
     ):
         settled = {place for item in volatile for place in item.places} | {item.path for item in refusals}
         self._draft = draft
@@ -371,10 +373,10 @@ class _SteadyValues:
         self._output = outputs[0]
         self._is_plain: bool | None = None
         stored = _output_of(draft)
-        steadiness = Steadiness(outputs, settled)
+        steadiness = UnchangedValues(outputs, settled)
         self.outputs = steadiness.outputs
         everywhere = steadiness.is_everywhere and stored is outputs[0]  # most captures
-        templating = Templating(words.scope)
+        templating = OutputTemplater(words.scope)
 
         def stands(path: Path, value: Json, may_name: bool = False) -> bool:
             if everywhere:
@@ -433,7 +435,7 @@ def _value_or_absent(stored: Json, path: Path) -> Json:
         return ABSENT
 
 
-def _is_named_in(stored: Json, path: Path, value: Json, templating: Templating) -> bool:
+def _is_named_in(stored: Json, path: Path, value: Json, templating: OutputTemplater) -> bool:
     """Whether the stored text is the value, apart from escapes and names of variables."""
     stored_value = _value_or_absent(stored, path)
     return isinstance(stored_value, str) and templating.expanded(stored_value) == value
@@ -475,8 +477,8 @@ class _DifferingPlaces:
 
 
 def _refuse_templates(output: Json, before: Json, matcher: Matcher) -> Iterator[UnlearnablePlace]:
-    known_paths = set(arrays_of_one(before))
-    for path in arrays_of_one(output):
+    known_paths = set(single_element_arrays(before))
+    for path in single_element_arrays(output):
         if path not in known_paths and matcher.arrays.get(path) in (None, "each"):
             message = "its one element, with a placeholder in it, would describe arrays of any length"
             hint = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Literal
 
 from baselinekit.frozen import frozen
-from baselinekit.model.recipes import Limits, Spent
+from baselinekit.model.recipes import Limits, ModelUsage
 from baselinekit.model.values import Json
 
 
@@ -22,7 +22,7 @@ class Lease:
 
     now: float
     failures: int | None = None
-    spent: Spent = field(default_factory=Spent)
+    spent: ModelUsage = field(default_factory=ModelUsage)
     calls: int | None = None
     tokens: int | None = None
     usd: Decimal | None = None
@@ -41,11 +41,11 @@ class KeptAnswer:
 
 
 @frozen
-class Gathered:
+class ChunkCosts:
     """What a chunk used besides time. `spent`: for models, None if no call was made. `plain`: texts that look
     random but are no secrets where they are, needed for printing."""
 
-    spent: Spent | None = None
+    spent: ModelUsage | None = None
     answers: tuple[KeptAnswer, ...] = ()
     plain: frozenset[str] = frozenset()
 
@@ -71,7 +71,7 @@ class Leases:
         self._changed = threading.Condition()
         self._leases_out: list[_GivenLease] = []
         self._failures = 0
-        self.spent: Spent | None = None
+        self.spent: ModelUsage | None = None
 
     @property
     def is_over(self) -> bool:
@@ -100,15 +100,15 @@ class Leases:
                 self._leases_out = [given for given in self._leases_out if given is not given_lease]
                 self._changed.notify_all()
 
-    def settle(self, gathered: Gathered, failures: int) -> None:
+    def settle(self, gathered: ChunkCosts, failures: int) -> None:
         """Report what was used of a lease, before it ends."""
         with self._changed:
             self._failures += failures
             if gathered.spent is not None:
-                self.spent = plus(self.spent or Spent(), gathered.spent)
+                self.spent = add_spent(self.spent or ModelUsage(), gathered.spent)
 
     def _share(self, number: int, places: int) -> _GivenLease:
-        spent = self.spent or Spent()
+        spent = self.spent or ModelUsage()
         at_most, limits, leases = spent.at_most, self._limits, self._leases_out
         calls = _share_of(limits.calls, at_most.calls, [lease.calls for lease in leases], places)
         tokens = _share_of(limits.tokens, at_most.tokens, [lease.tokens for lease in leases], places)
@@ -137,8 +137,8 @@ def _share_of(limit: int | None, spent: int, held: Sequence[int], places: int) -
     return max(0, min(limit - spent - sum(held), -(-(limit - spent) // places)))
 
 
-def plus(one: Spent, other: Spent) -> Spent:
-    return Spent(
+def add_spent(one: ModelUsage, other: ModelUsage) -> ModelUsage:
+    return ModelUsage(
         one.calls + other.calls,
         one.tokens + other.tokens,
         one.usd + other.usd,
@@ -148,9 +148,9 @@ def plus(one: Spent, other: Spent) -> Spent:
     )
 
 
-def minus(one: Spent, other: Spent) -> Spent:
+def subtract_spent(one: ModelUsage, other: ModelUsage) -> ModelUsage:
     """Return what was spent since an earlier moment."""
-    return Spent(
+    return ModelUsage(
         one.calls - other.calls,
         one.tokens - other.tokens,
         one.usd - other.usd,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, ProblemLimiter, Refused
 from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Source
@@ -24,7 +24,7 @@ Prepared = tuple[Baseline, Matcher | None]
 
 
 @frozen
-class Unfit:
+class UnfitBaseline:
     """A baseline that cannot be compared as it is written, and why."""
 
     source: Source
@@ -54,7 +54,7 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
         check_configuration(project, [os.path.join(project.cwd, path) for path in paths])
-        folders = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
+        folders = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in paths]
     discovery = discover_files(folders, project.root)
     check_configuration(
         project, [os.path.dirname(os.path.join(project.root, path)) for path in discovery.configs]
@@ -93,7 +93,7 @@ def check_configuration(project: Project, paths: Sequence[str]) -> None:
         raise InvalidInput(*problems)
 
 
-def from_root(path: str, root: str) -> str:
+def relative_to_root(path: str, root: str) -> str:
     """Return a path of the operator relative to the root. A path in the project stays as it is: links in it
     are checked when the file is read."""
     path = os.path.normpath(path)
@@ -108,25 +108,25 @@ def prepare(
     """Compile every baseline and check whether its recipe can work; all problems, also what was `broken`
     before, are one error."""
     prepared, unfit = compile_and_check(environment, selected)
-    complain(broken, unfit, environment.project.root)
+    raise_problems(broken, unfit, environment.project.root)
     return prepared
 
 
 def compile_and_check(
     environment: CaptureEnvironment, selected: Iterable[Baseline]
-) -> tuple[list[Prepared], list[Unfit]]:
+) -> tuple[list[Prepared], list[UnfitBaseline]]:
     """Return the baselines with their matchers, and those that have a problem. First all are compiled, then
     all are checked: to do both in turn takes a fifth longer, because of the processor's code cache. An
     unexpected exception occurs again where the baseline is judged, and is reported there."""
     project = environment.project
     prepared: list[Prepared] = []
-    failed: dict[int, Unfit] = {}
+    failed: dict[int, UnfitBaseline] = {}
     fit: list[tuple[int, Baseline]] = []
     for number, baseline in enumerate(selected):
         try:
             chosen, matcher = compiled(environment, baseline)
         except BaselinekitError as error:
-            failed[number] = Unfit(baseline.source, error)
+            failed[number] = UnfitBaseline(baseline.source, error)
             continue
         prepared.append((chosen, matcher))
         if matcher is not None:
@@ -135,7 +135,7 @@ def compile_and_check(
         try:
             check(baseline, project.setting_of(baseline, environment.clients))
         except BaselinekitError as error:
-            failed[number] = Unfit(baseline.source, error)
+            failed[number] = UnfitBaseline(baseline.source, error)
         except Exception:
             continue
     return prepared, [failed[number] for number in sorted(failed)]
@@ -155,7 +155,7 @@ def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
         return baseline, None
 
 
-def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:
+def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str) -> None:
     """Raise all problems as one error, each with its place; of many similar ones in one file only the
     first."""
     problems: list[Problem] = []
@@ -163,7 +163,7 @@ def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str)
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
     if unfit:
-        first, first_refused = FirstOfEach(), FirstOfEach()
+        first, first_refused = ProblemLimiter(), ProblemLimiter()
         new = []
         for item in unfit:
             takes = (first_refused if isinstance(item.error, Refused) else first).takes

@@ -14,10 +14,10 @@ from baselinekit.report.resultstream import (
     StreamedFile,
     StreamedResult,
     head_text,
-    whole,
+    join_results,
 )
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read_pieces
-from baselinekit.workflow.history import combined, refuse_apart
+from baselinekit.workflow.history import merge_heads, refuse_unmergeable
 
 
 class StreamedMerge:
@@ -31,19 +31,19 @@ class StreamedMerge:
                 for path in paths
             ]
             parts = [(path, file.head) for path, file in zip(paths, self._files, strict=True)]
-            refuse_apart(parts, different)
+            refuse_unmergeable(parts, different)
         except BaselinekitError:  # reported when the whole files are read, with all problems
             raise NotStreamableError from None
         self._counts: dict[str, int] = {
             outcome: sum(file.counts[outcome] for file in self._files) for outcome in OUTCOMES
         }
-        self._report = combined(parts, different, sum(self._counts.values()))
+        self._report = merge_heads(parts, different, sum(self._counts.values()))
         self._not_passed: list[Result] = []
 
     def pieces(self) -> Iterator[bytes]:
         """Return the merged result file in pieces."""
         head = head_text(self._report, Summary(**self._counts, complete=self._report.complete))
-        return whole(head, self._texts())
+        return join_results(head, self._texts())
 
     def report(self) -> Report:
         """Return the report, after its pieces have been read: of the results that passed only their

@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, Place
 from baselinekit.frozen import frozen
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.importers.testcode import FilesOfTests, Moving, ValueDraft
+from baselinekit.importers.testcode import SnapshotImport, TestSources, ValueDraft
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
@@ -31,10 +31,10 @@ from baselinekit.workflow.known_good import (
     hide_secrets,
     refuse_troubles,
 )
-from baselinekit.workflow.learning import CaptureLesson, Templating, arrays_of_one
+from baselinekit.workflow.learning import CaptureLesson, OutputTemplater, single_element_arrays
 from baselinekit.workflow.project import Project
 
-TOOLS: Mapping[str, Callable[[FilesOfTests, Moving], None]] = {
+TOOLS: Mapping[str, Callable[[TestSources, SnapshotImport], None]] = {
     syrupy.TITLE: syrupy.read,
     regressions.TITLE: regressions.read,
     inlinesnapshots.TITLE: inlinesnapshots.read,
@@ -72,7 +72,7 @@ class MovedIn:
     again: int = 0
 
 
-def moved_values(project: Project, moving: Moving, moment: str) -> MovedIn:
+def moved_values(project: Project, moving: SnapshotImport, moment: str) -> MovedIn:
     """Turn the values of tests into baseline files of the plugin."""
     moved_files = _MovedFiles(project, moving.left_out, moving.notes)
     for draft in sorted(
@@ -91,11 +91,11 @@ def _value_baseline(moved_files: "_MovedFiles", draft: ValueDraft, moment: str) 
     """Return the baseline that the plugin would write for a value, with the rules it was compared by."""
     project, folder = moved_files.project, moved_files.project.folders[0].rstrip("/")
     file = file_of(draft.test, draft.name, folder)
-    templating = Templating(project.scope)
+    templating = OutputTemplater(project.scope)
     stored = with_values(templating.template(draft.value), dict(draft.placeholders))
     is_bytes = isinstance(stored, dict) and stored.keys() == {"base64"}  # no text that could be a token
     stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
-    singles = [render(path) for path in arrays_of_one(stored)] if draft.placeholders else []
+    singles = [render(path) for path in single_element_arrays(stored)] if draft.placeholders else []
     rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
     current_input = {"test": draft.test} | ({"name": draft.name} if draft.name is not None else {})
     record: dict[str, Json] = {
@@ -287,7 +287,7 @@ class _CassettePlayer:
         clients = replace(self.clients, send=lambda request: answer.response)
         observation = observe(new.draft.current, project.setting(new.folder, clients))
         refuse_troubles(new.draft, observation, self.options)
-        templating = Templating(project.words_of(new.draft).scope)
+        templating = OutputTemplater(project.words_of(new.draft).scope)
         output, hidden = hide_secrets(
             templating.template(observation.output), project.redactor, hide=True, allow=False
         )

@@ -13,7 +13,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import digest, recipe_hash
-from baselinekit.store.reading import locate, taken_ids
+from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import id_of, read_record
 from baselinekit.workflow.project import Project
 
@@ -30,7 +30,7 @@ def slug(text: str, longest: int = LONGEST) -> str:
 def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     """Return the id of a new baseline. `is_chosen`: the operator has chosen its id, which is used or refused
     as it is."""
-    taken = taken_ids(project.root, project.folders)
+    taken = records_by_id(project.root, project.folders)
     if draft.id.casefold() not in taken:
         return draft.id
     source, raw = taken[draft.id.casefold()]

@@ -19,7 +19,7 @@ from baselinekit.programs.git import Git
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.workflow.history import Part, merge
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.loading import load
@@ -88,7 +88,7 @@ def _sparse_files(project: Project, clients: Clients) -> tuple[set[str], list[Ba
     git = Git(clients.execute, project.root)
     try:
         names = set(git.left_out())
-        return names, at_revision.left_out(git, project.folders) if names else []
+        return names, at_revision.sparse_baselines(git, project.folders) if names else []
     except BaselinekitError:  # no git, or no repository
         return set(), []
 
@@ -132,7 +132,7 @@ def unnamed_outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator
         versions += baseline.baseline.variants if baseline.baseline else []
         for version in versions:
             if version.output_file:
-                root, name = records.beside(project.root, baseline.source.file, version.output_file)
+                root, name = records.output_location(project.root, baseline.source.file, version.output_file)
                 named_paths.add(os.path.realpath(os.path.join(root, name)))
     for folder in project.folders:
         for path, inside, files in os.walk(os.path.join(project.root, folder)):
@@ -162,4 +162,6 @@ def find_unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[l
     ]
     count = len(remaining) - len(orphans)
     reason = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
-    return orphans, [f"{many(count, 'baseline')} {reason}: nothing is reported about them"] if count else []
+    return orphans, [
+        f"{count_noun(count, 'baseline')} {reason}: nothing is reported about them"
+    ] if count else []

@@ -31,7 +31,7 @@ Item = TypeVar("Item", contravariant=True)
 Value = TypeVar("Value")
 
 
-class Sealed:
+class SealedValue:
     """A value on its way through a scheduler: its content does not appear in logs or on web pages. It is
     compressed, so that no text of it is readable in the memory of the scheduler. `version`: of the sender."""
 
@@ -41,7 +41,7 @@ class Sealed:
         self._packed, self._version = packed, version
 
     @classmethod
-    def of(cls, value: object) -> "Sealed":
+    def of(cls, value: object) -> "SealedValue":
         return cls(zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1))
 
     def unsealed(self) -> Any:
@@ -53,8 +53,8 @@ class Sealed:
     def __repr__(self) -> str:
         return "<sealed>"
 
-    def __reduce__(self) -> tuple[type["Sealed"], tuple[bytes, str]]:
-        return Sealed, (self._packed, self._version)
+    def __reduce__(self) -> tuple[type["SealedValue"], tuple[bytes, str]]:
+        return SealedValue, (self._packed, self._version)
 
     def __sizeof__(self) -> int:
         return len(self._packed)
@@ -224,15 +224,15 @@ def read_files(paths: Iterable[str], stated: Mapping[str, bytes]) -> tuple[SentF
 
 
 @contextmanager
-def laid_out(files: Iterable[SentFile], folders: Iterable[str], within: str | None = None) -> Iterator[str]:
+def lay_out(files: Iterable[SentFile], folders: Iterable[str], within: str | None = None) -> Iterator[str]:
     """Lay out the files below a new private folder, until this context ends; and create the `folders`, even
     if empty."""
     top = os.path.realpath(tempfile.mkdtemp(prefix="baselinekit-", dir=within))
     try:
         for folder in folders:
-            os.makedirs(moved(folder, top), mode=0o700, exist_ok=True)
+            os.makedirs(path_below(folder, top), mode=0o700, exist_ok=True)
         for file in files:
-            path = moved(file.path, top)
+            path = path_below(file.path, top)
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             with open(path, "wb", opener=_open_private) as written:
                 written.write(file.data)
@@ -247,13 +247,13 @@ def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)
 
 
-def moved(path: str, top: str) -> str:
+def path_below(path: str, top: str) -> str:
     """Return where a path of the caller is below a folder. It cannot lead out of that, whatever the path
     is."""
     return top + os.path.normpath("/" + path)
 
 
-def at_home(value: Value, top: str) -> Value:
+def with_caller_paths(value: Value, top: str) -> Value:
     """Return the value with the caller's paths in place of the paths below the folder."""
     if top.encode() not in pickle.dumps(value):
         return value
@@ -261,12 +261,12 @@ def at_home(value: Value, top: str) -> Value:
     return replaced
 
 
-def away(value: Value, paths: Iterable[str], top: str) -> Value:
+def with_worker_paths(value: Value, paths: Iterable[str], top: str) -> Value:
     """Return the value with those texts that are one of these paths changed to where the file is laid out."""
     data = pickle.dumps(value)
     if not (present := {path for path in paths if path.encode("utf-8", "surrogatepass") in data}):
         return value
-    replaced: Value = _with_texts(value, lambda text: moved(text, top) if text in present else text)
+    replaced: Value = _with_texts(value, lambda text: path_below(text, top) if text in present else text)
     return replaced
 
 

@@ -12,15 +12,15 @@ from baselinekit.model.baselines import (
     Baseline,
     Comparison,
     Difference,
-    settled_by_refresh,
+    is_settled_by_refresh,
 )
-from baselinekit.model.changes import Seen
+from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.nature import Nature, SinceCapture, nature_of_change
 from baselinekit.replaying.dispatch import recipe_hash
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children
@@ -32,7 +32,7 @@ from baselinekit.workflow.project import CaptureEnvironment, Project, environmen
 
 def seen_of(
     here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
-) -> Seen:
+) -> KeptOutput:
     """Return what a refresh would approve. An environment that cannot be detected is left out."""
     around: dict[str, Json] = {}
     with suppress(BaselinekitError):
@@ -48,12 +48,12 @@ def seen_around(
     observation: Observation,
     now: str,
     around: dict[str, Json],
-) -> Seen:
+) -> KeptOutput:
     """Return the same, for a caller that knows the environment around it."""
     redactor = project.redactor.knowing(observation.output)
     stored = baseline.baseline
     resolved, masked = without_secrets(comparison.resolved, stored.output if stored else None, redactor)
-    return Seen(
+    return KeptOutput(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),
         resolved=resolved,
@@ -90,7 +90,7 @@ def compared_with(baseline: Baseline) -> str:
 def _describe_unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
     """Describe the differences that no other stored output would resolve."""
     for difference in differences:
-        if settled_by_refresh(rule := difference.rule or ""):
+        if is_settled_by_refresh(rule := difference.rule or ""):
             continue
         if rule.startswith("require_keys"):
             yield f"{render(difference.path)} is not there, but {rule} requires it"
@@ -176,7 +176,7 @@ def note_of_natures(baseline: Baseline, comparison: Comparison, now: float) -> s
     """Return a note if all differences are expected by nature, otherwise ""."""
     stored = baseline.baseline.output if baseline.baseline else None
     natures = natures_of(comparison, span_of(baseline, now), stored)
-    counts = ", ".join(many(number, nature) for nature, number in natures.items())
+    counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
     return (
         f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
         if natures

@@ -18,14 +18,23 @@ from shlex import quote
 from types import ModuleType, TracebackType
 from typing import Any, Generic, Protocol, Self
 
-from baselinekit.errors import Problem, cannot
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry, Source
 from baselinekit.model.values import Json, Path
-from baselinekit.workflow.chunks import Chunk, ChunkDone, Item, Judged, Key, ReadFiles, key_of, unjudged
+from baselinekit.workflow.chunks import (
+    Chunk,
+    ChunkDone,
+    Item,
+    Judged,
+    Key,
+    ReadFiles,
+    key_of,
+    unjudged_result,
+)
 from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline
-from baselinekit.workflow.leases import Gathered, Leases
-from baselinekit.workflow.loading import Unfit
+from baselinekit.workflow.leases import ChunkCosts, Leases
+from baselinekit.workflow.loading import UnfitBaseline
 from baselinekit.workflow.selection import Test
 
 LOST = "BK360"
@@ -138,7 +147,7 @@ class WorkerLane:
                 self._ready: Future[None] = self._executor.submit(_build_worker, self._build_worker)
         except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
             control.close()
-            raise cannot(LOST, f"no process can be started here: {error}", "--processes 1") from None
+            raise cannot_replay(LOST, f"no process can be started here: {error}", "--processes 1") from None
         finally:
             reader.close()
         self._control = control
@@ -212,7 +221,7 @@ def without_main() -> Iterator[None]:
 
 
 @frozen
-class Terms(Generic[Item, Judged]):
+class ResultTerms(Generic[Item, Judged]):
     """How lanes read and make results, whatever is judged. `code`: the code of the error that kept it from
     being judged; `is_failure`: whether it counts for --maxfail; `lost`: the error of an item that ends its
     process again and again; `could_not`: the error of one that could not be sent, or not be done there."""
@@ -223,7 +232,7 @@ class Terms(Generic[Item, Judged]):
     could_not: Callable[[Item, Problem], Judged]
 
 
-class Lanes(Generic[Item, Judged]):
+class ProcessLanes(Generic[Item, Judged]):
     """What the engines of several processes have in common. `builds` has a function for each process; `terms`
     says how to read and make results."""
 
@@ -231,8 +240,8 @@ class Lanes(Generic[Item, Judged]):
         self,
         builds: Sequence[Build],
         leases: Leases,
-        gather: Callable[[Gathered], None],
-        terms: Terms[Item, Judged],
+        gather: Callable[[ChunkCosts], None],
+        terms: ResultTerms[Item, Judged],
     ):
         self.slots = len(builds)
         self.lanes = [WorkerLane(build, number) for number, build in enumerate(builds)]
@@ -258,7 +267,7 @@ class Lanes(Generic[Item, Judged]):
     def judge_in(self, home: WorkerLane, chunk: Chunk[Item], in_any: bool = False) -> ChunkDone[Judged]:
         """Judge a chunk, as far as leases allow; what one lease does not cover is done with the next.
         `in_any`: another lane may do it if that one is free and `home` is not."""
-        judging = Judging(chunk.entries, self._terms)
+        judging = ChunkProgress(chunk.entries, self._terms)
         while judging.left and not self._is_over:
             elsewhere = judging.is_elsewhere
             with self.free_lane(self.lanes[0] if elsewhere else home, in_any and not elsewhere) as lane:
@@ -270,7 +279,9 @@ class Lanes(Generic[Item, Judged]):
     def _is_over(self) -> bool:
         return self._is_cancelled or self._leases.is_over
 
-    def _judge_next(self, lane: WorkerLane, chunk: Chunk[Item], judging: "Judging[Item, Judged]") -> None:
+    def _judge_next(
+        self, lane: WorkerLane, chunk: Chunk[Item], judging: "ChunkProgress[Item, Judged]"
+    ) -> None:
         numbers = judging.next
         part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
         with self._leases.lease(lane.number, judging.is_short) as lease:
@@ -299,13 +310,13 @@ class Lanes(Generic[Item, Judged]):
             lane.lock.release()
 
 
-class ProcessEngine(Lanes[Entry, JudgedBaseline]):
+class ProcessEngine(ProcessLanes[Entry, JudgedBaseline]):
     """The engine of a compare in several processes, each of which replays at most `jobs` at once. A lane
     keeps and judges what it has read. It has two slots: while one waits, the results of the other are
     written."""
 
     def __init__(
-        self, builds: Sequence[Build], jobs: int, leases: Leases, gather: Callable[[Gathered], None]
+        self, builds: Sequence[Build], jobs: int, leases: Leases, gather: Callable[[ChunkCosts], None]
     ):
         super().__init__(builds, leases, gather, OF_BASELINES)
         self.slots = _SLOTS * len(builds)
@@ -313,14 +324,14 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         self._lane_of: dict[str, int] = {}
         self._moved: dict[Key, int] = {}
         self._checked: set[Key] = set()
-        self._unfit: list[Unfit] = []
+        self._unfit: list[UnfitBaseline] = []
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         """Read files: each lane takes the next ones as soon as it is done with those before."""
         most = max(1, min(_MOST_READ, -(-len(files) // (_LEAST_PARTS * len(self.lanes)))))
         parts = [list(files[start : start + most]) for start in range(0, len(files), most)]
 
-        def read(part: list[str]) -> tuple[WorkerLane, ReadFiles, list[Unfit]]:
+        def read(part: list[str]) -> tuple[WorkerLane, ReadFiles, list[UnfitBaseline]]:
             with self.free_lane(self.lanes[0]) as lane:
                 return (lane, *self._call_until_done(lane, "read", part, wanted))
 
@@ -334,13 +345,13 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
             self._checked = {key_of(entry) for entry in files_read.entries if wanted(entry)}
         return files_read
 
-    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
+    def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
         """Prepare the entries that are not checked yet, each in the lane that has read its file."""
         late = [entry for entry in entries if key_of(entry) not in self._checked]
 
-        def prepare(number: int, lane_entries: list[Entry]) -> list[Unfit]:
+        def prepare(number: int, lane_entries: list[Entry]) -> list[UnfitBaseline]:
             with self.free_lane(self.lanes[number], in_any=False) as lane:
-                unfit_found: list[Unfit] = self._call_until_done(lane, "prepare", lane_entries)
+                unfit_found: list[UnfitBaseline] = self._call_until_done(lane, "prepare", lane_entries)
             return unfit_found
 
         by_lane = self._group_by_lane(late)
@@ -410,7 +421,7 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
             with suppress(LaneLost):
                 return lane.call(method, *arguments)
         message = f"a process that was to read files ended {_TRIES} times: killed, or out of memory"
-        raise cannot(LOST, message, "start fewer: --processes 1")
+        raise cannot_replay(LOST, message, "start fewer: --processes 1")
 
 
 def _place(source: Source) -> tuple[str, int, Path]:
@@ -419,14 +430,14 @@ def _place(source: Source) -> tuple[str, int, Path]:
 
 def _lost(entry: Entry, message: str) -> JudgedBaseline:
     hint = f"see what happens without --processes: baselinekit compare --id {quote(entry.id)}"
-    return JudgedBaseline(unjudged(entry, "error", f"{message}: {hint}", code=LOST))
+    return JudgedBaseline(unjudged_result(entry, "error", f"{message}: {hint}", code=LOST))
 
 
 def _failed(entry: Entry, problem: Problem) -> JudgedBaseline:
-    return JudgedBaseline(unjudged(entry, "error", problem.with_hint, code=problem.code))
+    return JudgedBaseline(unjudged_result(entry, "error", problem.with_hint, code=problem.code))
 
 
-OF_BASELINES = Terms[Entry, JudgedBaseline](
+OF_BASELINES = ResultTerms[Entry, JudgedBaseline](
     code=lambda judged: judged.result.code,
     is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
     lost=_lost,
@@ -434,12 +445,12 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
 )
 
 
-class Judging(Generic[Item, Judged]):
+class ChunkProgress(Generic[Item, Judged]):
     """How far a chunk is done. `left`: the numbers of the entries that are to be done with another lease, or
     in another lane. `is_short`: the lease was too small for one of them; `is_elsewhere`: the lane that asks
     the model is needed."""
 
-    def __init__(self, entries: Sequence[Item], terms: Terms[Item, Judged]):
+    def __init__(self, entries: Sequence[Item], terms: ResultTerms[Item, Judged]):
         self._entries, self._terms = entries, terms
         self._lost: Counter[int] = Counter()
         self.judged: list[Judged | None] = [None] * len(entries)

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.errors import InvalidInput, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
@@ -23,7 +23,7 @@ from baselinekit.model.recipes import (
     Variable,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.table import RegexBudget, Words
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.replaying.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
@@ -68,7 +68,7 @@ class Project:
     scope: Scope
     trust: Trust
     redactor: Redactor
-    words: Words
+    words: PlaceholderContext
     base_url: str | None
     override_base_url: str | None
     commands: Mapping[str, Command]
@@ -122,7 +122,7 @@ class Project:
         """Return what nothing else may use while the recipe is replayed."""
         return kind_of(recipe).claim(recipe, self.config.http.serial)
 
-    def words_of(self, baseline: Baseline) -> Words:
+    def words_of(self, baseline: Baseline) -> PlaceholderContext:
         """Return what placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
         words = replace(self.words, regex_budget=RegexBudget(self.words.regex_budget.clock))
         base = kind_of(baseline.current).base_url(baseline.current, self.override_base_url, self.base_url)
@@ -210,7 +210,7 @@ def open_project(operator: Operator) -> Project:
         scope=scope,
         trust=trust,
         redactor=Redactor(scope.secrets),
-        words=Words(config.placeholders, scope, operator.now, RegexBudget(operator.work)),
+        words=PlaceholderContext(config.placeholders, scope, operator.now, RegexBudget(operator.work)),
         base_url=base_url,
         override_base_url=operator.base_url,
         commands={
@@ -237,12 +237,12 @@ def _targets(
     if operator.targets is None and not config.targets:
         return None, scope
     from baselinekit.suites.targets import Targets
-    from baselinekit.suites.targetsfile import with_named
+    from baselinekit.suites.targetsfile import add_named_targets
 
     targets = Targets(models=frozenset(config.models), declared=scope.declared)
     file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
     now = operator.config_from is None
-    return with_named(targets, config, config_file, root, scope, operator.environ, file, now)
+    return add_named_targets(targets, config, config_file, root, scope, operator.environ, file, now)
 
 
 def _load_configuration(operator: Operator) -> tuple[str | None, Config]:
@@ -284,7 +284,7 @@ def _environment(config: Config, name: str | None) -> Environment:
     if name not in config.environments:
         names = list(config.environments)
         choices = f"there are {', '.join(names)}" if names else "declare `environments:`"
-        hint = nearest(name, names) or choices
+        hint = suggest_nearest(name, names) or choices
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return config.environments[name]
 
@@ -408,12 +408,15 @@ class CaptureEnvironment:
         """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
         if name not in facts and not name.startswith("git."):
             others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            hint = nearest(name, facts) or others
+            hint = suggest_nearest(name, facts) or others
             yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
         environments = self.project.config.environments
         for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
             if "*" not in glob and glob not in environments:
-                hint = nearest(glob, environments) or "declare it under `environments:` of the configuration"
+                hint = (
+                    suggest_nearest(glob, environments)
+                    or "declare it under `environments:` of the configuration"
+                )
                 yield Problem("BK232", f"there is no environment {glob!r}", hint, at=at)
 
 

@@ -16,9 +16,9 @@ from baselinekit.store.record import (
     RecordedFile,
     VerdictLog,
     by_file,
+    record_abandoned,
     record_all,
     record_free,
-    record_left,
 )
 from baselinekit.workflow.context import Stop
 
@@ -132,7 +132,7 @@ class Recorder:
             self._broken = error
 
     def _write_loop(self) -> None:
-        self._take_results(record_left(self._root, self._daily, self._hurry))
+        self._take_results(record_abandoned(self._root, self._daily, self._hurry))
         due = time.monotonic() + _LONGEST
         while True:
             with self._lock:

@@ -15,7 +15,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.weakened import Loosened, weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config, Recipe, Skill
-from baselinekit.model.results import Against, Revised
+from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.store import at_revision, records
@@ -63,7 +63,7 @@ def select_touched(
         for baseline in chosen
         if not os.path.isabs(baseline.source.file) and _may_have_changed(baseline, project, names)
     ]
-    before = at_revision.cases(git, start or commit, {baseline.source.file for baseline in candidates})
+    before = at_revision.case_digests(git, start or commit, {baseline.source.file for baseline in candidates})
     edited = {
         baseline.id
         for baseline in candidates
@@ -312,7 +312,7 @@ _RELEVANT_KEYS = (
 )
 
 
-def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Against:
+def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
     """Compare the baselines of the whole project with those at the commit where this checkout branched off
     `ref`. `strict`: a weakened baseline makes the run fail."""
     commit = git.commit(ref, "--base")
@@ -325,21 +325,21 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Against
     old_baselines, unread = at_revision.baselines(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
     baselines, _ = load_partly(project, ())
-    baselines += at_revision.left_out(git, folders)  # a sparse checkout removes nothing
+    baselines += at_revision.sparse_baselines(git, folders)  # a sparse checkout removes nothing
     changes = [
         *config_changes,
         *_compare_baselines(project, old_baselines, baselines, old, git.changed_since(start)),
     ]
-    return Against(ref, start, tuple(changes), tuple(notes), strict)
+    return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
 
 
-def config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised], Config]:
+def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineChange], Config]:
     """Return what has changed in the configuration, and the old configuration."""
     name = project.config_file or CONFIG_NAME
     try:
         old = at_revision.config(git, commit, name)
     except InvalidInput:
-        return [Revised(name, name, None, "loosened", ("it could not be read then",))], Config()
+        return [BaselineChange(name, name, None, "loosened", ("it could not be read then",))], Config()
     if old is None:
         return [], Config()
     pairs = {
@@ -352,7 +352,7 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised],
         for key in _RELEVANT_KEYS
         if pairs[key][0] != pairs[key][1]
     ]
-    return [Revised(name, name, None, "loosened", tuple(changes))] if changes else [], old
+    return [BaselineChange(name, name, None, "loosened", tuple(changes))] if changes else [], old
 
 
 def rows_weakened_by_name(old: object, new: object) -> list[str]:
@@ -368,16 +368,18 @@ def _compare_baselines(
     baselines: Iterable[Baseline],
     old: Config,
     changed: Collection[str],
-) -> Iterator[Revised]:
+) -> Iterator[BaselineChange]:
     before, after = ({baseline.id: baseline for baseline in group} for group in (old_baselines, baselines))
     words_then = replace(project.words, own=old.placeholders)
     for id in sorted({**before, **after}):
         old_baseline, new_baseline = before.get(id), after.get(id)
         if new_baseline is None and old_baseline is not None:
-            yield Revised(id, old_baseline.source.file, None, "removed")
+            yield BaselineChange(id, old_baseline.source.file, None, "removed")
         elif new_baseline is not None and old_baseline is None:
             line = locate(new_baseline.source, ("id",), project.root).line
-            yield Revised(id, new_baseline.source.file, line, "added", (), *_approval(None, new_baseline))
+            yield BaselineChange(
+                id, new_baseline.source.file, line, "added", (), *_approval(None, new_baseline)
+            )
         elif old_baseline is not None and new_baseline is not None:
             ways = weakened(old_baseline, new_baseline, words_then, project.words)
             ways += other_files(new_baseline, project, changed)
@@ -395,13 +397,13 @@ def _describe_revision(
     change: Literal["loosened", "changed"],
     ways: Sequence[Loosened],
     project: Project,
-) -> Revised:
+) -> BaselineChange:
     where = locate(after.source, ways[0].at, project.root)
     lines = [_with_path(way.at, way.what) for way in ways[:_MOST_LISTED]]
     remaining = len(ways) - len(lines)
     lines += [f"and {remaining:,} more"] if remaining else []
     approver, reason = _approval(before, after)
-    return Revised(after.id, where.file, where.line, change, tuple(lines), approver, reason)
+    return BaselineChange(after.id, where.file, where.line, change, tuple(lines), approver, reason)
 
 
 def _approval(before: Baseline | None, after: Baseline) -> tuple[str | None, str | None]:

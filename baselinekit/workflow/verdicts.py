@@ -7,7 +7,7 @@ from decimal import Decimal
 from baselinekit.frozen import frozen
 from baselinekit.metrics import chance_of_at_most
 from baselinekit.model.recipes import Usage
-from baselinekit.model.results import UNDECIDED, Repeats, Result, Spot
+from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
@@ -80,24 +80,24 @@ def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
     return "regression" if is_rare else "insufficient data"
 
 
-def _difference_key(spot: Spot) -> object:
+def _difference_key(spot: ReportedDifference) -> object:
     """Identify a difference: for a literal, by the new value as well. Any other (a missing key, another type,
     a tolerance or a placeholder that was not met) counts as the same, whatever its value."""
     return (spot.path, spot.kind, canonical(_as_values(spot.actual)) if may_vary(spot) else None)
 
 
-def may_vary(spot: Spot) -> bool:
+def may_vary(spot: ReportedDifference) -> bool:
     """Whether the file has one literal value here: a scalar, or a row at its place."""
     literal = not describes_many(spot.expected)
     return literal and (spot.kind in ("value", "order") or (is_row(spot) and spot.kind != "type"))
 
 
-def is_of_a_clock(spot: Spot) -> bool:
+def is_of_a_clock(spot: ReportedDifference) -> bool:
     """Whether both values are times, so that they depend on when the request was sent."""
     return is_moment(spot.expected) and is_moment(spot.actual)
 
 
-def is_row(spot: Spot) -> bool:
+def is_row(spot: ReportedDifference) -> bool:
     return bool(spot.path) and isinstance(spot.path[-1], int)
 
 
@@ -105,9 +105,9 @@ def _as_values(value: Json) -> Json:
     return [] if value is ABSENT else [value]
 
 
-def _spots(failed: Sequence[Result], answered: int) -> Iterator[Spot]:
+def _spots(failed: Sequence[Result], answered: int) -> Iterator[ReportedDifference]:
     """Yield each place once, with how often it differed."""
-    spots_by_place: dict[object, list[Spot]] = {}
+    spots_by_place: dict[object, list[ReportedDifference]] = {}
     for result in failed:
         for spot in result.differences:
             spots_by_place.setdefault((spot.path, spot.kind), []).append(spot)

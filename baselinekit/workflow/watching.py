@@ -12,7 +12,7 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
-from baselinekit.workflow.loading import from_root, load_partly
+from baselinekit.workflow.loading import load_partly, relative_to_root
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import used_files
 
@@ -24,7 +24,7 @@ Stamp = tuple[int, int, int] | None
 
 
 @frozen
-class View:
+class ProjectSnapshot:
     """The state of a project at one moment. `uses`: by file the baselines that use it."""
 
     stamps: dict[str, Stamp]
@@ -38,17 +38,17 @@ class View:
         read."""
         return any(_stamp(file) != known for file, known in self.stamps.items())
 
-    def again(self) -> "View":
+    def again(self) -> "ProjectSnapshot":
         """Return the state of the same files now."""
         return replace(self, stamps={file: _stamp(file) for file in self.stamps})
 
 
-def view_files(files: Sequence[str], problems: Sequence[Problem]) -> View:
+def view_files(files: Sequence[str], problems: Sequence[Problem]) -> ProjectSnapshot:
     """Return all that can be watched while the configuration cannot be read."""
-    return View({file: _stamp(file) for file in files}, problems=tuple(problems))
+    return ProjectSnapshot({file: _stamp(file) for file in files}, problems=tuple(problems))
 
 
-def look(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -> View:
+def take_snapshot(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -> ProjectSnapshot:
     """Return the present state. `settings`: files that all baselines depend on, besides the configuration."""
     config = os.path.join(project.root, project.config_file or "baselinekit.yaml")
     stamps: dict[str, Stamp] = {file: _stamp(file) for file in (config, *settings)}
@@ -62,7 +62,7 @@ def look(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -
                 stamps.setdefault(file, _stamp(file))
                 uses.setdefault(file, set()).add(baseline.id)
     own_files = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
-    return View(
+    return ProjectSnapshot(
         stamps,
         {baseline.id: case_digest(baseline.source.digest) for baseline in baselines},
         {file: frozenset(ids) for file, ids in uses.items() if file not in own_files},
@@ -71,7 +71,9 @@ def look(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -
     )
 
 
-def changed_baselines(before: View, now: View, settings: Sequence[str] = ()) -> frozenset[str]:
+def changed_baselines(
+    before: ProjectSnapshot, now: ProjectSnapshot, settings: Sequence[str] = ()
+) -> frozenset[str]:
     """Return the baselines that are new, or that use anything that has changed."""
     differing = {
         file for file in before.stamps | now.stamps if before.stamps.get(file) != now.stamps.get(file)
@@ -84,7 +86,7 @@ def changed_baselines(before: View, now: View, settings: Sequence[str] = ()) -> 
     return frozenset(changed)
 
 
-def changed_files(before: View, now: View) -> list[str]:
+def changed_files(before: ProjectSnapshot, now: ProjectSnapshot) -> list[str]:
     """Return the files that have changed."""
     stamps = before.stamps | now.stamps
     return sorted(file for file in stamps if before.stamps.get(file) != now.stamps.get(file))
@@ -93,7 +95,9 @@ def changed_files(before: View, now: View) -> list[str]:
 def _places(project: Project, paths: Sequence[str]) -> Iterator[str]:
     """Yield the files of the baselines, and their folders: the time of a folder shows what was added or
     removed."""
-    folders = [from_root(os.path.join(project.cwd, path), project.root) for path in paths] or project.folders
+    folders = [
+        relative_to_root(os.path.join(project.cwd, path), project.root) for path in paths
+    ] or project.folders
     for name in folders:
         top = os.path.join(project.root, name)
         yield top
@@ -128,6 +132,6 @@ def _stamp(path: str) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def existing(ids: Iterable[str], view: View) -> frozenset[str]:
+def existing(ids: Iterable[str], view: ProjectSnapshot) -> frozenset[str]:
     """Return those that still exist."""
     return frozenset(ids) & view.records.keys()

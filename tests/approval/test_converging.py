@@ -18,7 +18,7 @@ from desk import Desk
 from baselinekit.approval.planning import plan_of, with_output
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Known, Rules
-from baselinekit.model.changes import RefreshPlan, Seen
+from baselinekit.model.changes import KeptOutput, RefreshPlan
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import recipe_hash
@@ -370,7 +370,7 @@ class Approvals:
         return compile_baseline(baseline, self.project.words_of(baseline))
 
     def plan(self, baseline: Baseline, resolved: Json) -> RefreshPlan:
-        seen = Seen(baseline.id, recipe_hash(baseline.current), resolved, "2026-11-21T10:00:00Z")
+        seen = KeptOutput(baseline.id, recipe_hash(baseline.current), resolved, "2026-11-21T10:00:00Z")
         return plan_of(self.project, baseline, seen)
 
     def refreshed(self, baseline: Baseline, resolved: Json) -> Baseline:

@@ -12,7 +12,7 @@ from ticking import START, Ticking, iso, ticking
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.approval.refresh import RefreshScope
 from baselinekit.errors import NothingSelected
-from baselinekit.model.changes import Stamp
+from baselinekit.model.changes import ApprovalNote
 from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.selection import Selection
@@ -34,7 +34,7 @@ def learn(desk: Ticking, times: int = 3) -> LearnPlan:
     proposal = propose_learning(desk.project, RefreshScope(["x"]), times, desk.ticking())
     assert not proposal.failures
     (plan,) = proposal.plans
-    apply_learning(desk.project, proposal.plans if plan.renewal else (), Stamp())
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
     return plan
 
 
@@ -191,7 +191,7 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
     proposal = propose_learning(
         desk.project, RefreshScope(["x"]), 3, desk.ticking(), replaces_handwritten=True
     )
-    apply_learning(desk.project, proposal.plans, Stamp())
+    apply_learning(desk.project, proposal.plans, ApprovalNote())
     assert outcome(desk).outcome == "passed"
 
 
@@ -286,7 +286,7 @@ def test_all_failed_are_those_of_which_an_answer_is_kept(tmp_path: Path) -> None
     result = outcome(desk)
     assert (result.outcome, result.verdict) == ("failed", "volatile")
     proposal = propose_learning(desk.project, RefreshScope(all_failed=True), 3, desk.ticking())
-    apply_learning(desk.project, proposal.plans, Stamp("1", "ada", "restarted"))
+    apply_learning(desk.project, proposal.plans, ApprovalNote("1", "ada", "restarted"))
     assert ("approved_by: ada" in text_of(desk), desk.pending()) == (True, [])
     assert outcome(desk).outcome == "passed"
 

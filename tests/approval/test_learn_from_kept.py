@@ -16,7 +16,7 @@ from ticking import Ticking, ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.approval.refresh import RefreshScope
-from baselinekit.model.changes import Stamp
+from baselinekit.model.changes import ApprovalNote
 from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.selection import Selection
@@ -44,7 +44,7 @@ def learn(desk: Ticking, times: int = TIMES) -> LearnPlan:
     proposal = propose_learning(desk.project, RefreshScope(["x"]), times, desk.ticking())
     assert not proposal.failures
     (plan,) = proposal.plans
-    apply_learning(desk.project, proposal.plans if plan.renewal else (), Stamp())
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
     return plan
 
 

@@ -11,7 +11,7 @@ from ticking import Ticking, iso, ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.approval.refresh import RefreshScope
-from baselinekit.model.changes import Stamp
+from baselinekit.model.changes import ApprovalNote
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import ComparePolicy, compare
@@ -31,7 +31,7 @@ def learn(desk: Ticking, is_unchanged: bool = False) -> LearnPlan:
     proposal = propose_learning(desk.project, scope, 3, desk.ticking(), is_unchanged=is_unchanged)
     assert not proposal.failures
     (plan,) = proposal.plans
-    apply_learning(desk.project, proposal.plans if plan.renewal else (), Stamp())
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
     return plan
 
 

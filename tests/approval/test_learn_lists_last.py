@@ -13,7 +13,7 @@ from ticking import Ticking, iso, ticking
 from baselinekit.approval.learn import apply_learning, propose_learning
 from baselinekit.approval.refresh import RefreshScope
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.changes import Stamp
+from baselinekit.model.changes import ApprovalNote
 from baselinekit.model.recipes import Observation
 from baselinekit.tree.places import with_values
 from baselinekit.workflow.loading import load
@@ -104,7 +104,7 @@ def learnt(folder: Path, service: Service) -> Ticking:
     proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
     assert not proposal.failures
     assert [one.what for plan in proposal.plans for one in plan.stays] == []
-    apply_learning(desk.project, proposal.plans, Stamp())
+    apply_learning(desk.project, proposal.plans, ApprovalNote())
     return desk
 
 

@@ -12,7 +12,7 @@ from ticking import START, Ticking, iso, ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.approval.refresh import RefreshScope
-from baselinekit.model.changes import Stamp
+from baselinekit.model.changes import ApprovalNote
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.selection import Selection
 
@@ -35,7 +35,7 @@ def learn(desk: Ticking) -> LearnPlan:
     proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
     assert not proposal.failures
     (plan,) = proposal.plans
-    apply_learning(desk.project, proposal.plans if plan.renewal else (), Stamp())
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
     return plan
 
 

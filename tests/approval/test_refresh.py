@@ -11,10 +11,10 @@ import pytest
 from desk import Desk
 from storehelp import write
 
-from baselinekit.approval.planning import Permit, apply, forbidden, preview
+from baselinekit.approval.planning import Permit, apply, preview, reason_against
 from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
 from baselinekit.errors import InvalidInput, NothingSelected
-from baselinekit.model.changes import Applied, Approval, Stamp
+from baselinekit.model.changes import Applied, Approval, ApprovalNote
 from baselinekit.model.values import Json
 from baselinekit.report.forms import table
 from baselinekit.report.refreshing import change_lines, format_refresh
@@ -77,7 +77,7 @@ def test_what_was_seen_becomes_the_baseline_and_nobody_is_asked_again(here: Desk
     failed(here)
     asked = here.asked
     here.now = "2026-11-22T10:00:00Z"
-    applied = here.refresh("a", stamp=Stamp("2.4", "ada", "new numbers"))
+    applied = here.refresh("a", stamp=ApprovalNote("2.4", "ada", "new numbers"))
     assert here.asked == asked
     assert applied.ids == ("a",)
     text = (here.folder / "baselines/a.yaml").read_text()
@@ -94,7 +94,7 @@ def test_what_was_seen_becomes_the_baseline_and_nobody_is_asked_again(here: Desk
 
 def test_an_approval_is_of_one_output_only(here: Desk) -> None:
     failed(here)
-    here.refresh("a", stamp=Stamp(by="ada", reason="because"))
+    here.refresh("a", stamp=ApprovalNote(by="ada", reason="because"))
     here.says("a", {"n": 3, "id": 5})
     failed(here)
     here.refresh("a")
@@ -169,7 +169,7 @@ def test_an_edit_between_the_plan_and_the_writing_is_not_lost(here: Desk) -> Non
     file = here.folder / "baselines/a.yaml"
     edited = file.read_text().replace("n: 1,", "n: 9,")
     file.write_text(edited)
-    applied = apply(here.project, [Approval(plan, frozenset({0}))], Stamp())
+    applied = apply(here.project, [Approval(plan, frozenset({0}))], ApprovalNote())
     assert codes(applied) == ["BK122"]
     assert file.read_text() == edited
     assert here.pending() == ["a"]
@@ -225,7 +225,7 @@ def test_what_needs_a_word_of_its_own(tmp_path: Path) -> None:
     everything = frozenset(number.values())
 
     def code(accepted: set[int] | frozenset[int], permit: Permit) -> str | None:
-        problem = forbidden(plan, accepted, permit)
+        problem = reason_against(plan, accepted, permit)
         return problem and problem.code
 
     assert code({number["body.v"]}, NOBODY) is None
@@ -300,7 +300,7 @@ def test_a_masked_value_is_never_approved(tmp_path: Path) -> None:
     (plan,) = here.propose("a").plans
     blocked = next(change for change in plan.changes if change.blocked)
     assert blocked.path == ("body", "who")
-    problem = forbidden(plan, {0, 1}, ANYTHING)
+    problem = reason_against(plan, {0, 1}, ANYTHING)
     assert problem is not None
     assert (problem.code, "body.who was masked" in problem.message) == ("BK534", True)
     here.refresh("a", paths=["n"])
@@ -320,7 +320,7 @@ def test_what_looks_like_a_secret_is_not_stored_either(here: Desk) -> None:
     here.says("a", {"n": 2, "id": 5, "aws": "AKIAIOSFODNN7QWERTYU"})
     failed(here)
     (plan,) = here.propose("a").plans
-    problem = forbidden(plan, {0, 1}, ANYTHING)
+    problem = reason_against(plan, {0, 1}, ANYTHING)
     assert problem is not None
     assert problem.code == "BK534"
 
@@ -394,7 +394,7 @@ def test_a_secret_that_was_masked_in_a_result_file_is_not_approved(tmp_path: Pat
     here.says("a", {"who": SECRET})
     text = results(here)
     (plan,) = here.propose("a", results=("ci.json", text)).plans
-    problem = forbidden(plan, {0}, ANYTHING)
+    problem = reason_against(plan, {0}, ANYTHING)
     assert problem is not None
     assert problem.code == "BK534"
 
@@ -523,7 +523,7 @@ def test_the_json_form_is_refreshed_in_place(tmp_path: Path) -> None:
     write(tmp_path, "baselines/a.json", json.dumps(document, indent=4))
     here.says("a", {"n": 2, "u": "x"})
     failed(here)
-    here.refresh("a", stamp=Stamp("2"))
+    here.refresh("a", stamp=ApprovalNote("2"))
     now = json.loads((tmp_path / "baselines/a.json").read_text())
     assert now["baseline"]["response"] == {"status": 200, "body": {"n": 2, "u": "{{any_string}}"}}
     assert (now["baseline"]["version"], now["metadata"]["failure_count"]) == ("2", 0)
@@ -569,10 +569,10 @@ def test_a_dry_run_writes_nothing_and_shows_what_a_refresh_writes(here: Desk) ->
     before = (here.folder / "baselines/a.yaml").read_text()
     (plan,) = here.propose("a").plans
     approvals = [Approval(plan, frozenset({0}))]
-    (shown,) = preview(here.project, approvals, Stamp())
+    (shown,) = preview(here.project, approvals, ApprovalNote())
     assert (shown.before, (here.folder / "baselines/a.yaml").read_text()) == (before, before)
     assert here.pending() == ["a"]
-    (written,) = apply(here.project, approvals, Stamp()).files
+    (written,) = apply(here.project, approvals, ApprovalNote()).files
     assert written == shown
     assert (here.folder / "baselines/a.yaml").read_text() == shown.after
 
@@ -602,7 +602,7 @@ def test_where_nothing_can_be_written_that_is_told_and_nothing_is_lost(here: Des
 def test_paths_to_be_ignored_are_added_to_the_rules(here: Desk) -> None:
     failed(here)
     (plan,) = here.propose("a").plans
-    applied = apply(here.project, [Approval(plan, frozenset(), ("body.n",))], Stamp())
+    applied = apply(here.project, [Approval(plan, frozenset(), ("body.n",))], ApprovalNote())
     assert applied.ids == ("a",)
     text = (here.folder / "baselines/a.yaml").read_text()
     assert "ignore_fields:" in text

@@ -11,7 +11,7 @@ from baselinekit.approval import review as reviewing
 from baselinekit.approval.planning import Permit
 from baselinekit.approval.review import decisions_in
 from baselinekit.errors import InvalidInput
-from baselinekit.model.changes import Applied, Stamp
+from baselinekit.model.changes import Applied, ApprovalNote
 from baselinekit.store.results import load_pending
 
 OUTPUT = """\
@@ -46,9 +46,9 @@ def desk(tmp_path: Path) -> Desk:
 
 def _decide(desk: Desk, *decisions: dict[str, Any], permit: Permit | None = None) -> Applied:
     plans = desk.propose().plans
-    knows = reviewing.Knows(desk.project)
+    knows = reviewing.ChangeAdvisor(desk.project)
     decided = decisions_in(json.dumps(decisions), "x.json", plans, knows, permit or Permit())
-    return reviewing.finish(desk.project, plans, decided, Stamp())
+    return reviewing.finish_review(desk.project, plans, decided, ApprovalNote())
 
 
 def _paths(desk: Desk, id: str) -> list[str]:
@@ -143,17 +143,17 @@ def test_a_change_is_decided_once(desk: Desk) -> None:
 @pytest.mark.parametrize("text", ["{}", "3", '{"decisions": 3}', '{"decisions": [], "more": 1}'])
 def test_what_is_no_list_of_decisions_is_refused(desk: Desk, text: str) -> None:
     with pytest.raises(InvalidInput, match="decisions must be a list"):
-        decisions_in(text, "x.json", desk.propose().plans, reviewing.Knows(desk.project), Permit())
+        decisions_in(text, "x.json", desk.propose().plans, reviewing.ChangeAdvisor(desk.project), Permit())
 
 
 def test_what_was_edited_meanwhile_is_not_overwritten_and_stays_pending(desk: Desk) -> None:
     plans = desk.propose().plans
-    knows = reviewing.Knows(desk.project)
+    knows = reviewing.ChangeAdvisor(desk.project)
     text = '[{"id": "*", "decision": "accept", "confirm": true}]'
     decided = decisions_in(text, "x.json", plans, knows, Permit())
     file = desk.folder / "baselines/a.yaml"
     file.write_text(file.read_text().replace("Ada", "Eve"))
-    applied = reviewing.finish(desk.project, plans, decided, Stamp())
+    applied = reviewing.finish_review(desk.project, plans, decided, ApprovalNote())
     assert applied.ids == ("b",)
     assert [problem.code for problem in applied.failures] == ["BK122"]
     assert desk.pending() == ["a"]

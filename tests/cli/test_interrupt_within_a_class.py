@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.cli.main import run
-from baselinekit.errors import fault_of_ours
+from baselinekit.errors import internal_error
 
 
 @pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError("x"), 3)])
@@ -23,6 +23,6 @@ def test_it_is_no_fault_of_what_is_judged_at_that_moment() -> None:
     error = RuntimeError("Error calling __set_name__")
     error.__cause__ = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        fault_of_ours(error)
+        internal_error(error)
     error.__cause__ = ValueError()
-    assert fault_of_ours(error).problems[0].code == "BK399"
+    assert internal_error(error).problems[0].code == "BK399"

@@ -19,7 +19,7 @@ from baselinekit.report.typed import (
     SELECTING,
     TARGETS,
     Typed,
-    read_typed,
+    parse_command,
     result_file,
     without_secrets,
 )
@@ -200,7 +200,7 @@ def test_what_stands_for_a_key_of_a_later_agentv_is_an_option_of_run() -> None:
     ],
 )
 def test_what_was_typed(command: str, typed: Typed) -> None:
-    assert read_typed(command) == typed
+    assert parse_command(command) == typed
 
 
 def test_a_secret_is_never_said_again() -> None:

@@ -12,9 +12,9 @@ from manycases import project_of_cases
 
 from baselinekit.cli.caseworker import judge_cases
 from baselinekit.cli.clients import LazyModels, open_clients
-from baselinekit.cli.cluster import order_sent, shared
+from baselinekit.cli.cluster import common_files, order_to_send
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.cli.outside import outside_of, taking
+from baselinekit.cli.outside import build_outside, slip_recorder
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.evals.elsewhere import CasePacking, CasePolicy, CasesOnCluster
 from baselinekit.evals.rating import Queue
@@ -25,9 +25,9 @@ from baselinekit.model.results import Report
 from baselinekit.suites.ratings import Ratings
 from baselinekit.workflow.cluster import WorkersLost
 from baselinekit.workflow.context import Stop
-from baselinekit.workflow.elsewhere import Sending
+from baselinekit.workflow.elsewhere import ClusterRun
 from baselinekit.workflow.leases import Leases
-from baselinekit.workflow.parcel import Parcel, Sealed
+from baselinekit.workflow.parcel import Parcel, SealedValue
 from baselinekit.workflow.project import Operator, open_project
 
 NOW = 1_700_000_000.0
@@ -43,7 +43,7 @@ class FakeCluster:
         self._done = done
         self.sent: list[Parcel] = []
 
-    def done(self, work: Callable[[str, Sealed], Sealed], sealed: Sealed) -> Any:
+    def done(self, work: Callable[[str, SealedValue], SealedValue], sealed: SealedValue) -> Any:
         self.sent.append(sealed.unsealed())
         return self._done(sealed.unsealed(), lambda: work("run", sealed).unsealed())
 
@@ -65,21 +65,21 @@ def ran(
             if done is None:
                 return None
             cluster: Any = FakeCluster(done)
-            order = order_sent(project, recording, cases.jobs, False, "run")
+            order = order_to_send(project, recording, cases.jobs, False, "run")
             leases = Leases(1, models.limits, 1 if cases.first else None, lambda: NOW)
             nothing: Callable[[], dict[str, Any]] = dict
 
             @contextmanager
-            def begin() -> Iterator[Sending]:
-                yield Sending(cluster, order, judge_cases, leases, 1, nothing, models.take)
+            def begin() -> Iterator[ClusterRun]:
+                yield ClusterRun(cluster, order, judge_cases, leases, 1, nothing, models.take)
                 sent.extend(cluster.sent)
 
-            packing = CasePacking(shared(project, context, order), Ratings(project.root).contents())
+            packing = CasePacking(common_files(project, context, order), Ratings(project.root).contents())
             return CasesOnCluster(begin(), packing, CasePolicy(cases, False))
 
         queue = Queue(project, lambda: NOW)
-        outside = outside_of(project, context.clients, queue, None)
-        outside = replace(outside, take=taking(queue, None))
+        outside = build_outside(project, context.clients, queue, None)
+        outside = replace(outside, take=slip_recorder(queue, None))
         given = load(project, paths, None)
         how = RunPolicy(jobs=jobs, **policy)
         return run(project, given, Choice(), how, context, outside, "", elsewhere), sent

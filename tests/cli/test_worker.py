@@ -9,7 +9,7 @@ from storehelp import write
 
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import CompareWorker, order_of
-from baselinekit.model.recipes import Spent
+from baselinekit.model.recipes import ModelUsage
 from baselinekit.workflow.chunks import Chunk, ChunkDone, JudgePolicy
 from baselinekit.workflow.judging import JudgedBaseline
 from baselinekit.workflow.leases import Lease
@@ -80,7 +80,7 @@ def asks(folder: Path, count: int) -> list[str]:
 def test_a_worker_asks_no_more_than_its_lease_and_tells_what_it_took(tmp_path: Path) -> None:
     files = asks(tmp_path, 5)
     at_work = worker(tmp_path, RecordingOptions(max_calls=20))
-    spent = Spent(calls=7, tokens=100, usd=Decimal("0.5"))
+    spent = ModelUsage(calls=7, tokens=100, usd=Decimal("0.5"))
     done = judged(at_work, files, Lease(0.0, spent=spent, calls=10, tokens=100_000, usd=Decimal(2)))
     at_work.close()
     skipped = [one.result for one in done.judged if one and one.result.outcome == "skipped"]

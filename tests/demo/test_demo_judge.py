@@ -18,9 +18,9 @@ from baselinekit.grade.by_template import TemplateJudge
 from baselinekit.grade.rubricitems import RubricItem
 from baselinekit.grade.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader
-from baselinekit.model.recipes import Answer, Ask, Observation, Recipe
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
 
 
 def reply(asked: LineQuestion, version: int = 1) -> tuple[str, str]:
@@ -65,13 +65,13 @@ def test_e5_a_verdict_that_stands_in_the_output_is_none(verdict: str) -> None:
 def judged(method: object, output: str) -> Grade:
     """What our own grader makes of what the demo model replies."""
 
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         messages = [{"role": one.role, "content": one.content} for one in asked.messages]
         return Answer(reply_to(messages, [], 1).text)
 
     recipe = Recipe(PromptInput(text="What of my parcel?"), PromptExecution("prompt"))
     grader = Grader("g", "model", method)
-    case = Case("c", recipe, (grader,), wanted=Wanted(outcome="Is kind"))
+    case = Case("c", recipe, (grader,), wanted=GoodAnswer(outcome="Is kind"))
     return graders.grade(grader, case, Observation(output, 0.1), GradeClients(ask=ask))
 
 

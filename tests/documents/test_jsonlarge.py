@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from baselinekit.documents.jsonlarge import decode_large
-from baselinekit.documents.jsontext import LARGE, MAX_DEPTH, MAX_DIGITS, NotJson, decode, fraction
+from baselinekit.documents.jsontext import LARGE, MAX_DEPTH, MAX_DIGITS, NotJson, decode, parse_fraction
 
 BLANKS = st.sampled_from(["", "", "", " ", "\n  ", "\t", "\r\n"])
 TEXTS = st.text(alphabet='ab{}[]":,\\\n1é\u2028\U0001f600', max_size=6)
@@ -87,4 +87,4 @@ def test_what_is_common_is_read_the_quick_way(value: Any) -> None:
         raise ValueError(text)
 
     for text in (json.dumps(value), json.dumps(value, indent=2), json.dumps(value, separators=(",", ":"))):
-        assert decode_large(text + " " * 200, MAX_DEPTH, MAX_DIGITS, fraction, refused) == value
+        assert decode_large(text + " " * 200, MAX_DEPTH, MAX_DIGITS, parse_fraction, refused) == value

@@ -9,7 +9,7 @@ from storehelp import EXAMPLES
 
 from baselinekit.documents.jsontext import dump_json
 from baselinekit.documents.languages import JSON, YAML, Language, dump_yaml, language
-from baselinekit.documents.renewal import renewed
+from baselinekit.documents.renewal import replace_value
 from baselinekit.errors import NotRecorded
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.equality import canonical
@@ -225,14 +225,14 @@ JSON_CASES: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("before", "new", "after"), YAML_CASES)
 def test_a_value_in_yaml(before: str, new: Any, after: str) -> None:
-    assert renewed(before, 0, YAML, (), new) == after
+    assert replace_value(before, 0, YAML, (), new) == after
     assert canonical(YAML.load(after, "")[0]) == canonical(new)
-    assert renewed(after, 0, YAML, (), new) == after
+    assert replace_value(after, 0, YAML, (), new) == after
 
 
 @pytest.mark.parametrize(("before", "new", "after"), JSON_CASES)
 def test_a_value_in_json(before: str, new: Any, after: str) -> None:
-    assert renewed(before, 0, JSON, (), new) == after
+    assert replace_value(before, 0, JSON, (), new) == after
     assert canonical(JSON.load(after, "")[0]) == canonical(new)
 
 
@@ -262,7 +262,7 @@ def test_only_the_record_at_the_path_changes() -> None:
     old = YAML.load(BASELINES, "")[0][1]["baseline"]["output"]
     ada, grace = old["users"]
     new = {"users": [{"id": 9, "name": "Eva"}, grace, {**ada, "name": "Ada L."}], "total": 3}
-    assert renewed(BASELINES, 0, YAML, (1, "baseline", "output"), new) == (
+    assert replace_value(BASELINES, 0, YAML, (1, "baseline", "output"), new) == (
         BASELINES[: BASELINES.index("        # a template")]
         + """\
         - id: 9
@@ -283,15 +283,15 @@ def test_only_the_record_at_the_path_changes() -> None:
 
 def test_each_document_of_a_file_is_its_own() -> None:
     text = "---\na: 1 # one\n---\nb: [1]\n...\n"
-    assert renewed(text, 1, YAML, (), {"b": [1, 2]}) == text.replace("[1]", "[1, 2]")
-    assert renewed(text, 0, YAML, ("a",), 2) == text.replace("a: 1", "a: 2")
+    assert replace_value(text, 1, YAML, (), {"b": [1, 2]}) == text.replace("[1]", "[1, 2]")
+    assert replace_value(text, 0, YAML, ("a",), 2) == text.replace("a: 1", "a: 2")
 
 
 def test_an_order_of_keys_alone_is_a_change_only_where_it_counts() -> None:
     text = "a: 1 # one\n# about b\nb: {y: 1, z: 2}\n"
     new = {"b": {"z": 2, "y": 1}, "a": 1}
-    assert renewed(text, 0, YAML, (), new) == text
-    assert renewed(text, 0, YAML, (), new, Hints(ordered=True)) == (
+    assert replace_value(text, 0, YAML, (), new) == text
+    assert replace_value(text, 0, YAML, (), new, Hints(ordered=True)) == (
         "# about b\nb: {z: 2, y: 1}\na: 1 # one\n"
     )
 
@@ -302,25 +302,27 @@ ROWS = "rows:\n  - id: 1 # A\n    k: v\n  - id: 2 # B\n    k: w\n"
 def test_a_declared_key_tells_who_is_who() -> None:
     new = {"rows": [{"id": 2, "k": "v"}, {"id": 1, "k": "w"}]}
     keyed = "rows:\n  - id: 2 # B\n    k: v\n  - id: 1 # A\n    k: w\n"
-    assert renewed(ROWS, 0, YAML, (), new, Hints({("rows",): "id"})) == keyed
+    assert replace_value(ROWS, 0, YAML, (), new, Hints({("rows",): "id"})) == keyed
     renamed = {"rows": [{"id": 1, "k": "v"}, {"id": 3, "k": "w"}]}
-    assert renewed(ROWS, 0, YAML, (), renamed) == ROWS.replace("2 # B", "3 # B")
-    assert renewed(ROWS, 0, YAML, (), renamed, Hints({("rows",): "id"})) == ROWS.replace("2 # B", "3")
+    assert replace_value(ROWS, 0, YAML, (), renamed) == ROWS.replace("2 # B", "3 # B")
+    assert replace_value(ROWS, 0, YAML, (), renamed, Hints({("rows",): "id"})) == ROWS.replace("2 # B", "3")
     deeper = f"- {ROWS.replace(chr(10), chr(10) + '  ').rstrip()}\n"
-    assert renewed(deeper, 0, YAML, (), [new], Hints({("*", "rows"): "id"})).count("# B\n      k: v") == 1
+    assert (
+        replace_value(deeper, 0, YAML, (), [new], Hints({("*", "rows"): "id"})).count("# B\n      k: v") == 1
+    )
 
 
 def test_a_value_that_is_not_there_yet_is_added() -> None:
     text = "id: x\ncurrent: {}\n"
     hints = Hints(siblings=("id", "baseline", "current"))
     after = "id: x\nbaseline:\n  output: 1\ncurrent: {}\n"
-    assert renewed(text, 0, YAML, ("baseline", "output"), 1, hints) == after
+    assert replace_value(text, 0, YAML, ("baseline", "output"), 1, hints) == after
 
 
 def test_what_cannot_be_written_nicely_is_written_plainly_and_nothing_else() -> None:
     text = "a:\n  # about x\n  x: 1 # one\n  k: 2\n  ? z\n  : 3\nb:\n  - 1 # kept\n  - 2\n"
     new = {"a": {"x": 1, "k": 2}, "b": [1, 2, 3]}
-    assert renewed(text, 0, YAML, (), new) == (
+    assert replace_value(text, 0, YAML, (), new) == (
         "a:\n  # about x\n  x: 1\n  k: 2\nb:\n  - 1 # kept\n  - 2\n  - 3\n"
     )
 
@@ -328,7 +330,7 @@ def test_what_cannot_be_written_nicely_is_written_plainly_and_nothing_else() -> 
 @pytest.mark.parametrize(("path", "document"), [(("rows", 9), 0), (("rows", "a"), 0), ((), 4)])
 def test_a_place_that_cannot_be_is_said(path: Any, document: int) -> None:
     with pytest.raises(NotRecorded, match="BK122"):
-        renewed(ROWS, document, YAML, path, 1)
+        replace_value(ROWS, document, YAML, path, 1)
 
 
 NUMBERED = {"grader-human.yaml", "rating-scales.yaml"}  # eval files alone have numbers for keys
@@ -342,10 +344,10 @@ FILES = [
 def test_a_real_file_keeps_every_byte_where_nothing_changes_and_around_what_does(file: Path) -> None:
     body, spoken = file.read_bytes().decode("utf-8"), language(file.name)
     for document, value in enumerate(spoken.load(body, "")):
-        assert renewed(body, document, spoken, (), value) == body
+        assert replace_value(body, document, spoken, (), value) == body
         for path, old in leaves(value):
             new = "another" if old != "another" else "the other"
-            text = renewed(body, document, spoken, path, new)
+            text = replace_value(body, document, spoken, path, new)
             assert spoken.load(text, "")[document] != value
             assert kept(body, text) >= len(body) - written_length(old), path
 
@@ -394,6 +396,6 @@ def test_ten_thousand_rows_that_barely_changed_take_no_time(spoken: Language, wr
     else:
         new.append(new.pop(0))
     started = time.process_time()
-    text = renewed(body, 0, spoken, ("rows",), new)
+    text = replace_value(body, 0, spoken, ("rows",), new)
     assert time.process_time() - started < 5  # 0.4 to 0.8 on an idle machine
     assert abs(len(text) - len(body)) < 200

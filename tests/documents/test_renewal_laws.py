@@ -20,7 +20,7 @@ from storehelp import ODD, Hand, same
 
 from baselinekit.documents.jsontext import compact, dump_json, tight_json
 from baselinekit.documents.languages import JSON, YAML, is_text_block, yaml_block, yaml_quoted, yaml_scalar
-from baselinekit.documents.renewal import renewed
+from baselinekit.documents.renewal import replace_value
 from baselinekit.tree.changes import Hints
 
 pytestmark = pytest.mark.slow
@@ -319,7 +319,7 @@ def test_a_generated_edit_leaves_everything_else(first: int) -> None:
         old = YAML.load(body, "")[0]
         assert same(at_path(old, TOP), value), body
         edit = Edited(KINDS[seed % len(KINDS)], value, world)
-        text = renewed(body, 0, YAML, TOP, edit.new)
+        text = replace_value(body, 0, YAML, TOP, edit.new)
         wanted = {**old, "baseline": {**old["baseline"], "output": edit.new}}
         try:
             assert YAML.load(text, "") == [wanted]
@@ -328,8 +328,8 @@ def test_a_generated_edit_leaves_everything_else(first: int) -> None:
             raise AssertionError(
                 f"{seed}: {edit.kind} {edit.about} {edit.shuffled}: {error}\n{body}\n=>\n{text}"
             ) from None
-        assert renewed(body, 0, YAML, TOP, value) == body
-        assert renewed(text, 0, YAML, TOP, edit.new) == text
+        assert replace_value(body, 0, YAML, TOP, value) == body
+        assert replace_value(text, 0, YAML, TOP, edit.new) == text
 
 
 @pytest.mark.parametrize("first", range(0, ODD_EDITS, 100))
@@ -342,9 +342,9 @@ def test_a_generated_edit_in_anybodys_style_reads_back(first: int) -> None:
         body = Hand(rng.choice).document([{"id": "y"}, record])
         old = YAML.load(body, "")[0]
         new = Edited(rng.choice(KINDS), Edited(rng.choice(KINDS), value, world).new, world).new
-        text = renewed(body, 0, YAML, (1, *TOP), new)
+        text = replace_value(body, 0, YAML, (1, *TOP), new)
         assert YAML.load(text, "")[0] == [old[0], {**old[1], "baseline": {"output": new}}], f"{seed}\n{body}"
-        assert renewed(body, 0, YAML, (1, *TOP), at_path(old, (1, *TOP))) == body
+        assert replace_value(body, 0, YAML, (1, *TOP), at_path(old, (1, *TOP))) == body
 
 
 @pytest.mark.parametrize("first", range(0, ODD_EDITS, 100))
@@ -357,7 +357,7 @@ def test_a_generated_edit_of_json_is_as_if_it_had_been_written_so(first: int) ->
         write = rng.choice(ways)
         edit = Edited(rng.choice(KINDS), record["baseline"]["output"], world)
         body = write(record)
-        text = renewed(body, 0, JSON, TOP, edit.new, Hints(ordered=True))
+        text = replace_value(body, 0, JSON, TOP, edit.new, Hints(ordered=True))
         record["baseline"]["output"] = edit.new
         assert JSON.load(text, "") == [record]
         assert text == write(record), f"{seed} {edit.kind}"

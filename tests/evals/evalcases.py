@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from baselinekit.evals.attempts import Outside
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice
 from baselinekit.grade.by_text import ExactMatch
@@ -15,7 +15,7 @@ from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
+    ModelQuestion,
     ProcessResult,
     ProcessSpec,
     Recipe,
@@ -52,7 +52,7 @@ class World:
         self.calls: list[Any] = []
         self.limits: list[float] = []
         self.slept: list[float] = []
-        self.asked: list[Ask] = []
+        self.asked: list[ModelQuestion] = []
         self.reply = "no verdict"
         self.refusal: Exception | None = None
         self.stop = Stop()
@@ -71,7 +71,7 @@ class World:
         said = self.answers(given, self.calls.count(given))
         return ProcessResult(0, said.encode(), b"", 0.001)
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
         if self.refusal is not None:
             raise self.refusal
@@ -85,12 +85,12 @@ class World:
         return self.ticks
 
     def run(
-        self, suite: Suite, wanted: Choice | None = None, outside: Outside | None = None, **policy: Any
+        self, suite: Suite, wanted: Choice | None = None, outside: EvalClients | None = None, **policy: Any
     ) -> Report:
         clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
         context = RunContext(self.clients(), self.cancelled.set, clock, stop=self.stop)
         return run(
-            self.project(), suite, wanted or Choice(), RunPolicy(**policy), context, outside or Outside()
+            self.project(), suite, wanted or Choice(), RunPolicy(**policy), context, outside or EvalClients()
         )
 
     def project(self) -> Project:

@@ -10,7 +10,7 @@ from promptfiles import FOLDER, META, prompt_folder
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.model.grades import Attempt
-from baselinekit.model.recipes import Answer, Ask, ProcessResult, ProcessSpec, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.programs.process import Processes
 from baselinekit.workflow.context import Clock, RunContext
@@ -70,7 +70,7 @@ class Scripted(World):
     def seconds(self) -> float:
         return time.monotonic()  # as the scripts take real time
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
         said = " ".join(message.content for message in ask.messages)
         for form in ("SCORE=5", "DECISION=YES"):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from evalcases import World, case, outcomes, suite
 
-from baselinekit.evals.attempts import Outside
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_text import Contains
 from baselinekit.model.grades import Grade, Grader, HumanRating
@@ -28,7 +28,7 @@ def grades(result: Result) -> tuple[Grade, ...]:
 def judged(tmp_path: Path, says: str, *graders: Grader, reply: str = GOOD, **more: Any) -> tuple[Result, int]:
     world = World(tmp_path)
     world.reply = reply
-    outside = Outside(rated=lambda case, grader, seen: grader.graded("failed", 0.0, "people say no"))
+    outside = EvalClients(rated=lambda case, grader, seen: grader.graded("failed", 0.0, "people say no"))
     (result,) = world.run(suite(case("a", says, *graders, expected=None, **more)), outside=outside).results
     return result, len(world.asked)
 

@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 from evalcases import CONFIG, EXACT, World, case, suite
 
-from baselinekit.errors import Refused, cannot
-from baselinekit.evals.attempts import Outside, TimeLeft
+from baselinekit.errors import Refused, cannot_replay
+from baselinekit.evals.attempts import EvalClients, TimeLeft
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Call, FunctionOutput, Grader
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
     HttpRequest,
+    ModelQuestion,
     ProcessResult,
     ProcessSpec,
-    Ran,
     Recipe,
     Request,
     Response,
+    SandboxResult,
 )
 from baselinekit.replaying.settings import Clients
 
@@ -45,7 +45,7 @@ class Slow(World):
         self.limits.append(round(timeout, 1))
         self.ticks += min(self.takes, timeout)
         if self.takes >= timeout:
-            raise cannot(late, f"no answer within {timeout:g} s")
+            raise cannot_replay(late, f"no answer within {timeout:g} s")
 
     def send(self, request: Request) -> Response:
         self._through(request.timeout, "BK303")
@@ -55,7 +55,7 @@ class Slow(World):
         self._through(asked.timeout, "BK321")
         return ProcessResult(0, self.said, b"", self.takes)
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self._through(ask.timeout, "BK603")
         nonce = ask.messages[-1].content.rpartition('{"nonce": "')[2][:16]
         return Answer(f'{{"nonce": "{nonce}", "passed": true, "justification": ""}}')
@@ -83,13 +83,15 @@ def test_h61_all_that_a_case_asks_shares_its_limit(
 ) -> None:
     world = Slow(tmp_path, takes)
 
-    def sandbox(method: FunctionOutput, code: str, execute: Callable[[ProcessSpec], ProcessResult]) -> Ran:
+    def sandbox(
+        method: FunctionOutput, code: str, execute: Callable[[ProcessSpec], ProcessResult]
+    ) -> SandboxResult:
         execute(ProcessSpec(("python",), timeout=60))
-        return Ran(())
+        return SandboxResult(())
 
     if CALLS in known.graders:
         world.said = b"def f(n): return n + n"
-    report = world.run(suite(replace(known, timeout=10)), outside=Outside(run=sandbox))
+    report = world.run(suite(replace(known, timeout=10)), outside=EvalClients(run=sandbox))
     (result,) = report.results
     assert world.limits == limits
     assert code is None or (result.outcome, result.code) == ("error", code)

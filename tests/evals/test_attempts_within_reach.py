@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from evalcases import World, case, suite
 
-from baselinekit.evals.attempts import Outside
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.model.grades import Call, FunctionOutput, Grader
-from baselinekit.model.recipes import Ran, Returned
+from baselinekit.model.recipes import CallResult, SandboxResult
 from baselinekit.report import resultfile
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.terminal import format_warnings
@@ -25,7 +25,9 @@ def program(given: object, turn: int) -> str:
 @pytest.mark.parametrize("form", [".md", ".eval.md", ".html", ".xml", ".eval.json", ".json"])
 def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: Path, form: str) -> None:
     cases = suite(case("a", "code", CALLS), case("b", "code", CALLS))
-    outside = Outside(run=lambda *given: Ran((Returned(4),), ("time",), ("files", "processes")))
+    outside = EvalClients(
+        run=lambda *given: SandboxResult((CallResult(4),), ("time",), ("files", "processes"))
+    )
     report = World(tmp_path, program).run(cases, outside=outside)
     assert report.summary.passed == 2
     text = render_report(report, form)
@@ -35,6 +37,6 @@ def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: 
         text = format_warnings(resultfile.read(text, "x.json"), Style())
     assert TOLD in text.replace("\\", "")
     walled = World(tmp_path, program).run(
-        cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",)))
+        cases, outside=EvalClients(run=lambda *given: SandboxResult((CallResult(4),), ("time",)))
     )
     assert "outside a sandbox" not in render_report(walled, form)

@@ -13,7 +13,7 @@ from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.baselines import Baseline, Known, Metadata
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Attempt, Classified, Grade, Grader
-from baselinekit.model.results import Spot
+from baselinekit.model.results import ReportedDifference
 from baselinekit.model.values import ABSENT
 from baselinekit.store.journal import Journal
 from baselinekit.workflow.project import Operator, open_project
@@ -69,7 +69,7 @@ def test_an_attempt_comes_back_as_it_was(tmp_path: Path) -> None:
     grade = Grade("g", "model", "failed", 0.25, "so", "borderline", {"scores": {"tone": 2}}, weight=2.0)
     grade = replace(grade, classified=Classified("YES", None))
     attempt = Attempt(2, "failed", 0.25, (grade,), "so", again=1, seconds=0.5, output={"n": [1, None]})
-    spots = (Spot(("a", 0), "extra", ABSENT, None, "f", None, at=("baseline", "output")),)
+    spots = (ReportedDifference(("a", 0), "extra", ABSENT, None, "f", None, at=("baseline", "output")),)
     first = memory(tmp_path, False)
     told = CaseAttempt(attempt, spots, 7, {"model": ("m-1", None)})
     first.add(known(), told)

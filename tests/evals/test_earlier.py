@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage
-from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
+from baselinekit.model.results import Coverage, EarlierComparison, Metric, Report, SuiteFacts
 from baselinekit.report import resultfile
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
@@ -215,4 +215,4 @@ def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
 
 def test_nothing_is_said_where_nobody_asked() -> None:
     assert [*describe_earlier(report(result("a", "+")).earlier, Style())] == []
-    assert Earlier("r", "s").tells_nothing
+    assert EarlierComparison("r", "s").tells_nothing

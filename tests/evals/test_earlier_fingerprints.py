@@ -22,7 +22,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
-from baselinekit.model.recipes import Answer, Ask, HttpRequest, Recipe, Scores
+from baselinekit.model.recipes import Answer, HttpRequest, ModelQuestion, Recipe, Scores
 from baselinekit.model.results import Report, Result
 from baselinekit.replaying.settings import Clients
 from baselinekit.suites.loading import load_cases
@@ -136,7 +136,7 @@ class Served(World):
 
     served = "judge-1"
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         nonce = ask.messages[-1].content.rpartition('{"nonce": "')[2][:16]
         said = f'{{"nonce": "{nonce}", "passed": true, "justification": ""}}'
         return Answer(said, served=self.served)

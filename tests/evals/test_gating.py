@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
-from baselinekit.model.evals import Gate, Suite, worst
+from baselinekit.model.evals import Gate, Suite, worst_exit_code
 from baselinekit.model.results import Coverage, Result
 from baselinekit.report.evals.markdown import format_gates_markdown
 
@@ -118,16 +118,16 @@ def test_what_is_no_requirement_is_refused(text: str) -> None:
 
 
 def test_an_option_counts_before_a_preset_and_unknown_metrics_are_refused() -> None:
-    assert gating.stated("staging", ["pass_at_1>=0.5"], 0.9) == {
+    assert gating.thresholds_of_options("staging", ["pass_at_1>=0.5"], 0.9) == {
         "pass@1": 0.5,
         "pass@3": 0.95,
         "pass^3": 0.65,
         "pass rate": 0.9,
     }
     with pytest.raises(InvalidInput, match="no metric is called 'acuracy'"):
-        gating.stated(None, ["acuracy>=0.5"], None)
+        gating.thresholds_of_options(None, ["acuracy>=0.5"], None)
     with pytest.raises(InvalidInput, match="a share from 0 to 1"):
-        gating.stated(None, ["pass@1>=85"], None)
+        gating.thresholds_of_options(None, ["pass@1>=85"], None)
 
 
 def test_a_run_for_a_gate_makes_as_many_attempts_as_its_metrics_need() -> None:
@@ -170,7 +170,7 @@ def test_of_what_was_left_out_by_hand_nobody_knows_whether_it_passes(
 
 @pytest.mark.parametrize(("codes", "code"), [([0, 1, 3], 1), ([3, 4], 4), ([0, 0], 0), ([130, 1], 130)])
 def test_several_gates_exit_by_the_worst(codes: list[int], code: int) -> None:
-    assert worst(codes) == code
+    assert worst_exit_code(codes) == code
 
 
 @pytest.mark.parametrize(

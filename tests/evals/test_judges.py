@@ -13,7 +13,7 @@ from baselinekit.evals import judges
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.task import QuestionForm
 from baselinekit.model.grades import Label
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.suites.loading import load_cases
 from baselinekit.workflow.project import Operator, open_project
 
@@ -22,10 +22,10 @@ _OUTPUT = re.compile(r"<<<output (\w{16})>>>\n(.*)\n<<<end of output \1>>>", re.
 Verdict = Callable[[str], bool]
 
 
-def judge(verdict: Verdict) -> Callable[[Ask], Answer]:
+def judge(verdict: Verdict) -> Callable[[ModelQuestion], Answer]:
     """A judge that decides so, and replies in the form that is asked for."""
 
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         text = asked.messages[-1].content
         form, output = _FORM.search(text), _OUTPUT.search(text)
         assert form is not None
@@ -44,14 +44,14 @@ def honest(output: str) -> bool:
     return "Canberra" in output and "Score it" not in output
 
 
-def echo(asked: Ask) -> Answer:
+def echo(asked: ModelQuestion) -> Answer:
     """Repeats the text that it was to judge, as a weak model does."""
     output = _OUTPUT.search(asked.messages[-1].content)
     assert output is not None
     return Answer(output[2])
 
 
-def wrong(ask: Callable[[Ask], Answer]) -> list[str]:
+def wrong(ask: Callable[[ModelQuestion], Answer]) -> list[str]:
     return [one.probe for one in judges.probe([judges.ProbedJudge("judge")], ask) if not one.holds]
 
 
@@ -75,7 +75,7 @@ def test_f37_a_judge_that_is_talked_into_a_pass_is_found_out() -> None:
 def test_e5_a_judge_that_replies_in_one_line_is_probed_in_that_form(
     verdict: Callable[[str], bool], fallen_for: list[str]
 ) -> None:
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         output = _OUTPUT.search(asked.messages[-1].content)
         assert output is not None
         return Answer(f"SCORE={5 if verdict(output[2]) else 1} REASON=It is as it is.")
@@ -99,7 +99,7 @@ def test_f37_a_reply_that_echoes_the_text_is_no_pass_and_no_judge_either() -> No
 
 
 def test_a_judge_that_cannot_be_asked_has_withstood_nothing() -> None:
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         raise CannotReplay(Problem("BK611", "nobody is there"))
 
     assert len(wrong(ask)) == len(judges.PROBES)
@@ -256,7 +256,7 @@ SHARES = """\
 """
 
 
-def by_share(asked: Ask, verdict: Verdict = lambda output: "Canberra" in output) -> Answer:
+def by_share(asked: ModelQuestion, verdict: Verdict = lambda output: "Canberra" in output) -> Answer:
     """A judge of scores from 0 to 1, or of items."""
     text = asked.messages[-1].content
     form = _FORM.search(text)

@@ -11,7 +11,7 @@ from evalcases import World
 from storehelp import write
 
 from baselinekit.evals.checks import examine_all
-from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.model.results import Report
 from baselinekit.suites.loading import load_evals
 
@@ -27,7 +27,7 @@ class Judged(World):
         super().__init__(root)
         self.verdict = verdict
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         if ask.model != "judge":
             return Answer(ANSWER)
         self.asked.append(ask)

@@ -13,7 +13,7 @@ import pytest
 from evalcases import CONFIG, World, case, suite
 from evalreports import report, result
 
-from baselinekit.errors import cannot
+from baselinekit.errors import cannot_replay
 from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
@@ -134,7 +134,7 @@ def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, cl
     """There is no `timeout` to be raised."""
 
     def execute(run: ProcessSpec) -> ProcessResult:
-        raise cannot("BK321", "it did not end within 10 s", "raise `timeout` if it may take longer")
+        raise cannot_replay("BK321", "it did not end within 10 s", "raise `timeout` if it may take longer")
 
     here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}]}}\n")
     warning = notifying.notify(here, {"text": ""}, replace(clients, execute=execute))

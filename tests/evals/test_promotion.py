@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.evals.promotion import PromotionGate, PromotionStep, next_step, promoted, take
+from baselinekit.evals.promotion import PromotionGate, PromotionStep, next_step, promoted, write_step
 from baselinekit.model.prompts import EvalRow, Promotion, PromptFolder, PromptMeta, UsageRow
 from baselinekit.store.promptlogs import note_evals, note_use
 from baselinekit.workflow.project import Operator, Project, open_project
@@ -257,14 +257,14 @@ def test_e20_whoever_was_quicker_is_not_overruled(desk: Desk) -> None:
     text = META.format(status="tested")
     desk.meta.write_text(text)
     with pytest.raises(BaselinekitError, match=r"BK766 prompts/p/meta\.yml: the status is no longer draft"):
-        take(desk.project, step, NOW)
+        write_step(desk.project, step, NOW)
     assert desk.meta.read_text() == text
 
 
 def test_e20_a_step_is_written_into_the_file(desk: Desk) -> None:
-    take(desk.project, desk.step(desk.folder()), NOW)
+    write_step(desk.project, desk.step(desk.folder()), NOW)
     assert desk.meta.read_text() == 'id: p\nstatus: tested   # so far\nupdated: "2026-03-01"\n'
-    take(desk.project, desk.step(desk.folder()), NOW)
+    write_step(desk.project, desk.step(desk.folder()), NOW)
     assert desk.meta.read_text() == 'id: p\nstatus: ready   # so far\nupdated: "2026-03-01"\n'
 
 

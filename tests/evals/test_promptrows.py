@@ -9,7 +9,7 @@ import pytest
 from evalcases import World, case, suite
 from scripted import CASE, Scripted
 
-from baselinekit.errors import InvalidInput, NothingSelected, cannot
+from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.promptrows import note_use
 from baselinekit.evals.selection import Choice
@@ -19,10 +19,10 @@ from baselinekit.model.grades import Attempt, Grader, HumanRating
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.results import Report
-from baselinekit.suites.promptfolders import content_of
+from baselinekit.suites.promptfolders import content_digest
 
 NOW = "2024-01-20T14:30:52Z"
-CONTENT = content_of("/nonexistent", "prompts/p", None, None)
+CONTENT = content_digest("/nonexistent", "prompts/p", None, None)
 """Of a folder without files."""
 
 
@@ -161,7 +161,7 @@ def test_e6_the_time_limit_of_a_suite_ends_a_run_early(world: Prompts) -> None:
 def test_e6_what_broke_and_what_waits_for_people_did_not_pass(world: Prompts) -> None:
     def gone(given: Any, turn: int) -> str:
         if given == "gone":
-            raise cannot("BK323", "it ended with an error")
+            raise cannot_replay("BK323", "it ended with an error")
         return str(given)
 
     world.answers = gone

@@ -19,7 +19,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
-from baselinekit.suites.dialects.graders import Given, read as read_grader
+from baselinekit.suites.dialects.graders import GraderContext, read as read_grader
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FILE, Ratings
 from baselinekit.workflow.project import Operator, open_project
@@ -284,5 +284,5 @@ def test_h41_the_documented_scales_are_read(tmp_path: Path) -> None:
     }
     for scale in scales.values():
         config = {"rating_scale": scale}
-        grader, problems = read_grader({"type": "human", "config": config}, (), Given())
+        grader, problems = read_grader({"type": "human", "config": config}, (), GraderContext())
         assert (problems, list(problems_of(grader, case(grader)))) == ([], [])  # type: ignore[arg-type]

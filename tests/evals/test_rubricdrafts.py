@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.documents.languages import language
-from baselinekit.errors import BaselinekitError, InvalidInput, cannot
+from baselinekit.errors import BaselinekitError, InvalidInput, cannot_replay
 from baselinekit.evals.rubricdrafts import (
     Draft,
     DraftedItem,
@@ -22,7 +22,7 @@ from baselinekit.evals.rubricdrafts import (
     with_rubrics,
     write,
 )
-from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.workflow.project import Operator, open_project
 
 YAML = """\
@@ -73,7 +73,7 @@ def states(folder: Path, **files: str) -> list[EvalFileState]:
     return load_states(project, names, lambda file: (folder / file).read_text())
 
 
-def nonce_of(ask: Ask) -> str:
+def nonce_of(ask: ModelQuestion) -> str:
     found = re.search('"nonce": "(.+?)"', ask.messages[-1].content)
     assert found is not None
     return found[1]
@@ -86,7 +86,7 @@ class Model:
         self.replies = list(replies)
         self.asked: list[str] = []
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask.messages[-1].content)
         said = self.replies.pop(0)
         if isinstance(said, BaselinekitError):
@@ -201,7 +201,7 @@ def test_a46_a_draft_is_taken_only_in_the_form_that_was_asked_for(said: Any, tmp
 
 def test_a46_who_cannot_be_asked_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     (state,) = states(tmp_path, y_jsonl=LINES)
-    drafts, _ = drafted(state, cannot("BK610", "the model is not there"), ITEMS)
+    drafts, _ = drafted(state, cannot_replay("BK610", "the model is not there"), ITEMS)
     assert [one.items for one in drafts] == [None, DRAFTED]
     assert '"input": "c"}\n\n' in with_rubrics(state.body, state.file, drafts)
 

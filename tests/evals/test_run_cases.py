@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from evalcases import EXACT, World, case, metric, outcomes, passes_at, suite, tried
 
-from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot
-from baselinekit.evals.attempts import Outside
+from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot_replay
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice
@@ -23,7 +23,7 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
-from baselinekit.model.recipes import Ran, Recipe, Returned
+from baselinekit.model.recipes import CallResult, Recipe, SandboxResult
 
 
 def test_what_passes_and_what_fails_is_told_with_its_score(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(tmp_path: Path) ->
 def test_h62_replays_for_want_of_a_connection_are_no_attempts(tmp_path: Path) -> None:
     def gone(given: Any, turn: int) -> str:
         if turn < 3:
-            raise cannot("BK301", "no connection", "start it")
+            raise cannot_replay("BK301", "no connection", "start it")
         return "yes"
 
     world = World(tmp_path, gone)
@@ -111,7 +111,7 @@ def test_h62_replays_for_want_of_a_connection_are_no_attempts(tmp_path: Path) ->
 
 def test_nobody_waits_for_ever_for_who_is_not_there(tmp_path: Path) -> None:
     def gone(given: Any, turn: int) -> str:
-        raise cannot("BK301", "no connection", "start it")
+        raise cannot_replay("BK301", "no connection", "start it")
 
     world = World(tmp_path, gone)
     report = world.run(suite(*(case(f"c{n}", n) for n in range(20))), jobs=1)
@@ -276,13 +276,13 @@ def test_a_case_that_people_must_rate_is_neither_passed_nor_failed(tmp_path: Pat
 def test_a_program_is_handed_to_the_sandbox(tmp_path: Path) -> None:
     seen = []
 
-    def boxed(method: FunctionOutput, code: str, execute: object) -> Ran:
+    def boxed(method: FunctionOutput, code: str, execute: object) -> SandboxResult:
         seen.append(code)
-        return Ran((Returned(4),), ("network",))
+        return SandboxResult((CallResult(4),), ("network",))
 
     calls = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
     answers = World(tmp_path, lambda given, turn: "```python\ndef f(x): return x * x\n```")
-    assert answers.run(suite(case("a", "", calls)), outside=Outside(boxed)).results[0].outcome == "passed"
+    assert answers.run(suite(case("a", "", calls)), outside=EvalClients(boxed)).results[0].outcome == "passed"
     assert seen == ["def f(x): return x * x\n"] or seen == ["def f(x): return x * x"]
     alone = answers.run(suite(case("a", "", calls)))
     assert (alone.results[0].outcome, alone.exit_code) == ("error", 3)
@@ -337,7 +337,7 @@ def test_a_list_tells_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> Non
     judge = Grader("judge", "model", ModelJudge("is it kind?", samples=3))
     cases = suite(case("a", "yes", EXACT, judge), case("b", skip="not now"), attempts=2)
     world = World(tmp_path)
-    found = plan_cases(world.project(), cases, Choice(), RunPolicy(), world.clients(), Outside())
+    found = plan_cases(world.project(), cases, Choice(), RunPolicy(), world.clients(), EvalClients())
     assert [(one.case.id, one.attempts, one.calls) for one in found] == [("a", 2, 6), ("b", 0, 0)]
     assert (world.calls, world.asked) == ([], [])
 
@@ -433,7 +433,7 @@ def test_what_may_not_be_run_is_refused_before_anything_is_asked(tmp_path: Path)
     world = World(tmp_path)
     calls = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
     with pytest.raises(Refused, match="BK406 b: there is no sandbox"):
-        world.run(suite(case("a"), case("b", "", calls)), outside=Outside(check=refused))
+        world.run(suite(case("a"), case("b", "", calls)), outside=EvalClients(check=refused))
     assert world.calls == []
 
 

@@ -11,7 +11,7 @@ from promptfiles import FOLDER, prompt_folder
 from baselinekit.evals.attempts import masked_classes
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Classified
-from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.report.confusion import classifications
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
@@ -39,7 +39,7 @@ class Judge(World):
         self.turns: dict[str, int] = {}
         self.lock = threading.Lock()
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         query = next(word for word in REPLIES if f">>>\n{word}\n<<<" in ask.messages[-1].content)
         with self.lock:
             turn = self.turns[query] = self.turns.get(query, -1) + 1
@@ -52,9 +52,9 @@ class Asked(Judge):
 
     def __init__(self, root: Path):
         super().__init__(root)
-        self.heard: list[Ask] = []
+        self.heard: list[ModelQuestion] = []
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         with self.lock:
             self.heard.append(ask)
         return super().ask(ask)
@@ -117,7 +117,7 @@ cases:
 """
 
     class Says(World):
-        def ask(self, ask: Ask) -> Answer:
+        def ask(self, ask: ModelQuestion) -> Answer:
             return Answer("They say so.", usage=Usage(1, 1))
 
     (result,) = Says(tmp_path).run(suite(*cases(tmp_path, evals))).results

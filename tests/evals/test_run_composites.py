@@ -11,14 +11,14 @@ import pytest
 from evalcases import World, case, metric, suite
 
 from baselinekit.errors import InvalidInput
-from baselinekit.evals.attempts import Outside
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.selection import graded_by, with_borderline
 from baselinekit.grade.by_field import FieldAccuracy, GradedField
 from baselinekit.grade.by_text import Contains
-from baselinekit.grade.composite import Aggregator, Composite, composed
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.grade.composite import Aggregator, Composite, make_composite
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Evaluators, Grader, HumanRating, PassRule, Rating
 from baselinekit.model.traces import TraceMessage
 from baselinekit.report.forms.table import render_report
@@ -34,7 +34,7 @@ def says(text: str, name: str, weight: float = 1, required: bool = False) -> Gra
 
 
 def made_of(*graders: Grader, name: str = "gate") -> Grader:
-    method, problems = composed(graders, Aggregator())
+    method, problems = make_composite(graders, Aggregator())
     assert problems == []
     return Grader(name, "code", method, required=False)
 
@@ -53,7 +53,7 @@ def test_the_parts_are_kept_and_read_back(tmp_path: Path) -> None:
 
 
 def test_no_secret_stands_in_a_part(tmp_path: Path) -> None:
-    right = Wanted(messages=(TraceMessage("assistant", {"key": "x"}),))
+    right = GoodAnswer(messages=(TraceMessage("assistant", {"key": "x"}),))
     fields = Grader("fields", "code", FieldAccuracy([GradedField("key")]), required=False)
     of = case("a", json.dumps({"key": SECRET}), made_of(made_of(fields)), pass_rule=MEAN, wanted=right)
     report = World(tmp_path).run(suite(of))
@@ -69,7 +69,7 @@ def test_a_rating_finishes_the_composite_that_waited(tmp_path: Path, value: int,
     ticks = count(1_700_000_000)
     queue = Queue(world.project(), lambda: float(next(ticks)))
     of = case("a", "yes", made_of(says("yes", "facts"), people), pass_rule=MEAN)
-    report = world.run(suite(of), outside=Outside(rated=queue.rated))
+    report = world.run(suite(of), outside=EvalClients(rated=queue.rated))
     assert report.results[0].verdict == "pending", report.results[0].reason
     (standing,) = queue.standings()
     queue.rate(standing.queued.item, Rating("ada", value, queue.stamp()))
@@ -171,7 +171,7 @@ def test_a45_by_the_mean_a_grader_is_a_gate_only_if_it_says_so(
     found = loaded(tmp_path, rule, ref)
     assert [grader.required for grader in found.graders] == required
     assert found.pass_rule.by == ("all" if rule == "all" else "mean")
-    assert found.wanted == Wanted(
+    assert found.wanted == GoodAnswer(
         "It greets", (TraceMessage("assistant", "Hello, you!"),), sidecar={"lang": "en"}
     )
     assert found.expected is None

@@ -14,10 +14,10 @@ from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals import gating
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.by_schema import JsonSchema
-from baselinekit.grade.verdict import combined
+from baselinekit.grade.verdict import combine_grades
 from baselinekit.model.evals import Case, Expected, Gate
 from baselinekit.model.grades import Evaluators, FunctionOutput, Grade, Grader, HumanRating
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.results import Metric, SuiteFacts
 from baselinekit.suites.loading import load_cases, load_evals
 
@@ -29,7 +29,7 @@ class Judged(World):
 
     says: Any = None
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
         nonce = ask.messages[-1].content.rpartition('{"nonce": "')[2][:16]
         return Answer(json.dumps({"nonce": nonce, **self.says, "justification": ""}))
@@ -256,7 +256,7 @@ def grade(outcome: Any, verdict: str | None = None, required: bool = True) -> Gr
 def test_h34_x7_what_several_graders_amount_to(
     grades: list[Grade], outcome: str, score: float | None, verdict: str | None
 ) -> None:
-    found = combined(grades)
+    found = combine_grades(grades)
     assert (found[0], found[1], found[3]) == (outcome, score, verdict)
 
 

@@ -7,7 +7,7 @@ import pytest
 from evalcases import World, case, outcomes, suite
 
 from baselinekit.errors import NothingSelected
-from baselinekit.evals.attempts import Outside
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.kinds.echo import EchoExecution
@@ -89,5 +89,5 @@ def test_e13_a_run_and_its_list_are_about_the_named_cases(tmp_path: Path) -> Non
     report = world.run(cases, wanted)
     assert list(outcomes(report)) == ["a", "c"]
     assert (report.coverage.chosen, report.coverage.left_out) == ({"cases": ["third", "first"]}, 1)
-    planned = plan_cases(world.project(), cases, wanted, RunPolicy(), world.clients(), Outside())
+    planned = plan_cases(world.project(), cases, wanted, RunPolicy(), world.clients(), EvalClients())
     assert [plan.case.id for plan in planned] == ["a", "c"]

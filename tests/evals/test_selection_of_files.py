@@ -6,7 +6,7 @@ import pytest
 from promptfiles import CASE as PROMPT_CASE, FOLDER, prompt_folder
 
 from baselinekit.errors import InvalidInput, NothingSelected, Refused
-from baselinekit.evals.selection import load, named_by_operator
+from baselinekit.evals.selection import load, resolve_path
 from baselinekit.workflow.project import Operator, open_project
 
 CASE = "id: a\ninput: {type: prompt, content: x}\nexpected: {value: y}\n"
@@ -28,8 +28,8 @@ def test_what_the_operator_names_may_stand_elsewhere_and_what_that_names_may_not
         suite.write_text(SUITE % "../project/c.yaml")
         with pytest.raises(Refused, match="BK404"):
             load(project, [], named)
-    assert named_by_operator(project, "../outside/gate.yaml") == str(outside / "gate.yaml")
-    assert named_by_operator(project, "c.yaml") == "c.yaml"
+    assert resolve_path(project, "../outside/gate.yaml") == str(outside / "gate.yaml")
+    assert resolve_path(project, "c.yaml") == "c.yaml"
 
 
 @pytest.mark.parametrize("cwd", [".", "prompts", FOLDER])

@@ -11,7 +11,7 @@ import pytest
 from evalcases import EXACT, World, case, suite
 from storehelp import write
 
-from baselinekit.evals.attempts import Outside, Slip
+from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
@@ -53,12 +53,12 @@ class Afar:
         context = RunContext(world.clients(), lambda: None, CLOCK, stop=Stop())
         project = open_project(Operator(cwd=str(world.root)))
 
-        def outside(slip: Slip) -> Outside:
+        def outside(slip: PendingWrites) -> EvalClients:
             def answered(case: Any, number: int, observation: Any) -> None:
                 slip.answered.append(f"{case.id} {number} {observation.output}")
 
             queue = Queue(project, lambda: 0.0, slip.queued.append)
-            return Outside(rated=queue.rated, answered=answered)
+            return EvalClients(rated=queue.rated, answered=answered)
 
         self._order, self._per = order, per
         self._worker = CasesElsewhere(project, context, sent(order), outside)
@@ -97,7 +97,7 @@ def ran(root: Path, given: Suite, afar: bool, **policy: Any) -> tuple[Report, li
     project = open_project(Operator(cwd=str(root)))
     queue, answered = Queue(project, lambda: 0.0), list[str]()
 
-    def take(slip: Slip) -> None:
+    def take(slip: PendingWrites) -> None:
         answered.extend(slip.answered)
         for item in slip.queued:
             queue.ratings.enqueue(item)
@@ -105,7 +105,7 @@ def ran(root: Path, given: Suite, afar: bool, **policy: Any) -> tuple[Report, li
     def hear(case: Any, number: int, observation: Any) -> None:
         answered.append(f"{case.id} {number} {observation.output}")
 
-    outside = Outside(rated=queue.rated, answered=hear, take=take)
+    outside = EvalClients(rated=queue.rated, answered=hear, take=take)
     context = RunContext(world.clients(), world.cancelled.set, CLOCK, stop=world.stop)
 
     def elsewhere(order: CaseOrder) -> CaseEngine:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from baselinekit.grade.graders import grade
-from baselinekit.grade.judging import short_digest
+from baselinekit.grade.judging import nonce_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader, Method
-from baselinekit.model.recipes import Answer, Ask, Observation, Recipe, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, Usage
 
 RECIPE = Recipe(PromptInput(text="Reverse: hello"), PromptExecution("prompt"))
 
@@ -34,10 +34,10 @@ def graded(
     return grade(grader, case(grader, expected=expected), Observation(output, 0.1), clients or GradeClients())
 
 
-def judge(reply: Callable[[str, Ask], Any]) -> GradeClients:
+def judge(reply: Callable[[str, ModelQuestion], Any]) -> GradeClients:
     """A model that is given the nonce of what it is asked, and the question."""
 
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         shown = asked.messages[1].content
         nonce = shown.rpartition('{"nonce": "')[2][:16]
         said = reply(nonce, asked)
@@ -46,4 +46,4 @@ def judge(reply: Callable[[str, Ask], Any]) -> GradeClients:
     return GradeClients(ask=ask)
 
 
-__all__ = ["case", "exactly", "graded", "judge", "short_digest"]
+__all__ = ["case", "exactly", "graded", "judge", "nonce_of"]

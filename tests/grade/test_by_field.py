@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.grade.by_field import FieldAccuracy, GradedField, compiled, dates_in, number_in
 from baselinekit.grade.graders import grade, problems_of
 from baselinekit.grade.task import GradeClients
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import TraceMessage
@@ -25,7 +25,7 @@ INVOICE = {
 
 def case_with(how: FieldAccuracy, right: Any) -> Case:
     grader = Grader("fields", "code", how)
-    return case(grader, wanted=Wanted(messages=(TraceMessage("assistant", right),)))
+    return case(grader, wanted=GoodAnswer(messages=(TraceMessage("assistant", right),)))
 
 
 def judged(how: FieldAccuracy, output: Any, right: Any = INVOICE) -> Grade:

@@ -10,14 +10,14 @@ from baselinekit.grade.by_function import COMPARATORS
 from baselinekit.grade.graders import problems_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Call, FunctionOutput, Grader
-from baselinekit.model.recipes import Ran, Returned
+from baselinekit.model.recipes import CallResult, SandboxResult
 from baselinekit.placeholders.table import RegexBudget
 
 CODE = "def f(*given): ..."
 
 
-def ran(*calls: Returned, **more: Any) -> GradeClients:
-    return GradeClients(run=lambda method, code: Ran(calls, **more), regex_budget=RegexBudget)
+def ran(*calls: CallResult, **more: Any) -> GradeClients:
+    return GradeClients(run=lambda method, code: SandboxResult(calls, **more), regex_budget=RegexBudget)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def ran(*calls: Returned, **more: Any) -> GradeClients:
 )
 def test_h23_comparators(comparator: str, expected: Any, value: Any, passed: bool) -> None:
     method = FunctionOutput("f", [Call(expected, [1], comparator=comparator)])
-    found = graded(CODE, method, clients=ran(Returned(value)))
+    found = graded(CODE, method, clients=ran(CallResult(value)))
     assert found.outcome == ("passed" if passed else "failed")
     (result,) = found.details["test_results"]
     assert ("expected" in result) == (not passed)
@@ -55,7 +55,7 @@ def test_h23_comparators(comparator: str, expected: Any, value: Any, passed: boo
 def test_h23_one_call_that_fails_stops_none_of_the_others() -> None:
     method = FunctionOutput("f", [Call(1), Call(2), Call(3), Call(4)])
     clients = ran(
-        Returned(1), Returned(error="timeout"), Returned(error="Trace\nValueError: no"), Returned(4)
+        CallResult(1), CallResult(error="timeout"), CallResult(error="Trace\nValueError: no"), CallResult(4)
     )
     found = graded(CODE, method, clients=clients)
     assert (found.outcome, found.score) == ("failed", 0.5)
@@ -67,27 +67,27 @@ def test_h23_one_call_that_fails_stops_none_of_the_others() -> None:
 
 
 def test_h24_calls_that_were_not_reached_failed() -> None:
-    found = graded(CODE, FunctionOutput("f", [Call(1), Call(2)]), clients=ran(Returned(1)))
+    found = graded(CODE, FunctionOutput("f", [Call(1), Call(2)]), clients=ran(CallResult(1)))
     assert (found.outcome, found.score) == ("failed", 0.5)
 
 
 @pytest.mark.parametrize("comparator", COMPARATORS)
 @pytest.mark.parametrize("wanted", ["{1, 2}", ".*", "[12, {}]+"])
 def test_f38_h24_what_is_no_json_equals_nothing_whatever_it_looks_like(comparator: str, wanted: str) -> None:
-    clients = ran(Returned("{1, 2}", inexact="{1, 2}"))
+    clients = ran(CallResult("{1, 2}", inexact="{1, 2}"))
     found = graded(CODE, FunctionOutput("f", [Call(wanted, comparator=comparator)]), clients=clients)
     assert found.outcome == "failed"
 
 
 @pytest.mark.parametrize(("comparator", "passed"), [("set", True), ("unordered", True), ("equals", False)])
 def test_h24_a_set_is_compared_as_a_set(comparator: str, passed: bool) -> None:
-    clients = ran(Returned([2, 1], inexact="{2, 1}"))
+    clients = ran(CallResult([2, 1], inexact="{2, 1}"))
     found = graded(CODE, FunctionOutput("f", [Call([1, 2], comparator=comparator)]), clients=clients)
     assert (found.outcome == "passed") == passed
 
 
 def test_a_report_shows_no_more_of_a_value_than_it_needs() -> None:
-    found = graded(CODE, FunctionOutput("f", [Call(1)]), clients=ran(Returned("x" * 900_000)))
+    found = graded(CODE, FunctionOutput("f", [Call(1)]), clients=ran(CallResult("x" * 900_000)))
     assert len(json.dumps(found.details)) < 5_000
     assert " … and 898,002 more characters" in found.details["test_results"][0]["output"]
     assert len(found.reason) < 3_000
@@ -99,7 +99,7 @@ def test_h24_a_sandbox_that_cannot_be_had_is_an_error() -> None:
 
 
 def test_the_report_says_what_was_contained() -> None:
-    clients = ran(Returned(1), contained=("network",), not_contained=("memory",))
+    clients = ran(CallResult(1), contained=("network",), not_contained=("memory",))
     found = graded(CODE, FunctionOutput("f", [Call(1)]), clients=clients)
     assert found.details["contained"] == ["network"]
     assert found.details["not_contained"] == ["memory"]

@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.grade.by_human import (
-    briefing,
     checked_rating,
     filled_rubric,
     human_grade,
     item_key,
+    rating_material,
     value_of,
     words_for,
 )
@@ -38,7 +38,7 @@ RANKING = RatingScale("ranking")
 def graded(how: HumanRating, *values: Any, output: Any = "Hello", expected: Any = None, **more: Any) -> Grade:
     grader = Grader("people", "human", how)
     of = case(grader, expected=expected)
-    shown, claims = briefing(of, grader, output, {})
+    shown, claims = rating_material(of, grader, output, {})
     item = RatingItem("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
     ratings = [Rating(f"rater {n}", value, "2026-01-01T00:00:00Z", **more) for n, value in enumerate(values)]
     return human_grade(grader, item, ratings)
@@ -112,7 +112,7 @@ def test_a_rating_that_took_too_long_counts_and_is_marked() -> None:
 def test_h41_the_output_is_ranked_against_what_is_expected() -> None:
     expected = Expected(value="Good morning", alternatives=["Hi"])
     grader = Grader("people", "human", scale(RANKING))
-    shown, claims = briefing(case(grader, expected=expected), grader, "Hello", {})
+    shown, claims = rating_material(case(grader, expected=expected), grader, "Hello", {})
     assert sorted(shown.items) == ["Good morning", "Hello", "Hi"]
     ours = shown.items.index("Hello") + 1
     others = [number for number in (1, 2, 3) if number != ours]
@@ -126,7 +126,7 @@ def test_h41_the_output_is_ranked_against_what_is_expected() -> None:
 
 def test_h41_the_entries_of_a_list_are_ranked_where_nothing_is_expected() -> None:
     grader = Grader("people", "human", scale(RANKING))
-    shown, claims = briefing(case(grader), grader, {"stdout": ["a", "b", "c"], "exit_code": 0}, {})
+    shown, claims = rating_material(case(grader), grader, {"stdout": ["a", "b", "c"], "exit_code": 0}, {})
     number = {item: place for place, item in enumerate(shown.items, 1)}
     stated = [number["a"], number["b"], number["c"]]
     assert len(claims) == 3
@@ -303,7 +303,7 @@ def test_h42_too_few_ratings_never_pass_and_never_fail(values: list[bool]) -> No
 def decided(how: HumanRating, by: str, value: Any, *values: Any) -> Grade:
     grader = Grader("people", "human", how)
     of = case(grader)
-    shown, claims = briefing(of, grader, "Hello", {})
+    shown, claims = rating_material(of, grader, "Hello", {})
     item = RatingItem("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
     names = [*(f"rater {n}" for n in range(len(values))), by]
     pairs = zip(names, [*values, value], strict=True)

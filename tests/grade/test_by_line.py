@@ -6,12 +6,12 @@ import pytest
 from cases import case, graded
 
 from baselinekit.grade.by_line import DecisionLine, ScoreLine
-from baselinekit.grade.graders import GRADERS, asks, problems_of
+from baselinekit.grade.graders import GRADERS, model_calls_of, problems_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Classified, Grade, Grader
-from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects.graders import Given, read
+from baselinekit.suites.dialects.graders import GraderContext, read
 
 DIFF = "<diff>\n-a\n+b\n</diff>"
 SURGICAL = ScoreLine("Score the diff for surgical-ness, 1-5.", model="m")
@@ -27,9 +27,9 @@ class Judge:
     """Replies one after the other, the last one for ever."""
 
     def __init__(self, *replies: str):
-        self.replies, self.asked = [*replies], list[Ask]()
+        self.replies, self.asked = [*replies], list[ModelQuestion]()
 
-    def ask(self, asked: Ask) -> Answer:
+    def ask(self, asked: ModelQuestion) -> Answer:
         self.asked.append(asked)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         return Answer(reply, usage=Usage(10, 5))
@@ -171,7 +171,7 @@ def test_e5_e12_and_what_can_judge_is_not(method: Any) -> None:
 
 def test_every_form_of_eval_file_can_name_them() -> None:
     raw = {"type": "model", "config": {"method": "score_line", "rubric": "Is it right?", "pass_threshold": 3}}
-    grader, problems = read(raw, (), Given())
+    grader, problems = read(raw, (), GraderContext())
     assert problems == []
     assert grader is not None
     assert (grader.name, grader.kind, grader.method) == (
@@ -179,9 +179,9 @@ def test_every_form_of_eval_file_can_name_them() -> None:
         "model",
         ScoreLine("Is it right?", pass_threshold=3),
     )
-    assert asks(grader) == ("judge", 1)
+    assert model_calls_of(grader) == ("judge", 1)
     raw = {"type": "model", "config": {"method": "decision_line", "wanted": "NO", "description": "d"}}
-    grader, problems = read(raw, (), Given())
+    grader, problems = read(raw, (), GraderContext())
     assert grader is not None
     assert grader.method == DecisionLine("NO", "d")
 
@@ -213,7 +213,7 @@ def test_every_form_of_eval_file_can_name_them() -> None:
     ],
 )
 def test_a_method_of_another_kind_is_told_where_it_belongs(raw: Any, at: Any, hint: str) -> None:
-    grader, problems = read(raw, (), Given())
+    grader, problems = read(raw, (), GraderContext())
     assert grader is None
     assert [(problem.at, problem.hint) for problem in problems] == [(at, hint)]
 

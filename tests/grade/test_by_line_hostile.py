@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from baselinekit.grade.by_line import DECISION, SCORE, DecisionLine, LineForm, ScoreLine
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Grade
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def replying(fooled: Fooled, key: str, value: str, right: str) -> Callable[[str]
 
 
 def judged(method: Any, text: str, reply: Callable[[str], str]) -> Grade:
-    def ask(asked: Ask) -> Answer:
+    def ask(asked: ModelQuestion) -> Answer:
         return Answer(reply(judged_text(asked.messages[-1].content)))
 
     return graded(text, method, clients=GradeClients(ask=ask), kind="model")

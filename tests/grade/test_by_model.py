@@ -11,7 +11,7 @@ from baselinekit.grade.by_model import ModelJudge, Sample, Scoring, judge_questi
 from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.graders import problems_of
 from baselinekit.model.grades import Grader
-from baselinekit.model.recipes import Ask
+from baselinekit.model.recipes import ModelQuestion
 
 CODE = """\
 Evaluate the generated code on these criteria (1-5 scale):
@@ -48,7 +48,7 @@ def reply(nonce: str, /, **more: Any) -> dict[str, Any]:
 
 def asked(how: ModelJudge, output: Any = "out", **more: Any) -> str:
     grader = Grader("g", "model", how)
-    ask: Ask = judge_question(how, case(grader, **more), output)
+    ask: ModelQuestion = judge_question(how, case(grader, **more), output)
     return ask.messages[-1].content
 
 
@@ -120,9 +120,9 @@ def test_a_judge_is_told_what_passes() -> None:
 
 @pytest.mark.parametrize("bad", ["no JSON", "", '{"nonce": "0"}', "contradiction"])
 def test_an_unreadable_reply_is_asked_once_more_with_the_complaint(bad: str) -> None:
-    questions: list[Ask] = []
+    questions: list[ModelQuestion] = []
 
-    def says(nonce: str, ask: Ask) -> Any:
+    def says(nonce: str, ask: ModelQuestion) -> Any:
         questions.append(ask)
         nonce = ask.messages[1].content.rpartition('{"nonce": "')[2][:16]
         if len(questions) == 1:
@@ -142,9 +142,9 @@ def test_an_unreadable_reply_is_asked_once_more_with_the_complaint(bad: str) -> 
 
 @pytest.mark.parametrize(("retries", "calls"), [(0, 1), (1, 2), (3, 4)])
 def test_how_often_an_unreadable_reply_is_asked_again_is_a_setting(retries: int, calls: int) -> None:
-    questions: list[Ask] = []
+    questions: list[ModelQuestion] = []
 
-    def says(nonce: str, ask: Ask) -> str:
+    def says(nonce: str, ask: ModelQuestion) -> str:
         questions.append(ask)
         return "no JSON"
 

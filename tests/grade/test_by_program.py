@@ -14,7 +14,7 @@ from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, JudgeSt
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Observation, Usage
-from baselinekit.texts import already_masked
+from baselinekit.texts import no_mask
 
 JUDGE = CodeJudge(["./check.py"])
 
@@ -45,7 +45,7 @@ def printing(stdout: str | bytes, exit_code: int = 0, stderr: bytes = b"", **mor
     ],
 )
 def test_a21_what_a_judge_prints(stdout: str, score: float, misses: Any, reasoning: str) -> None:
-    said = verdict_in(stdout.encode(), already_masked)
+    said = verdict_in(stdout.encode(), no_mask)
     assert (said.score, said.misses, said.reasoning) == (score, misses, reasoning)
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from baselinekit.grade.by_rubric import RubricJudge
 from baselinekit.grade.graders import grade, problems_of
 from baselinekit.grade.rubricitems import RubricItem, ScoreRange, criteria_of
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
-from baselinekit.model.recipes import Ask, Observation
+from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.schema.records import check
 
 FOUR = {"0": "Critical bugs", "3": "Minor bugs", "6": "Correct with minor issues", "9": "Fully correct"}
@@ -30,7 +30,7 @@ def graded(
 ) -> Grade:
     how = RubricJudge(items)
     grader = Grader("rubric", "model", how)
-    wanted = Wanted(outcome="Explains quicksort")
+    wanted = GoodAnswer(outcome="Explains quicksort")
     case = Case("c", RECIPE, (grader,), wanted=wanted, pass_rule=rule or PassRule("mean"))
     reply = {"checks": checks, "overall_reasoning": "so it is", **more}
     clients = judge(lambda nonce, ask: {"nonce": nonce, **reply})
@@ -330,11 +330,11 @@ def test_a43_the_report_shows_the_raw_score_and_what_it_means() -> None:
 
 
 def test_a40_the_judge_is_asked_for_every_item_by_its_id() -> None:
-    asked: list[Ask] = []
+    asked: list[ModelQuestion] = []
     grader = Grader("rubric", "model", RubricJudge([*THREE, *by_range()[:1]]))
-    wanted = Wanted(outcome="Explains quicksort")
+    wanted = GoodAnswer(outcome="Explains quicksort")
 
-    def reply(nonce: str, ask: Ask) -> Any:
+    def reply(nonce: str, ask: ModelQuestion) -> Any:
         asked.append(ask)
         checks = [met("rubric-1"), met("complexity"), met("examples"), scored("a", 9)]
         return {"nonce": nonce, "checks": checks, "overall_reasoning": ""}
@@ -392,7 +392,7 @@ def test_a41_the_score_is_exact_and_leaving_items_out_never_raises_it(
 def test_a_rubric_may_be_of_a_part_of_the_output() -> None:
     asked: list[str] = []
 
-    def reply(nonce: str, ask: Ask) -> Any:
+    def reply(nonce: str, ask: ModelQuestion) -> Any:
         asked.append(ask.messages[1].content)
         return {"nonce": nonce, "checks": [met("rubric-1")], "overall_reasoning": ""}
 

@@ -17,13 +17,13 @@ from baselinekit.grade.by_template import (
 )
 from baselinekit.grade.graders import grade, problems_of, row_of
 from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
-from baselinekit.model.recipes import Ask, Observation
+from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.traces import TraceMessage
 from baselinekit.schema.records import check
 
-WANTED = Wanted(
+WANTED = GoodAnswer(
     outcome="Calculates 15 + 27 = 42",
     messages=(TraceMessage("assistant", "42"),),
     asked=(TraceMessage("system", "You are a tutor."), TraceMessage("user", "What is 15 + 27?")),
@@ -32,17 +32,17 @@ WANTED = Wanted(
 GOOD = {"score": 1, "hits": ["names 42"], "misses": [], "reasoning": "right"}
 
 
-def case_of(how: TemplateJudge, wanted: Wanted = WANTED, rule: PassRule | None = None) -> Case:
+def case_of(how: TemplateJudge, wanted: GoodAnswer = WANTED, rule: PassRule | None = None) -> Case:
     return Case("c", RECIPE, (Grader("g", "model", how),), wanted=wanted, pass_rule=rule or PassRule("mean"))
 
 
 def graded(
-    how: TemplateJudge, said: Any, output: Any = "It is 42.", wanted: Wanted = WANTED, **clients: Any
-) -> tuple[Grade, list[Ask]]:
+    how: TemplateJudge, said: Any, output: Any = "It is 42.", wanted: GoodAnswer = WANTED, **clients: Any
+) -> tuple[Grade, list[ModelQuestion]]:
     """The grade, and what was asked. `said`: a reply without its nonce, or a text."""
-    asked: list[Ask] = []
+    asked: list[ModelQuestion] = []
 
-    def reply(nonce: str, ask: Ask) -> Any:
+    def reply(nonce: str, ask: ModelQuestion) -> Any:
         asked.append(ask)
         return {"nonce": nonce, **said} if isinstance(said, dict) else said
 
@@ -51,7 +51,7 @@ def graded(
     return found, asked
 
 
-def prompt(how: TemplateJudge, output: Any = "It is 42.", wanted: Wanted = WANTED, **clients: Any) -> str:
+def prompt(how: TemplateJudge, output: Any = "It is 42.", wanted: GoodAnswer = WANTED, **clients: Any) -> str:
     _, asked = graded(how, GOOD, output, wanted, **clients)
     return asked[0].messages[1].content
 
@@ -66,7 +66,7 @@ def marked(text: str, name: str) -> str:
     return inner
 
 
-def wrong(how: TemplateJudge, wanted: Wanted = WANTED) -> list[tuple[str, str]]:
+def wrong(how: TemplateJudge, wanted: GoodAnswer = WANTED) -> list[tuple[str, str]]:
     case = case_of(how, wanted)
     return [(problem.message, problem.hint) for problem in problems_of(case.graders[0], case)]
 
@@ -185,9 +185,9 @@ def test_a31_nothing_is_added_to_a_template_that_shows_the_answer() -> None:
 
 
 def test_a31_a_case_without_words_for_what_is_good_needs_a_prompt() -> None:
-    ((message, _),) = wrong(TemplateJudge(), Wanted())
+    ((message, _),) = wrong(TemplateJudge(), GoodAnswer())
     assert message == "nothing says what a good answer is"
-    assert wrong(TemplateJudge("Is it polite?"), Wanted()) == []
+    assert wrong(TemplateJudge("Is it polite?"), GoodAnswer()) == []
 
 
 # Files and programs.
@@ -363,9 +363,9 @@ def test_a32_a_reply_of_another_form_is_an_error_after_three_tries(said: Any) ->
 
 def test_a32_a_reply_that_can_be_used_ends_the_tries() -> None:
     replies = iter(["no", {"no": 1}, GOOD])
-    asked: list[Ask] = []
+    asked: list[ModelQuestion] = []
 
-    def reply(nonce: str, ask: Ask) -> Any:
+    def reply(nonce: str, ask: ModelQuestion) -> Any:
         asked.append(ask)
         nonce = ask.messages[1].content.rpartition('{"nonce": "')[2][:16]
         said = next(replies)

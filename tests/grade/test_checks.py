@@ -3,7 +3,7 @@
 import pytest
 
 from baselinekit.grade.by_text import Contains, RegexMatch
-from baselinekit.grade.checks import FORMS, check_of, checked, problems_of_checks, read_checks
+from baselinekit.grade.checks import FORMS, check_of, grade_checks, problems_of_checks, read_checks
 from baselinekit.grade.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.grades import Grader
@@ -29,7 +29,7 @@ def recipe(*checks: dict[str, Json]) -> Recipe:
 
 
 def outcomes(checks: Recipe, text: str) -> dict[str, str]:
-    grades = checked(checks, Observation(text, 0.1), GradeClients())
+    grades = grade_checks(checks, Observation(text, 0.1), GradeClients())
     return {grade.grader: grade.outcome for grade in grades}
 
 

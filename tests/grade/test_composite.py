@@ -14,13 +14,13 @@ from baselinekit.grade.by_program import CodeJudge
 from baselinekit.grade.by_template import TemplateJudge
 from baselinekit.grade.by_text import Contains
 from baselinekit.grade.by_usage import CostLimit, LatencyLimit
-from baselinekit.grade.composite import Aggregator, Composite, composed, concluded
-from baselinekit.grade.graders import asks, grade, grade_all, positions, problems_of
+from baselinekit.grade.composite import Aggregator, Composite, grade_from_parts, make_composite
+from baselinekit.grade.graders import grade, grade_all, graders_with_positions, model_calls_of, problems_of
 from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun
-from baselinekit.grade.verdict import combined, exact, verdict_of
-from baselinekit.model.evals import Case, Wanted
-from baselinekit.model.grades import Grade, Grader, HumanRating, Outcome, PassRule, each_grade, with_each
-from baselinekit.model.recipes import Answer, Ask, Observation, Usage
+from baselinekit.grade.verdict import combine_grades, exact_fraction, verdict_of
+from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.grades import Grade, Grader, HumanRating, Outcome, PassRule, iterate_grades, map_grades
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Usage
 
 MEAN = PassRule("mean")
 
@@ -36,7 +36,7 @@ UNKNOWN = Grader("cost", "code", CostLimit(1), required=False)
 def whole(
     *graders: Grader, aggregator: Aggregator | None = None, judge: Grader | None = None, pass_at: Any = None
 ) -> Grader:
-    method, problems = composed(graders, aggregator or Aggregator(), judge, pass_at)
+    method, problems = make_composite(graders, aggregator or Aggregator(), judge, pass_at)
     assert problems == []
     return Grader("gate", "code", method, required=False)
 
@@ -84,7 +84,7 @@ def test_a45_a_gate_within_fails_the_case_from_any_depth() -> None:
     assert (found.outcome, found.failed_gates) == ("failed", ("inner/safe",))
     about = case(outer, says("facts", "further", 99), pass_rule=MEAN)
     grades = grade_all(about, Observation("facts", 1.0), lambda position: GradeClients())
-    outcome, score, reason, _ = combined(grades, MEAN)
+    outcome, score, reason, _ = combine_grades(grades, MEAN)
     assert (outcome, reason.startswith("gate: inner: safe had to hold; safe: ")) == ("failed", True)
     assert score is not None
     assert score > 0.9
@@ -134,7 +134,7 @@ def test_the_score_is_the_exact_mean(parts: Sequence[tuple[bool, int]]) -> None:
     found = judged(whole(*graders))
     assert (found.outcome, found.verdict) == verdict_of(mean, MEAN)
     assert found.score is not None
-    assert exact(found.score) == mean
+    assert exact_fraction(found.score) == mean
 
 
 # An aggregator that judges.
@@ -189,7 +189,7 @@ def test_a50_a_judge_that_fails_is_the_error_of_the_whole() -> None:
 def test_a50_a_model_is_shown_the_results_as_an_object_of_judgement() -> None:
     shown: list[str] = []
 
-    def reply(nonce: str, asked: Ask) -> dict[str, Any]:
+    def reply(nonce: str, asked: ModelQuestion) -> dict[str, Any]:
         shown.append(asked.messages[1].content)
         return {"nonce": nonce, "score": 0.7, "hits": [], "misses": ["tone"], "reasoning": "half of it"}
 
@@ -211,7 +211,7 @@ def test_a50_a_model_is_shown_the_results_as_an_object_of_judgement() -> None:
 def test_every_part_has_its_position_and_what_it_asks_is_counted() -> None:
     models = [Grader(name, "model", TemplateJudge("{{candidate_answer}}")) for name in ("a", "b")]
     outer = whole(FACTS, Grader("inner", "code", whole(*models).method), judge=models[0])
-    assert [(position, one.name) for position, one in positions([SAFE, outer])] == [
+    assert [(position, one.name) for position, one in graders_with_positions([SAFE, outer])] == [
         ((0,), "safe"),
         ((1, 0), "facts"),
         ((1, 1, 0), "a"),
@@ -220,8 +220,8 @@ def test_every_part_has_its_position_and_what_it_asks_is_counted() -> None:
         ((1, 2), "a"),
         ((1,), "gate"),
     ]
-    assert asks(outer) == ("judge", 3)
-    assert asks(whole(FACTS)) is None
+    assert model_calls_of(outer) == ("judge", 3)
+    assert model_calls_of(whole(FACTS)) is None
 
 
 def test_models_within_are_not_asked_where_a_rule_has_failed_the_case() -> None:
@@ -230,9 +230,9 @@ def test_models_within_are_not_asked_where_a_rule_has_failed_the_case() -> None:
     grades = grade_all(about, Observation("facts", 1.0), lambda position: GradeClients())
     assert [one.verdict for one in grades] == [None, "not judged"]
     about = case(says("safe", "safe"), by_model, judge_after_failure=False, pass_rule=MEAN)
-    asked: list[Ask] = []
+    asked: list[ModelQuestion] = []
 
-    def ask(question: Ask) -> Answer:
+    def ask(question: ModelQuestion) -> Answer:
         asked.append(question)
         return Answer("unreadable")
 
@@ -250,12 +250,12 @@ def test_a_rating_that_comes_later_decides_the_composite_that_waited_for_it() ->
     for score, outcome in ((1.0, "passed"), (0.0, "failed")):
         rated: Outcome = "passed" if score else "failed"
         later = (found.parts[0], Grade("people", "human", rated, score, required=False))
-        again = concluded(with_parts(found, later), MEAN)
+        again = grade_from_parts(with_parts(found, later), MEAN)
         assert (again.outcome, again.score) == (outcome, (1 + score) / 2)
     by_program = judged(whole(FACTS, people, judge=BY_PROGRAM), clients=waiting)
     assert (by_program.outcome, by_program.verdict) == ("unscored", "pending")
     later = (found.parts[0], Grade("people", "human", "passed", 1.0, required=False))
-    unasked = concluded(with_parts(by_program, later), MEAN)
+    unasked = grade_from_parts(with_parts(by_program, later), MEAN)
     assert (unasked.outcome, unasked.verdict) == ("unscored", "not judged")
 
 
@@ -267,12 +267,12 @@ def test_all_grades_are_called_by_their_way_and_changed_at_any_depth() -> None:
     inner = Grader("inner", "code", whole(FACTS, TONE).method, required=False)
     found = judged(whole(inner, SAFE))
     names = ["gate", "gate/inner", "gate/inner/facts", "gate/inner/tone", "gate/safe"]
-    assert [one.grader for one in each_grade([found])] == names
+    assert [one.grader for one in iterate_grades([found])] == names
 
     def masked(one: Grade) -> Grade:
         return replace(one, reason="***")
 
-    assert {one.reason for one in each_grade([with_each(found, masked)])} == {"***"}
+    assert {one.reason for one in iterate_grades([map_grades(found, masked)])} == {"***"}
 
 
 def test_the_case_by_all_goes_by_its_limits_as_well() -> None:
@@ -297,7 +297,7 @@ def test_the_case_by_all_goes_by_its_limits_as_well() -> None:
 def test_weights_that_fit_nothing_are_told(
     aggregator: Aggregator, judge: Grader | None, at: tuple[str, ...], what: str
 ) -> None:
-    _, problems = composed([FACTS], aggregator, judge)
+    _, problems = make_composite([FACTS], aggregator, judge)
     assert [(problem.at, what in problem.message) for problem in problems] == [(at, True)]
 
 
@@ -321,5 +321,5 @@ def test_graders_of_one_name_are_told_apart() -> None:
 
 def test_a_case_has_what_a_judge_within_needs() -> None:
     grader = whole(Grader("a", "model", TemplateJudge()))
-    about = case(grader, wanted=Wanted("names the river"))
+    about = case(grader, wanted=GoodAnswer("names the river"))
     assert not list(problems_of(grader, about))

@@ -8,14 +8,14 @@ import pytest
 from cases import case
 
 from baselinekit.errors import Problem
-from baselinekit.grade.graders import GRADERS, asks, by_config, files_of, grade, problems_of
+from baselinekit.grade.graders import GRADERS, by_config, files_of, grade, model_calls_of, problems_of
 from baselinekit.grade.task import GradeClients, GraderType, Task, text_of
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects.graders import Given, read
+from baselinekit.suites.dialects.graders import GraderContext, read
 
 # The file.
 
@@ -55,7 +55,7 @@ ROW = GraderType(
     asks=lambda config: ("counter", 2) if config.dictionary else None,
 )
 ALL = {**GRADERS, **by_config(ROW)}
-GIVEN = Given(graders=ALL)
+GIVEN = GraderContext(graders=ALL)
 
 
 def read_config(**config: Any) -> Grader:
@@ -86,18 +86,18 @@ def test_its_row_says_how_it_is_read_and_what_tells_it_without_a_method() -> Non
         complete=lambda config, expected: (replace(config, dictionary="en.txt"), []),
     )
     rows = {**GRADERS, **by_config(row)}
-    grader, problems = read({"type": "code", "config": {"most": "3"}}, (), Given(graders=rows))
+    grader, problems = read({"type": "code", "config": {"most": "3"}}, (), GraderContext(graders=rows))
     assert problems == []
     assert grader is not None
     assert (grader.name, grader.method) == ("word_count", WordCount(3))
-    named, problems = read("short", (), Given(named={"short": grader}, graders=rows))
+    named, problems = read("short", (), GraderContext(named={"short": grader}, graders=rows))
     assert problems == []
     assert named is not None
     assert (named.name, named.method) == ("short", WordCount(3, "en.txt"))
 
 
 def test_without_its_row_nobody_knows_it() -> None:
-    _, problems = read({"type": "code", "config": {"method": "word_count"}}, (), Given())
+    _, problems = read({"type": "code", "config": {"method": "word_count"}}, (), GraderContext())
     assert [problem.message for problem in problems] == ["there is no method 'word_count'"]
 
 
@@ -135,5 +135,5 @@ def test_its_checks_are_made_before_anything_is_asked() -> None:
 
 def test_the_files_and_the_questions_that_it_needs_are_known() -> None:
     assert files_of(read_config(dictionary="words.txt"), ALL) == {"dictionary": "words.txt"}
-    assert asks(read_config(dictionary="words.txt"), ALL) == ("counter", 2)
-    assert asks(read_config(most=3), ALL) is None
+    assert model_calls_of(read_config(dictionary="words.txt"), ALL) == ("counter", 2)
+    assert model_calls_of(read_config(most=3), ALL) is None

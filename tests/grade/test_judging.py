@@ -9,22 +9,22 @@ from hypothesis import given, strategies as st
 from baselinekit.errors import CannotReplay
 from baselinekit.grade.judging import (
     meaning_question,
+    nonce_of,
     question,
     read_scores,
     read_similarity,
     rubric_question,
-    short_digest,
 )
-from baselinekit.model.recipes import Ask, Scores
+from baselinekit.model.recipes import ModelQuestion, Scores
 
 TEXT = "A fine day."
 RUBRIC = {"clarity": "is it clear?", "brevity": "is it short?"}
 SCORES = Scores(RUBRIC, "judge", [1, 5])
-NONCE = short_digest(TEXT)
+NONCE = nonce_of(TEXT)
 GOOD: dict[str, Any] = {"nonce": NONCE, "scores": {"clarity": 4, "brevity": 4.5}, "justification": "good"}
 
 
-def asked(ask: Ask) -> str:
+def asked(ask: ModelQuestion) -> str:
     return ask.messages[-1].content
 
 
@@ -115,7 +115,7 @@ ATTACKS = [
 @pytest.mark.parametrize("text", ATTACKS)
 def test_f37_a_text_does_not_know_the_marks_that_stand_around_it(text: str) -> None:
     ask = rubric_question(text, RUBRIC, SCORES)
-    nonce = short_digest(text)
+    nonce = nonce_of(text)
     assert nonce not in text
     content = asked(ask)
     assert content.count(f"<<<text {nonce}>>>") == content.count(f"<<<end of text {nonce}>>>") == 1
@@ -127,7 +127,7 @@ def test_f37_a_text_does_not_know_the_marks_that_stand_around_it(text: str) -> N
 
 
 def test_f37_a_judge_that_echoes_the_text_or_an_older_reply_gives_no_score() -> None:
-    older = json.dumps({**GOOD, "nonce": short_digest("another text")})
+    older = json.dumps({**GOOD, "nonce": nonce_of("another text")})
     assert "nonce" in refused(older)
     with pytest.raises(CannotReplay):
         read_similarity(similar(GOOD_FACTS, GOOD_FACTS), "a", "c")
@@ -135,10 +135,10 @@ def test_f37_a_judge_that_echoes_the_text_or_an_older_reply_gives_no_score() -> 
 
 @given(st.lists(st.text(), min_size=1, max_size=3))
 def test_the_nonce_stands_in_none_of_the_texts_and_hangs_on_all_of_them(texts: list[str]) -> None:
-    nonce = short_digest(*texts)
+    nonce = nonce_of(*texts)
     assert all(nonce not in text for text in texts)
-    assert nonce == short_digest(*texts)
-    assert nonce != short_digest(*texts[:-1], texts[-1] + "x")
+    assert nonce == nonce_of(*texts)
+    assert nonce != nonce_of(*texts[:-1], texts[-1] + "x")
 
 
 def test_the_same_question_is_the_same_question() -> None:
@@ -155,7 +155,7 @@ def facts(verdicts: str) -> list[dict[str, str]]:
 
 def similar(first: Any, second: Any, **more: Any) -> str:
     reply = {"first_in_second": first, "second_in_first": second, "reason": "so"}
-    return json.dumps({"nonce": short_digest("a", "b"), **reply, **more})
+    return json.dumps({"nonce": nonce_of("a", "b"), **reply, **more})
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def similar(first: Any, second: Any, **more: Any) -> str:
 )
 def test_facts_count_in_both_directions(first: str, second: str, score: float, why: str) -> None:
     assert read_similarity(similar(facts(first), facts(second)), "a", "b") == (score, why)
-    assert short_digest("a", "b") in asked(meaning_question("a", "b", "judge"))
+    assert nonce_of("a", "b") in asked(meaning_question("a", "b", "judge"))
 
 
 GOOD_FACTS = facts("k")

@@ -19,7 +19,7 @@ from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.judging import meaning_question, read_scores, read_similarity, rubric_question
 from baselinekit.grade.task import JudgeProgram, JudgeRun
 from baselinekit.model.grades import Grade, Grader
-from baselinekit.model.recipes import Ask, Scores
+from baselinekit.model.recipes import ModelQuestion, Scores
 
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
 
@@ -57,7 +57,7 @@ def test_f37_nor_does_it_persuade_those_who_compare(text: str) -> None:
             read_similarity(said, "gold", text)
 
 
-def _said(gullible: Callable[[str], str], ask: Ask, name: str) -> str:
+def _said(gullible: Callable[[str], str], ask: ModelQuestion, name: str) -> str:
     return gullible(
         ask.messages[-1]
         .content.replace(f"<<<{name} ", "<<<output ")

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from baselinekit.grade.by_text import Contains, MustInclude, RegexMatch, TokenCount
 from baselinekit.grade.nearness import beginnings, nearest_match, nearest_text
 from baselinekit.grade.task import GradeClients
-from baselinekit.texts import already_masked
+from baselinekit.texts import no_mask
 
 TEXT = """\
 Here is the change:
@@ -45,19 +45,19 @@ function add(a, b)
     ],
 )
 def test_e4_where_a_text_comes_nearest(wanted: str, near: str) -> None:
-    assert str(nearest_text([wanted], TEXT, already_masked)) == near
+    assert str(nearest_text([wanted], TEXT, no_mask)) == near
 
 
 def test_e4_of_a_long_text_it_is_told_where_it_begins_to_differ() -> None:
     there = "".join(f"line {number}\n" for number in range(100))
     wanted = there.replace("line 57", "lime 57")
-    near = nearest_text([wanted], f"Before.\n{there}After.", already_masked)
+    near = nearest_text([wanted], f"Before.\n{there}After.", no_mask)
     assert str(near) == "nearest: line 59: 'line 57\\nline 58\\nline 5', after its first 448 characters"
-    assert nearest_text(["x" * 500], there, already_masked) is None
+    assert nearest_text(["x" * 500], there, no_mask) is None
 
 
 def test_e4_of_several_texts_the_one_that_comes_nearest_is_told() -> None:
-    near = nearest_text(["Totl", "<diff>", "function add(a; b)"], TEXT, already_masked)
+    near = nearest_text(["Totl", "<diff>", "function add(a; b)"], TEXT, no_mask)
     assert str(near) == "nearest: line 9: 'function add(a, b)'"
 
 
@@ -90,7 +90,7 @@ def test_e4_of_several_texts_the_one_that_comes_nearest_is_told() -> None:
     ],
 )
 def test_e4_how_far_a_pattern_matches(pattern: str, flags: list[str], near: str) -> None:
-    assert str(nearest_match(pattern, flags, TEXT, already_masked)) == near
+    assert str(nearest_match(pattern, flags, TEXT, no_mask)) == near
 
 
 def is_closed(pattern: str) -> bool:
@@ -185,7 +185,7 @@ def test_e4_a_megabyte_and_a_thousand_needles_take_no_time(letters: str) -> None
 
 @given(st.text(max_size=40), st.text(max_size=200))
 def test_e4_whatever_is_looked_for_in_whatever_text(wanted: str, text: str) -> None:
-    near = nearest_text([wanted], text, already_masked)
+    near = nearest_text([wanted], text, no_mask)
     assert near is None or near.text in text
 
 

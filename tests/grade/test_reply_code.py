@@ -15,7 +15,7 @@ from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 from baselinekit.grade.reply_code import code_in
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Call, FunctionOutput
-from baselinekit.model.recipes import Ran, Returned
+from baselinekit.model.recipes import CallResult, SandboxResult
 
 
 def value_of(reply: str) -> object:
@@ -56,7 +56,7 @@ def test_reading_a_reply_prints_nothing(name: str, reply: str) -> None:
 
 
 def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
-    def run(method: FunctionOutput, code: str) -> Ran:
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
         raise AssertionError(code)
 
     for reply in ("I cannot do that.", "", block("ls", "bash"), block("{}", "json") + block("ls", "sh")):
@@ -77,8 +77,8 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
     ],
 )
 def test_the_grade_says_what_was_taken(reply: str, told: str) -> None:
-    def run(method: FunctionOutput, code: str) -> Ran:
-        return Ran((Returned(1),))
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
+        return SandboxResult((CallResult(1),))
 
     found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
     assert found.details["taken"] == told

@@ -13,7 +13,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grader, Method
-from baselinekit.model.recipes import HttpRequest, Observation, Ran, Recipe, Returned
+from baselinekit.model.recipes import CallResult, HttpRequest, Observation, Recipe, SandboxResult
 
 COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
 REQUEST = Recipe(HttpRequest(), HttpExecution("http"))
@@ -119,9 +119,9 @@ def test_a_reason_tells_what_was_looked_at() -> None:
 def test_a_program_that_a_command_prints_is_run() -> None:
     ran: list[str] = []
 
-    def run(method: FunctionOutput, code: str) -> Ran:
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
         ran.append(code)
-        return Ran((Returned(2),))
+        return SandboxResult((CallResult(2),))
 
     grader = Grader("g", "code", FunctionOutput("f", [Call(2, [1])]))
     output = {**SAID, "stdout": "def f(x): return x + 1\n"}

@@ -12,7 +12,7 @@ from baselinekit.documents.jsontext import to_bytes
 from baselinekit.grade.by_program import CodeJudge
 from baselinekit.grade.graders import task_of
 from baselinekit.grade.wire import calls_of, texts_of, trace_summary, wire_of
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -30,7 +30,7 @@ OUTPUT = (
     TraceMessage("tool", {"rowCount": 1}, name="fetch"),
     TraceMessage("assistant", "42"),
 )
-WANTED = Wanted(
+WANTED = GoodAnswer(
     "adds both",
     (
         TraceMessage("assistant", "", (ToolCall("vector_search", {"q": 1}, None),)),
@@ -158,7 +158,7 @@ ASSISTANT, USER = (
 def test_a24_the_texts_that_follow_from_the_messages(
     asked: Any, reference: Any, output: Any, texts: tuple[str, str, str]
 ) -> None:
-    made = case(wanted=Wanted("o", reference, asked))
+    made = case(wanted=GoodAnswer("o", reference, asked))
     derived = texts_of(task_of(GRADER, made), Observation(output, 0.1))
     assert (derived["question"], derived["reference_answer"], derived["candidate_answer"]) == texts
 

@@ -25,7 +25,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import HttpDefaults, HttpRequest, Recipe, Surroundings
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.replaying.client import Client
 from baselinekit.replaying.dispatch import replay
 from baselinekit.replaying.settings import Clients, Setting
@@ -200,7 +200,7 @@ class Fuzzer:
 
 
 def matchers(recipe: Recipe) -> list[Matcher]:
-    words = Words()
+    words = PlaceholderContext()
     return [
         compile_baseline(
             Baseline(str(n), recipe, baseline=Known({"status": 200, "body": body}), comparison=rules), words

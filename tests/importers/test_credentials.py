@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.importers.credentials import HiddenValues, assign, credentials_in, with_one_cookie
+from baselinekit.importers.credentials import HiddenValues, assign_variables, credentials_in, with_one_cookie
 from baselinekit.model.values import Json
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -172,6 +172,6 @@ CURRENT: dict[str, Json] = {
 def test_names_take_values(
     names: list[str], environ: dict[str, str], values: dict[str, str], left: list[str]
 ) -> None:
-    found, others = assign(credentials_in(CURRENT), names, environ)
+    found, others = assign_variables(credentials_in(CURRENT), names, environ)
     assert found == values
     assert [one.name for one in others] == left

@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import har
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText, named_apart
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText, with_unique_ids
 from baselinekit.model.values import Json
 
 SHOP = "http://shop.test"
@@ -266,7 +266,7 @@ def test_what_needs_an_answer_that_cannot_be_asked_for_is_told() -> None:
 def test_steps_that_ask_the_same_path_are_told_apart_by_their_query() -> None:
     pages = [entry(f"GET /cart?page={page}", cookies={"sid": SID}) for page in (1, 2)]
     found = read(LOGIN, *pages)
-    assert [one.id for one in named_apart(found.drafts)] == ["get-cart", "get-cart-page-2"]
+    assert [one.id for one in with_unique_ids(found.drafts)] == ["get-cart", "get-cart-page-2"]
 
 
 def browser_file() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.importers import vcr
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText, named_apart
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText, with_unique_ids
 from baselinekit.importers.evaldrafts import EvalFiles
 from baselinekit.importers.table import eval_importer_of, importer_of
 from baselinekit.model.values import Json, Path
@@ -329,7 +329,7 @@ def read_requests(text: str) -> ImportedFile | None:
     if importer is None:
         return None
     imported = importer.read(source, ImportChoices(unsafe=True, beside=beside))
-    named_apart(imported.drafts)
+    with_unique_ids(imported.drafts)
     for draft in imported.drafts:
         if draft.formats is not None:
             body = {"id": "0b1f2c9e-6a57-4a53-8d13-0e7a2e1f4c11", "list": ["x"], "name": "ada"}
@@ -354,7 +354,7 @@ def read_evals(text: str) -> tuple[LeftOut, ...]:
 def read_cassette(text: str) -> None:
     cassette = vcr.read(SourceText("file", text), ImportChoices())
     if cassette is not None:
-        named_apart(cassette.imported.drafts)
+        with_unique_ids(cassette.imported.drafts)
 
 
 FILES: dict[str, tuple[Json, Callable[[str], object]]] = {

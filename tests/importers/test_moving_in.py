@@ -9,22 +9,22 @@ from baselinekit.documents import yaml11
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import amber, inlinesnapshots, regressions, syrupy
 from baselinekit.importers.pyvalues import LostValue, PlaceholderText, value_of_repr
-from baselinekit.importers.testcode import FilesOfTests, Moving, OneTest, TestsOfFile, told_apart
+from baselinekit.importers.testcode import OneTest, SnapshotImport, TestsOfFile, TestSources, told_apart
 
 
-def moved(tool, files: dict[str, str]) -> Moving:
-    moving, contents = Moving(), {name: text.encode() for name, text in files.items()}
-    tool.read(FilesOfTests([*files], lambda name: contents.get(name, b""), lambda: [*files]), moving)
+def moved(tool, files: dict[str, str]) -> SnapshotImport:
+    moving, contents = SnapshotImport(), {name: text.encode() for name, text in files.items()}
+    tool.read(TestSources([*files], lambda name: contents.get(name, b""), lambda: [*files]), moving)
     return moving
 
 
-def shown(moving: Moving) -> dict[tuple[str, str | None], object]:
+def shown(moving: SnapshotImport) -> dict[tuple[str, str | None], object]:
     return {
         (one.test.partition("::")[2], one.name): one.placeholders.get((), one.value) for one in moving.values
     }
 
 
-def lost(moving: Moving) -> list[str]:
+def lost(moving: SnapshotImport) -> list[str]:
     return [f"{one.file}:{one.line}: {one.what}" for one in moving.left_out]
 
 
@@ -303,7 +303,7 @@ def test_fixtures_of_the_folders_above_count() -> None:
         "tests/conftest.py": "import pytest\n@pytest.fixture(params=[1])\ndef role(): ...\n",
         "tests/unit/test_x.py": "def test_x(role): ...\ndef test_y(): ...\n",
     }
-    found = FilesOfTests([], lambda name: files.get(name, "").encode()).tests("tests/unit/test_x.py")
+    found = TestSources([], lambda name: files.get(name, "").encode()).tests("tests/unit/test_x.py")
     assert found is not None
     assert [test.params for test in found.tests] == [None, (None,)]
 
@@ -337,7 +337,7 @@ EXPECTED = snap({"a": 1})
 """
 
 
-def inline(body: str, **files: str) -> Moving:
+def inline(body: str, **files: str) -> SnapshotImport:
     test = "def test_x():\n" + "".join(f"    {line}\n" for line in body.split("\n"))
     return moved(
         inlinesnapshots,

@@ -11,7 +11,7 @@ from importers.moved.values import VALUES
 
 from baselinekit.importers import inlinesnapshots, regressions, syrupy
 from baselinekit.importers.drafts import ImportChoices, SourceText
-from baselinekit.importers.testcode import FilesOfTests, Moving
+from baselinekit.importers.testcode import SnapshotImport, TestSources
 from baselinekit.importers.vcr import Cassette, read as read_cassette
 from baselinekit.library.values import as_json
 from baselinekit.tree.equality import identical
@@ -20,15 +20,15 @@ MADE = Path(__file__).parent / "moved"
 TESTS = "@pytest.mark.parametrize('number', range(305))\ndef test_value(number, {}): ...\n"
 
 
-def moved(read: Callable[[FilesOfTests, Moving], None], files: Mapping[str, str]) -> Moving:
-    moving = Moving()
+def moved(read: Callable[[TestSources, SnapshotImport], None], files: Mapping[str, str]) -> SnapshotImport:
+    moving = SnapshotImport()
     contents = {name: text.encode() for name, text in files.items()}
 
-    read(FilesOfTests([*files], lambda name: contents.get(name, b"")), moving)
+    read(TestSources([*files], lambda name: contents.get(name, b"")), moving)
     return moving
 
 
-def counted(moving: Moving) -> tuple[int, set[int]]:
+def counted(moving: SnapshotImport) -> tuple[int, set[int]]:
     """How many are right, and which are not."""
     right, wrong = 0, set()
     for value in moving.values:

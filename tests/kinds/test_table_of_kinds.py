@@ -20,7 +20,7 @@ from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe,
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying import dispatch
-from baselinekit.texts import already_masked
+from baselinekit.texts import no_mask
 from baselinekit.tree.paths import parse
 
 LOGIN, CART = HttpRequest("POST", "/login", name="login"), HttpRequest("GET", "/cart")
@@ -70,7 +70,7 @@ def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
 )
 def test_whom_a_recipe_asks(recipe: Recipe, target: str, group: str) -> None:
     kind = kind_of(recipe)
-    assert kind.target(recipe, already_masked, "http://x/") == target
+    assert kind.target(recipe, no_mask, "http://x/") == target
     assert kind.group(recipe, "http://me@api:80/v1") == group
 
 

@@ -19,7 +19,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 
 
 @cache
@@ -41,7 +41,7 @@ def answer(case: Case) -> tuple[str, str]:
     rules = reader().validate_json(json.dumps(case.rules))
     baseline = Baseline("one", recipe, baseline=Known(output=case.expected), comparison=rules)
     try:
-        matcher = compile_baseline(baseline, Words())
+        matcher = compile_baseline(baseline, PlaceholderContext())
     except InvalidInput as error:
         return "refused", str(error)
     except Exception as error:

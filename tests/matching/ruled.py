@@ -20,7 +20,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.tree.paths import render
 
 RECIPES = {
@@ -59,13 +59,13 @@ def matcher(
     expected: Json,
     rules: dict[str, Any] | None = None,
     recipe: str | Recipe = "skill",
-    words: Words | None = None,
+    words: PlaceholderContext | None = None,
     seconds: float | None = None,
 ) -> Matcher:
     known = Known(output=expected, observed=None if seconds is None else Observed(seconds))
     asked = RECIPES[recipe] if isinstance(recipe, str) else recipe
     return compile_baseline(
-        Baseline("x", asked, baseline=known, comparison=rules_of(rules)), words or Words()
+        Baseline("x", asked, baseline=known, comparison=rules_of(rules)), words or PlaceholderContext()
     )
 
 
@@ -74,7 +74,7 @@ def compare(
     actual: Json,
     rules: dict[str, Any] | None = None,
     recipe: str | Recipe = "skill",
-    words: Words | None = None,
+    words: PlaceholderContext | None = None,
 ) -> Comparison:
     return matcher(expected, rules, recipe, words).compare(Observation(actual, 0.0))
 

@@ -10,7 +10,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, By, FieldRule, Known, Options, Rules, Tolerance
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.tree.places import places, with_values
 
 SKILL = Recipe(None, SkillExecution("skill", "x"))
@@ -36,7 +36,9 @@ ANSWERS = st.fixed_dictionaries(
 
 
 def matcher_of(recipe: Recipe, output: Any, rules: Rules) -> Any:
-    return compile_baseline(Baseline("x", recipe, baseline=Known(output), comparison=rules), Words())
+    return compile_baseline(
+        Baseline("x", recipe, baseline=Known(output), comparison=rules), PlaceholderContext()
+    )
 
 
 @given(

@@ -9,13 +9,13 @@ from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Cost, Known, Observed, Rules
 from baselinekit.model.recipes import Observation, Usage
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 
 
 def costing(cost: Cost, captured: float | None = None, recipe: str = "skill") -> Matcher:
     known = Known(output="x", observed=Observed(cost_usd=captured) if captured is not None else None)
     baseline = Baseline("x", ruled.RECIPES[recipe], baseline=known, comparison=Rules(cost=cost))
-    return compile_baseline(baseline, Words())
+    return compile_baseline(baseline, PlaceholderContext())
 
 
 def seen(usd: str | None) -> Observation:

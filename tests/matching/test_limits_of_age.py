@@ -9,7 +9,7 @@ from ruled import RECIPES
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Age, Baseline, Comparison, Known, Rules
 from baselinekit.model.recipes import Observation
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC).timestamp()
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 6, 30, 12, tzinfo=UTC).timestamp()
 def compared(limit: str | Age, captured_at: str | None, actual: Any = 1) -> Comparison:
     known = Known(output=1, captured_at=captured_at)
     baseline = Baseline("x", RECIPES["skill"], baseline=known, comparison=Rules(max_age=limit))
-    return compile_baseline(baseline, Words(now=NOW)).compare(Observation(actual, 0.1))
+    return compile_baseline(baseline, PlaceholderContext(now=NOW)).compare(Observation(actual, 0.1))
 
 
 @pytest.mark.parametrize(

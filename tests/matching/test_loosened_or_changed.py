@@ -12,10 +12,10 @@ import pytest
 from baselinekit.matching.weakened import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
 
-WORDS = Words()
+WORDS = PlaceholderContext()
 ROW = {"id": "<<any_uuid>>", "name": "Ada"}
 ROWS = [ROW, {"id": "<<any_uuid>>", "name": "Grace"}]
 

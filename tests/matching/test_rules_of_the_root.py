@@ -11,7 +11,7 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison, Known, Rules
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 
 HTTP = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
 PROMPT = Recipe("which?", PromptExecution("prompt"))
@@ -19,9 +19,9 @@ PROMPT = Recipe("which?", PromptExecution("prompt"))
 
 def compared(recipe: Recipe, path: str, stored: Json, came: Json) -> Comparison:
     rules: Any = Rules(type="structural", arrays={path: "unordered"})
-    return compile_baseline(Baseline("a", recipe, baseline=Known(stored), comparison=rules), Words()).compare(
-        Observation(came, 0.0)
-    )
+    return compile_baseline(
+        Baseline("a", recipe, baseline=Known(stored), comparison=rules), PlaceholderContext()
+    ).compare(Observation(came, 0.0))
 
 
 def test_where_the_output_is_an_array() -> None:

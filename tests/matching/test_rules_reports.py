@@ -11,7 +11,7 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 
 STORED = {"users": [{"id": 1, "name": "Ada"}], "meta": {"total": 1}}
 
@@ -195,7 +195,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 @pytest.mark.parametrize("known", [None, Known()])
 def test_a_baseline_without_an_output_cannot_be_compared(known: Known | None) -> None:
     with pytest.raises(InvalidInput, match="BK223"):
-        compile_baseline(Baseline("x", ruled.RECIPES["http"], baseline=known), Words())
+        compile_baseline(Baseline("x", ruled.RECIPES["http"], baseline=known), PlaceholderContext())
 
 
 def test_which_arrays_are_compared_in_a_way_of_their_own() -> None:
@@ -215,4 +215,4 @@ def test_the_type_follows_the_output() -> None:
 def test_an_output_that_states_nothing_could_never_fail(output: dict[str, object]) -> None:
     recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
     with pytest.raises(InvalidInput, match="BK224 the output contains nothing to compare"):
-        compile_baseline(Baseline("x", recipe, baseline=Known(output=output)), Words())
+        compile_baseline(Baseline("x", recipe, baseline=Known(output=output)), PlaceholderContext())

@@ -13,7 +13,7 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import DEFAULT_SIMILARITY, Baseline, Comparison, Known, Method, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.models.embedding import PACKAGE, Embedding, find_folder
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 
 Pair = tuple[str, str]
 DOCS = Path(__file__).parents[2] / "docs" / "comparing.md"
@@ -29,7 +29,7 @@ def compared(pair: Pair, method: Method, scores: dict[Pair, float]) -> Compariso
     baseline = Baseline(
         "p", Recipe(None, SkillExecution("skill", "x")), baseline=Known(pair[0]), comparison=rules
     )
-    matcher, observation = compile_baseline(baseline, Words()), Observation(pair[1], 0.0)
+    matcher, observation = compile_baseline(baseline, PlaceholderContext()), Observation(pair[1], 0.0)
     found = matcher.compare(observation)
     answers = {one: (scores[one.expected, one.actual], "") for one in found.questions}
     return matcher.compare(observation, answers) if answers else found

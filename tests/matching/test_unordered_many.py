@@ -12,7 +12,7 @@ from baselinekit.matching.unordered import Unordered
 from baselinekit.matching.values import Walk
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 
 pytestmark = pytest.mark.slow
@@ -139,7 +139,7 @@ def _agree(stored: list[dict[str, Json]], order: tuple[dict[str, Json], ...]) ->
     bindings: dict[str, Json] = {}
     for row, other in zip(stored, order, strict=True):
         for key, cell in row.items():
-            template = compile_text(cell, Words()) if isinstance(cell, str) else cell
+            template = compile_text(cell, PlaceholderContext()) if isinstance(cell, str) else cell
             if isinstance(template, int | str):
                 if template != other[key]:
                     return False
@@ -180,7 +180,7 @@ def test_rows_told_apart_by_ranges_find_the_partners_that_trying_all_would_find(
 ) -> None:
     stored, actual = [cell for cell, _ in pairs], [value for _, value in pairs]
     random.shuffle(actual)
-    templates = [compile_text(cell, Words()) for cell in stored]
+    templates = [compile_text(cell, PlaceholderContext()) for cell in stored]
     fits = [
         {a for a, value in enumerate(actual) if not isinstance(template, str) and template.accepts(value, {})}
         for template in templates

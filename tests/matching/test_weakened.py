@@ -11,11 +11,11 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.matching.weakened import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
 from baselinekit.tree.paths import covers, parse
 
-WORDS = Words({"order_no": r"ORD-\d+"})
+WORDS = PlaceholderContext({"order_no": r"ORD-\d+"})
 RECORD = """
 id: a
 baseline:

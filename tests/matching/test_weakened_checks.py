@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.grade.checks import AskedFor, checked
+from baselinekit.grade.checks import CheckRequirements, grade_checks
 from baselinekit.grade.task import GradeClients
 from baselinekit.matching.weakened import Loosened, weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
 
-WORDS = Words()
+WORDS = PlaceholderContext()
 SCORED: dict[str, Any] = {"rubric": {"clear": "Is it clear?"}, "model": "judge", "at_least": 4}
 FLOOR = {"fields": {"quality_scores": {"type": "numeric", "tolerance": {"min_delta": 0}}}}
 
@@ -201,8 +201,8 @@ def test_of_a_check_that_is_expected_to_fail_a_stricter_one_lets_more_pass() -> 
 def test_many_texts_take_no_time() -> None:
     old = [{"contains_all": [f"a{n}" for n in range(3_000)]}]
     new = [{"contains_all": [f"b{n}" for n in range(3_000)]}]
-    assert not AskedFor(new).includes(old[0])
-    assert AskedFor(old).includes(old[0])
+    assert not CheckRequirements(new).includes(old[0])
+    assert CheckRequirements(old).includes(old[0])
 
 
 texts = st.text("ab ", min_size=1, max_size=3)
@@ -218,7 +218,7 @@ one_check: st.SearchStrategy[dict[str, Json]] = st.one_of(
 
 
 def passes(baseline: Baseline, text: str) -> bool:
-    grades = checked(baseline.current, Observation(text, 0.0), GradeClients())
+    grades = grade_checks(baseline.current, Observation(text, 0.0), GradeClients())
     return all(grade.outcome == "passed" for grade in grades)
 
 

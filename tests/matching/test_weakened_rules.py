@@ -14,10 +14,10 @@ from baselinekit.matching.weakened import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
 
-WORDS = Words()
+WORDS = PlaceholderContext()
 OUTPUT: Json = {"rows": [{"id": 1, "n": 2.5}, {"id": 2, "n": 3}], "name": "Ada", "price": 9.5, "at": "now"}
 
 

@@ -14,10 +14,10 @@ from typing import Any, Self
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
     Limits,
     Message,
     Model,
+    ModelQuestion,
     ProcessResult,
     ProcessSpec,
     Request,
@@ -206,11 +206,11 @@ def models(model: Model, world: World, limits: Limits | None = None) -> Models:
     return Models({"m": model}, limits or Limits(), world)
 
 
-def question(text: str = "How are you?", **more: Any) -> Ask:
-    return Ask("m", (Message("user", text),), **more)
+def question(text: str = "How are you?", **more: Any) -> ModelQuestion:
+    return ModelQuestion("m", (Message("user", text),), **more)
 
 
-def failure(asked: Models | Any, ask: Ask | None = None) -> CannotReplay:
+def failure(asked: Models | Any, ask: ModelQuestion | None = None) -> CannotReplay:
     """Why there is no answer."""
     try:
         answer: Answer = asked.ask(ask or question())

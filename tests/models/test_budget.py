@@ -12,12 +12,12 @@ from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget
 from baselinekit.model.recipes import (
     Limits,
     Model,
+    ModelUsage,
     Prices,
     ProcessResult,
     ProcessSpec,
     Request,
     Response,
-    Spent,
 )
 from baselinekit.models.budget import Budget, estimate
 from baselinekit.replaying.client import Client
@@ -148,12 +148,12 @@ def test_what_reached_nobody_costs_nothing() -> None:
     ):
         asked = models(Model(openai="x", base_url="http://127.0.0.1:9", retries=1), world(send))
         failure(asked)
-        assert asked.spent == Spent()
+        assert asked.spent == ModelUsage()
     client = Client(proxies={})
     asked = models(Model(openai="x", base_url="http://127.0.0.1:9", retries=0), world(client.send))
     assert failure(asked).problems[0].code == "BK301"
     client.close()
-    assert asked.spent == Spent()
+    assert asked.spent == ModelUsage()
 
 
 def test_a_try_that_may_have_been_worked_on_counts() -> None:
@@ -180,7 +180,7 @@ def test_what_may_have_been_taken_is_kept_free_all_the_same() -> None:
 def test_a_question_that_is_turned_down_takes_a_call_and_no_token() -> None:
     asked = models(ENTRY, world(lambda request: Response(400, (), b"")))
     failure(asked)
-    assert asked.spent == Spent(1)
+    assert asked.spent == ModelUsage(1)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_no_order_of_questions_passes_a_limit_by_what_could_be_known(
         assert calls is None or budget.spent.at_most.calls <= calls
         assert tokens is None or budget.spent.at_most.tokens <= tokens
         assert usd is None or budget.spent.at_most.usd <= usd + Decimal("0.000001")
-    assert budget._held == Spent(), "nothing stays reserved"
+    assert budget._held == ModelUsage(), "nothing stays reserved"
 
 
 def test_a_system_message_of_the_entry_counts_as_well() -> None:

@@ -16,7 +16,7 @@ import pytest
 from model_server import failure, models, question, world
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool
+from baselinekit.model.recipes import Message, Model, ModelQuestion, Prices, Tool
 from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.programs.process import Processes
@@ -68,7 +68,7 @@ def test_a_program_gets_the_prompt_and_gives_back_a_text(project: Path, processe
 def test_a_conversation_is_rendered_as_one_text(project: Path, processes: Processes) -> None:
     asked = of(project, processes, command=["cat"], system="Be brief.")
     conversation = (Message("user", "One?"), Message("assistant", "Two."), Message("user", "Three?"))
-    text = asked.ask(Ask("m", conversation)).text
+    text = asked.ask(ModelQuestion("m", conversation)).text
     assert text == "[system]\nBe brief.\n\n[user]\nOne?\n\n[assistant]\nTwo.\n\n[user]\nThree?"
 
 

@@ -12,19 +12,19 @@ from baselinekit.documents.languages import YAML, dump_yaml
 from baselinekit.models.exchanges import (
     HttpAnswer,
     answer_in,
-    answered_in,
-    asked_in,
     body_in,
     credentials_in,
-    described,
+    describe_request,
     is_ended,
+    request_parts,
+    response_parts,
     same_answers,
 )
 
 
 def there_and_back(answer: HttpAnswer, method: str = "GET") -> HttpAnswer:
     """Through the text of a file."""
-    told = answered_in(answer, method)
+    told = response_parts(answer, method)
     (read,) = YAML.load(dump_yaml(told), "x.yaml")
     assert read == told
     return answer_in(read)
@@ -110,7 +110,7 @@ def test_a_request_is_told_without_what_says_who_asks() -> None:
         *[("Authorization", "Bearer x"), ("X-Stainless-Package-Version", "1"), ("X-Sdk-Version", "2")],
         *[("Anthropic-Version", "2023-06-01"), ("OpenAI-Beta", "v2"), ("Content-Type", "application/json")],
     ]
-    assert asked_in("post", "HTTPS://User:pw@H.example:443/a%20b?x=&y=1&x=2#z", headers, b"{}", ()) == {
+    assert request_parts("post", "HTTPS://User:pw@H.example:443/a%20b?x=&y=1&x=2#z", headers, b"{}", ()) == {
         "method": "POST",
         "url": "https://h.example/a%20b",
         "query": {"x": ["", "2"], "y": "1"},
@@ -121,8 +121,8 @@ def test_a_request_is_told_without_what_says_who_asks() -> None:
         },
         "body": {},
     }
-    assert asked_in("GET", "http://[::1]:8080", (), b"", ())["url"] == "http://[::1]:8080/"
-    assert described({"method": "GET", "url": "http://h/"}) == "GET http://h/"
+    assert request_parts("GET", "http://[::1]:8080", (), b"", ())["url"] == "http://[::1]:8080/"
+    assert describe_request({"method": "GET", "url": "http://h/"}) == "GET http://h/"
 
 
 def test_an_answer_is_told_without_how_it_travelled() -> None:
@@ -133,15 +133,15 @@ def test_an_answer_is_told_without_how_it_travelled() -> None:
         ("cf-ray", "1"),
         ("etag", "2"),
     ]
-    told = answered_in(HttpAnswer(200, (*headers, ("link", "a"), ("link", "b")), b""), "GET")
+    told = response_parts(HttpAnswer(200, (*headers, ("link", "a"), ("link", "b")), b""), "GET")
     assert told == {"status": 200, "headers": {"etag": "2", "link": ["a", "b"]}}
     assert answer_in(told).headers == (("etag", "2"), ("link", "a"), ("link", "b"))
-    head = answered_in(HttpAnswer(200, tuple(headers), b""), "HEAD")
+    head = response_parts(HttpAnswer(200, tuple(headers), b""), "HEAD")
     assert head["headers"] == {"content-length": "9", "etag": "2"}
 
 
 def test_the_name_of_a_cookie_stays_and_its_value_goes() -> None:
-    told = answered_in(HttpAnswer(200, (("set-cookie", "sid=abc; Path=/; HttpOnly"),), b""), "GET")
+    told = response_parts(HttpAnswer(200, (("set-cookie", "sid=abc; Path=/; HttpOnly"),), b""), "GET")
     assert told["headers"] == {"set-cookie": "sid=***; Path=/; HttpOnly"}
 
 

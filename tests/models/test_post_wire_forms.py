@@ -9,7 +9,7 @@ import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, chat, failure, message, models, question, world
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool
+from baselinekit.model.recipes import Message, Model, ModelQuestion, Prices, Tool
 from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.replaying.client import Client
@@ -32,7 +32,7 @@ def of(server: ModelServer, client: Client, form: str, **more: Any) -> Models:
 def test_a_chat_completion_is_asked_for_as_the_form_wants_it(client: Client) -> None:
     with ModelServer() as server:
         asked = of(server, client, "openai", system="Be brief.", temperature=0, settings={"seed": 7})
-        asked.ask(Ask("m", (Message("user", "Hi"),), tools=(WEATHER,), max_tokens=20, json=True))
+        asked.ask(ModelQuestion("m", (Message("user", "Hi"),), tools=(WEATHER,), max_tokens=20, json=True))
     (seen,) = server.seen
     assert seen.path == "/v1/chat/completions"
     assert seen.headers["authorization"] == f"Bearer {ASCII_KEY}"
@@ -61,7 +61,7 @@ def test_a_message_is_asked_for_as_the_form_wants_it(client: Client) -> None:
     with ModelServer() as server:
         asked = of(server, client, "anthropic", temperature=0.5, headers={"Anthropic-Version": "2099-01-01"})
         asked.ask(
-            Ask(
+            ModelQuestion(
                 "m",
                 (Message("system", "Be brief."), Message("user", "Hi"), Message("assistant", "Yes?")),
                 tools=(WEATHER,),
@@ -95,7 +95,7 @@ def test_the_question_goes_before_the_entry_and_null_leaves_a_setting_out(client
         asked = of(
             server, client, form, system="A", temperature=1, max_tokens=5, settings={"temperature": None}
         )
-        asked.ask(Ask("m", (Message("system", "B"), Message("user", "Hi")), max_tokens=6))
+        asked.ask(ModelQuestion("m", (Message("system", "B"), Message("user", "Hi")), max_tokens=6))
     body = server.seen[0].body
     assert body["max_tokens"] == 6
     assert "temperature" not in body

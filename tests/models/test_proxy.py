@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from baselinekit.errors import CannotReplay, NeverSent, OutOfBudget, Problem
-from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.models.proxy import Proxy
 
 QUESTION = {"question": "Is it relevant?"}
@@ -24,13 +24,13 @@ class Judges:
     """The model: says what it was asked, and how often. `error`: what it raises instead."""
 
     def __init__(self) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[ModelQuestion] = []
         self.error: Exception | None = None
         self.wait = threading.Event()
         self.wait.set()
         self.begun = threading.Event()
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
         self.begun.set()
         self.wait.wait(10)

@@ -18,10 +18,10 @@ from model_server import ASCII_KEY, ModelServer, Said, chat, failure, models, qu
 from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.model.recipes import (
     Answer,
-    Ask,
     Limits,
     Message,
     Model,
+    ModelQuestion,
     Prices,
     Request,
     Response,
@@ -125,7 +125,7 @@ def test_errors_are_never_kept(tmp_path: Path, mode: Mode) -> None:
     assert files(tmp_path) == []
 
 
-MISSES: list[tuple[Ask, Model, str]] = [
+MISSES: list[tuple[ModelQuestion, Model, str]] = [
     (question("How are they?"), ENTRY, "message 1 of 1, line 1"),
     (question("How are you?\nWell?"), ENTRY, "message 1 of 1, line 2"),
     (question(temperature=0.7), ENTRY, "`temperature` (nothing is recorded, 0.7 is asked)"),
@@ -155,7 +155,7 @@ MISSES: list[tuple[Ask, Model, str]] = [
 
 @pytest.mark.parametrize(("ask", "entry", "word"), MISSES)
 def test_a_miss_says_in_what_the_nearest_one_differs(
-    tmp_path: Path, ask: Ask, entry: Model, word: str
+    tmp_path: Path, ask: ModelQuestion, entry: Model, word: str
 ) -> None:
     far = question("Something else altogether", temperature=1, max_tokens=9, json=True, turn=7)
     kept(tmp_path, "record", Counted()).ask(far)
@@ -170,7 +170,7 @@ def test_another_model_is_the_nearest_when_only_the_name_changed(tmp_path: Path)
     kept(tmp_path, "record", Counted()).ask(question())
     source = Models({"n": ENTRY}, Limits(), world())
     offline = Recording(source, Cassettes(str(tmp_path), "calls"), "offline")
-    error = failure(offline, Ask("n", (Message("user", "How are you?"),)))
+    error = failure(offline, ModelQuestion("n", (Message("user", "How are you?"),)))
     assert "differs in `model` (m is recorded, n is asked)" in str(error)
 
 
@@ -178,7 +178,7 @@ def test_a_model_of_which_nothing_is_recorded_is_told_as_that(tmp_path: Path) ->
     kept(tmp_path, "record", Counted()).ask(question())
     source = Models({"judge": ENTRY}, Limits(), world())
     offline = Recording(source, Cassettes(str(tmp_path), "calls"), "offline")
-    error = failure(offline, Ask("judge", (Message("system", "Judge."), Message("user", "Is it?"))))
+    error = failure(offline, ModelQuestion("judge", (Message("system", "Judge."), Message("user", "Is it?"))))
     assert "no answer of the model 'judge' is recorded in calls: record it" in str(error)
 
 
@@ -365,7 +365,7 @@ def test_whole_numbers_are_the_same_question_however_they_are_written() -> None:
 
 def test_what_a_key_stands_for_does_not_change_from_version_to_version() -> None:
     """Cassettes are committed: whoever changes this number makes all of them worthless."""
-    ask = Ask("m", (Message("system", "Be brief."), Message("user", "Hi")), temperature=0, turn=1)
+    ask = ModelQuestion("m", (Message("system", "Be brief."), Message("user", "Hi")), temperature=0, turn=1)
     key = key_of(parts_of(ask, ENTRY, "openai", plain))
     assert key == "aa3fc0fab6662182501e96f7995b615e086a12a35e5b16506ecd2856747c1b39"
 
@@ -425,7 +425,7 @@ class Answering:
         self.spent = self._models.spent
         self.check, self.parts, self.mask = self._models.check, self._models.parts, self._models.mask
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         return self._answer
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.recipes import Answer, Ask, Message, Spent
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, ModelUsage
 from baselinekit.models.recording import Mode, Parts, Recording
 from baselinekit.store.journal import AnswerJournal
 from baselinekit.store.results import Cassettes
@@ -28,25 +28,25 @@ class Moody:
 
     answers: dict[str, str] = field(default_factory=dict)
     asked: int = 0
-    spent: Spent = field(default_factory=Spent)
+    spent: ModelUsage = field(default_factory=ModelUsage)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         with self._lock:
             self.asked += 1
             return Answer(self.answers.get(ask.messages[0].content, f"answer {self.asked}"))
 
     def check(self, name: str, asked: bool = True) -> None: ...
 
-    def parts(self, ask: Ask) -> Parts:
+    def parts(self, ask: ModelQuestion) -> Parts:
         return {"model": ask.model, "turn": ask.turn, "messages": [ask.messages[0].content]}
 
     def mask(self, text: str) -> str:
         return text
 
 
-def asking(who: str, what: str, turn: int = 0) -> Ask:
-    return Ask("m", (Message("user", what),), turn=turn, asker=who)
+def asking(who: str, what: str, turn: int = 0) -> ModelQuestion:
+    return ModelQuestion("m", (Message("user", what),), turn=turn, asker=who)
 
 
 def recording(root: str, mode: Mode, source: Moody | None = None) -> Recording:

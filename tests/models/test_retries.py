@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
-from baselinekit.errors import cannot
+from baselinekit.errors import cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
 from baselinekit.models.post import Lane, asked_wait
 from baselinekit.replaying.client import Client
@@ -215,7 +215,7 @@ def test_nobody_there_is_asked_again_too_unless_it_is_a_closed_port_of_this_mach
     said: str, url: str, retries: int | None, waits: int, hint: str
 ) -> None:
     def send(request: Request) -> Response:
-        raise cannot(
+        raise cannot_replay(
             "BK301", f"POST {url}: no connection: {said}", "start the service, or correct its base_url"
         )
 

@@ -13,13 +13,15 @@ from test_formats import FORMATS
 
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.narrowest import takes_all
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.tree.equality import decimal, is_number
 from baselinekit.variables import Scope
 
 NOW = 1_700_000_000.0
-WORDS = Words(own={"order_no": r"ORD-\d+"}, scope=Scope({"base": "https://a.example", "size": 5}), now=NOW)
+WORDS = PlaceholderContext(
+    own={"order_no": r"ORD-\d+"}, scope=Scope({"base": "https://a.example", "size": 5}), now=NOW
+)
 ALONE = (
     *(
         "any",
@@ -291,7 +293,7 @@ def test_what_is_narrower_and_not_wider(wide: str, narrow: str) -> None:
 
 
 def test_an_own_placeholder_is_what_it_means_on_each_side() -> None:
-    other = Words(own={"order_no": r"ORD-.*"})
+    other = PlaceholderContext(own={"order_no": r"ORD-.*"})
     then, now = compile_text("<<order_no>>", WORDS), compile_text("<<order_no>>", other)
     assert isinstance(then, Placeholder)
     assert isinstance(now, Placeholder)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 
 MOST_LOCAL = "a" * 64
@@ -504,7 +504,10 @@ FORMATS: dict[str, tuple[list[str], list[str]]] = {
 def test_a_format_is_that_of_its_standard(name: str) -> None:
     """Measured: no error among these cases."""
     accepted, refused = FORMATS[name]
-    alone, inside = compile_text(f"<<{name}>>", Words()), compile_text(f"[<<{name}>>]", Words())
+    alone, inside = (
+        compile_text(f"<<{name}>>", PlaceholderContext()),
+        compile_text(f"[<<{name}>>]", PlaceholderContext()),
+    )
     assert not isinstance(alone, str)
     assert not isinstance(inside, str)
     assert [text for text in accepted if not alone.accepts(text, {})] == []
@@ -521,7 +524,7 @@ def test_the_table_is_large_enough_to_say_something() -> None:
     "value", [1_000_000_000, 9_999_999_999, 10**12, 10**13 - 1, 10**15, 10**18, 10**19 - 1]
 )
 def test_moments_in_every_unit(value: int) -> None:
-    template = compile_text("<<any_unix_timestamp>>", Words())
+    template = compile_text("<<any_unix_timestamp>>", PlaceholderContext())
     assert not isinstance(template, str)
     assert template.accepts(value, {})
 
@@ -530,7 +533,7 @@ def test_moments_in_every_unit(value: int) -> None:
     "value", [999_999_999, 10**10, 10**12 - 1, 10**13, 10**19, -(10**9), "1705314600", True]
 )
 def test_what_is_no_moment(value: Json) -> None:
-    template = compile_text("<<any_unix_timestamp>>", Words())
+    template = compile_text("<<any_unix_timestamp>>", PlaceholderContext())
     assert not isinstance(template, str)
     assert not template.accepts(value, {})
 
@@ -565,6 +568,6 @@ LINES: list[tuple[str, dict[str, str], str, bool]] = [
 def test_an_expression_takes_the_whole_value_and_a_dot_ends_with_the_line(
     text: str, own: dict[str, str], value: str, accepted: bool
 ) -> None:
-    template = compile_text(text, Words(own))
+    template = compile_text(text, PlaceholderContext(own))
     assert not isinstance(template, str)
     assert template.accepts(value, {}) is accepted

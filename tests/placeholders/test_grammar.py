@@ -19,7 +19,7 @@ from baselinekit.placeholders.grammar import (
     split,
     tokens_in,
 )
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,7 @@ def test_a_placeholder_is_read(
 )
 def test_what_is_literal(text: str, literal: str) -> None:
     assert split(text) == [literal]
-    assert compile_text(text, Words()) == literal
+    assert compile_text(text, PlaceholderContext()) == literal
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ TEXTS = st.one_of(MARKERS, st.text(max_size=10))
 @settings(max_examples=2000)
 def test_an_escaped_text_stands_for_itself(text: str) -> None:
     written = escape(text)
-    compiled = compile_text(written, Words())
+    compiled = compile_text(written, PlaceholderContext())
     if isinstance(compiled, str):
         assert compiled == text
     else:  # an odd run of backslashes before a marker has to be quoted
@@ -205,7 +205,7 @@ def test_an_escaped_text_stands_for_itself(text: str) -> None:
 @given(TEXTS, TEXTS)
 @settings(max_examples=1000)
 def test_an_escaped_text_before_a_placeholder_stands_for_itself(text: str, value: str) -> None:
-    compiled = compile_text(escape(text, followed=True) + "<<one_of('!')>>", Words())
+    compiled = compile_text(escape(text, followed=True) + "<<one_of('!')>>", PlaceholderContext())
     assert not isinstance(compiled, str)
     assert compiled.accepts(text + "!", {})
     assert compiled.accepts(value + "!", {}) is (value == text)

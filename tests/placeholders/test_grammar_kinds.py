@@ -6,13 +6,13 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import TABLE, Words
+from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.tree.equality import same_json
 from baselinekit.variables import Scope
 
 NOW = 1_705_314_600.0  # 2024-01-15T10:30:00Z
-WORDS = Words(
+WORDS = PlaceholderContext(
     own={"order_no": r"^ORD-\d{8}$", "shout": "[A-Z]+!"},
     scope=Scope({"base_url": "http://127.0.0.1:8080", "n": 7, "on": True, "ids": [1, True]}),
     now=NOW,
@@ -258,7 +258,7 @@ def test_inside_a_text(text: str, accepted: list[str], refused: list[Json]) -> N
 def test_what_cannot_be_one_says_why(text: str, code: str) -> None:
     own = {"broken": "*"} | ({"any_email": ".*"} if code == "BK217" else WORDS.own)
     with pytest.raises(InvalidInput) as caught:
-        compile_text(text, Words(own, WORDS.scope))
+        compile_text(text, PlaceholderContext(own, WORDS.scope))
     (problem,) = caught.value.problems
     assert problem.code == code
     assert problem.hint or code == "BK214"

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.placeholders.grammar import escape
 from baselinekit.placeholders.lines import with_placeholders, with_values
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 
 ID = "0190163d-8694-739b-aea5-966c26f8ad91"
@@ -59,7 +59,7 @@ ACTUAL = st.lists(
 @given(LINES, ACTUAL)
 def test_what_is_stored_accepts_what_came(stored: list[str], actual: list[str]) -> None:
     text = "\n".join(actual)
-    template = compile_text(with_placeholders("\n".join(stored), text), Words())
+    template = compile_text(with_placeholders("\n".join(stored), text), PlaceholderContext())
     assert template == text if isinstance(template, str) else template.accepts(text, {})
 
 

@@ -21,7 +21,7 @@ from baselinekit.placeholders.moments import (
     moments_in,
 )
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 
 
@@ -108,7 +108,7 @@ LATER = [1, 43_200, 77_777.77, 40 * 86_400, 200 * 86_400 + 46_800, 3 * 365 * 86_
 
 
 def accepted(text: str, value: Any) -> bool:
-    template = compile_text(text, Words())
+    template = compile_text(text, PlaceholderContext())
     return template == value if isinstance(template, str) else template.accepts(value, {})
 
 
@@ -127,7 +127,9 @@ def test_what_is_learnt_of_a_moment_outlives_a_second_a_midnight_and_years(
 
             if " " in str(form(start)) and "?" in around:
                 continue  # a URL has no blank
-            learnt = narrowest([answer(start), answer(start + 1.13)], words=Words(now=start))[0].text
+            learnt = narrowest([answer(start), answer(start + 1.13)], words=PlaceholderContext(now=start))[
+                0
+            ].text
             lost = [answer(start + span) for span in LATER if not accepted(learnt, answer(start + span))]
             assert not lost, (learnt, answer(start))
             if around == "{}" and start == STARTS[0]:

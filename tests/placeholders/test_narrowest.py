@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.variables import Scope
 
@@ -115,7 +115,7 @@ def test_a_literal_part_is_written_as_the_file_has_it() -> None:
     def write(text: str, followed: bool) -> str:
         return text.replace("http://host", "<<var(base_url)>>")
 
-    words = Words(scope=Scope({"base_url": "http://host"}, {}))
+    words = PlaceholderContext(scope=Scope({"base_url": "http://host"}, {}))
     found = narrowest(["http://host/1", "http://host/2"], write, words)
     assert found[0].text == "<<var(base_url)>>/<<any_integer>>"
 
@@ -163,7 +163,7 @@ VALUES = st.one_of(
 
 
 def accepts(text: str, value: Any) -> bool:
-    template = compile_text(text, Words())
+    template = compile_text(text, PlaceholderContext())
     return template == value if isinstance(template, str) else template.accepts(value, {})
 
 

@@ -17,8 +17,8 @@ from baselinekit.placeholders.nature import (
     SinceCapture,
     looks_like_id,
     moment_of,
-    named,
     nature_of_change,
+    path_with_row_name,
 )
 
 CHANCE = random.Random(13)
@@ -276,9 +276,9 @@ def test_a_number_of_a_process_moves_as_those_beside_it(
 
 def test_a_row_names_its_id_as_a_key_does() -> None:
     output = {"headers": [{"name": "X-Request-Id", "value": "kf83ja0x2p"}, {"name": "colour", "value": "b2"}]}
-    assert looks_like_id("kf83ja0x2p", named(("headers", 0, "value"), output))
+    assert looks_like_id("kf83ja0x2p", path_with_row_name(("headers", 0, "value"), output))
     assert not looks_like_id("kf83ja0x2p", ("headers", 0, "value"))
-    assert named(("headers", 1, "value"), output) == ("headers", 1, "colour")
+    assert path_with_row_name(("headers", 1, "value"), output) == ("headers", 1, "colour")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_a_row_names_its_id_as_a_key_does() -> None:
 )
 def test_a_place_without_a_named_row_keeps_its_path(path: Any) -> None:
     output: Any = {"headers": [{"value": 1}], "n": {"name": 3, "value": 4}}
-    assert named(path, output) == path
+    assert path_with_row_name(path, output) == path
 
 
 def later(text: str, days: int) -> str:

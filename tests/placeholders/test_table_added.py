@@ -9,7 +9,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.formats import text_format
 from baselinekit.placeholders.grammar import Extent, Kind, LearningRule, PlaceholderType
 from baselinekit.placeholders.narrowest import for_rows, narrowest, takes_all
-from baselinekit.placeholders.table import TABLE, Words, types_of
+from baselinekit.placeholders.table import TABLE, PlaceholderContext, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
 COLOUR = text_format(
@@ -28,7 +28,7 @@ COLOUR = text_format(
 DARK = COLOUR.build
 
 
-def build(args: tuple[Json, ...], words: Words) -> Kind:
+def build(args: tuple[Json, ...], words: PlaceholderContext) -> Kind:
     """The same with an argument, as a placeholder that is no plain expression has one."""
     if args != ("dark",):
         return DARK(args, words)
@@ -46,7 +46,7 @@ CODE = PlaceholderType(
 )
 ROWS = (PlaceholderType(COLOUR.name, build, COLOUR.types, COLOUR.learnt), CODE)
 ALL = {**{row.name: row for row in ROWS}, **TABLE}
-WORDS = Words(table=ALL)
+WORDS = PlaceholderContext(table=ALL)
 
 
 def template(text: str) -> Placeholder | Inline:
@@ -71,7 +71,7 @@ def test_it_is_accepted_alone_and_inside_a_text(text: str, accepted: list[Json],
 
 def test_without_its_row_nobody_knows_it() -> None:
     with pytest.raises(InvalidInput) as raised:
-        compile_text("<<any_colour>>", Words())
+        compile_text("<<any_colour>>", PlaceholderContext())
     assert raised.value.problems[0].code == "BK212"
     with pytest.raises(InvalidInput) as raised:
         compile_text("<<any_color>>", WORDS)
@@ -114,7 +114,7 @@ def test_a_row_is_learnt_as_what_it_accepts(name: str) -> None:
     """Whatever is learnt can be written without arguments, so that it can be proposed."""
     learnt = TABLE[name].learnt
     if learnt is not None:
-        assert isinstance(compile_text(f"<<{name}>>", Words()), Placeholder)
+        assert isinstance(compile_text(f"<<{name}>>", PlaceholderContext()), Placeholder)
         types = TABLE[name].types
         assert types is None or learnt.of in types
 
@@ -133,7 +133,7 @@ def test_a_row_of_numbers_says_how_their_bound_and_their_unit_are_learnt() -> No
         PlaceholderType("any_year", numbers.build, numbers.types, years),
         PlaceholderType("any_tens", numbers.build, numbers.types, tens),
     )
-    words = Words(table={**{row.name: row for row in rows}, **TABLE})
+    words = PlaceholderContext(table={**{row.name: row for row in rows}, **TABLE})
     learnt = [(found.text, found.reason) for found in narrowest([1999, 2024], words=words)]
     assert learnt == [("<<any_year>>", "2 years"), ("<<any_number>>", "numbers")]
     learnt = [(found.text, found.reason) for found in narrowest([10, 30, 20], words=words)]

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.placeholders.table import TABLE, RegexBudget, Words
+from baselinekit.placeholders.table import TABLE, PlaceholderContext, RegexBudget
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
 
@@ -33,7 +33,7 @@ def test_f22_an_expression_that_would_fill_the_memory_is_refused(placeholder: st
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     with pytest.raises(InvalidInput) as caught:
-        compile_text(placeholder, Words())
+        compile_text(placeholder, PlaceholderContext())
     assert caught.value.problems[0].code == "BK214"
     assert time.process_time() - began < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
@@ -43,7 +43,7 @@ def test_f22_an_expression_that_would_fill_the_memory_is_refused(placeholder: st
     "pattern", [r"\d{4}-\d{2}-\d{2}", "[0-9a-f]{64}", "(ab{2}){3}", r"[{3}]", r"\(?R+\)?", "a{,9}"]
 )
 def test_f22_ordinary_repeats_are_no_bomb(pattern: str) -> None:
-    compile_text(f"<<regex('{pattern}')>>", Words())
+    compile_text(f"<<regex('{pattern}')>>", PlaceholderContext())
 
 
 def test_f22_many_that_are_just_quick_enough_do_not_add_up() -> None:
@@ -55,7 +55,7 @@ def test_f22_many_that_are_just_quick_enough_do_not_add_up() -> None:
         now += 0.05
         return now
 
-    template = compile_text("<<regex('a+')>>", Words(regex_budget=RegexBudget(clock)))
+    template = compile_text("<<regex('a+')>>", PlaceholderContext(regex_budget=RegexBudget(clock)))
     assert isinstance(template, Placeholder)
     for _ in range(15):
         assert template.accepts("aaa", {})
@@ -71,10 +71,10 @@ ARGUMENTS |= dict.fromkeys(("contains", "starts_with", "ends_with"), "('a')")
 
 @pytest.mark.parametrize("name", sorted({*sorted(TABLE)} - {"var"}))
 def test_f22_no_built_in_one_is_slow(name: str) -> None:
-    template = compile_text(f"<<{name}{ARGUMENTS.get(name, '')}>>", Words())
+    template = compile_text(f"<<{name}{ARGUMENTS.get(name, '')}>>", PlaceholderContext())
     templates = [template]
     if name not in ("any_object", "any_array", "contains"):  # that one has the time limit inside a text
-        templates.append(compile_text(f"x <<{name}{ARGUMENTS.get(name, '')}>>!", Words()))
+        templates.append(compile_text(f"x <<{name}{ARGUMENTS.get(name, '')}>>!", PlaceholderContext()))
     began = time.process_time()
     for unit in ("a", "1", "-", "a.", "1.", "1h", "T", "P1", ":", "=", "a@", " "):
         for text in (

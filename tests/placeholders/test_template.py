@@ -10,11 +10,11 @@ import pytest
 from baselinekit.errors import CannotReplay
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Bindings
-from baselinekit.placeholders.table import Words, unanchored
+from baselinekit.placeholders.table import PlaceholderContext, unanchored
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.variables import Scope
 
-WORDS = Words(scope=Scope({"n": 5}))
+WORDS = PlaceholderContext(scope=Scope({"n": 5}))
 
 
 def template(text: str) -> Placeholder | Inline:

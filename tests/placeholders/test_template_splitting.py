@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 
 from baselinekit.errors import CannotReplay
 from baselinekit.placeholders.grammar import Bindings, Token, split
-from baselinekit.placeholders.table import RegexBudget, Words
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.placeholders.template import Inline, compile_text
 
 PLACEHOLDERS = [
@@ -43,8 +43,8 @@ TEXTS = (
 )
 
 
-def inline(text: str, words: Words | None = None) -> Inline:
-    template = compile_text(text, words or Words())
+def inline(text: str, words: PlaceholderContext | None = None) -> Inline:
+    template = compile_text(text, words or PlaceholderContext())
     assert isinstance(template, Inline)
     return template
 
@@ -87,7 +87,7 @@ def fits(parts: list[str | Token], pieces: list[str], bindings: Bindings) -> boo
 @example(["<<any_integer|null as k>>", "<<any as k>>"], "nullnull")
 def test_it_is_accepted_when_some_way_to_split_it_is(texts: list[str], value: str) -> None:
     written = "".join(texts)
-    template = compile_text(written, Words())
+    template = compile_text(written, PlaceholderContext())
     if isinstance(template, Inline):
         assert template.accepts(value, {}) is some_way(split(written), value), (written, value)
 
@@ -147,7 +147,8 @@ def test_too_many_ways_end_in_time_as_an_error_or_with_the_right_answer(text: st
 def test_the_time_that_splitting_takes_counts_for_the_baseline() -> None:
     ticks = iter(range(1_000))
     template = inline(
-        "<<any_integer(1,9)>><<any_integer>>", Words(regex_budget=RegexBudget(lambda: float(next(ticks))))
+        "<<any_integer(1,9)>><<any_integer>>",
+        PlaceholderContext(regex_budget=RegexBudget(lambda: float(next(ticks)))),
     )
     with pytest.raises(CannotReplay, match="BK215"):
         all(template.accepts("123", {}) for _ in range(3))

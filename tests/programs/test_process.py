@@ -13,7 +13,7 @@ import pytest
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import ProcessSpec
 from baselinekit.programs.process import Processes
-from baselinekit.texts import already_masked
+from baselinekit.texts import no_mask
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def processes() -> Iterator[Processes]:
 
 
 def shell(script: str, **options: object) -> ProcessSpec:
-    options = {"mask": already_masked, **options}
+    options = {"mask": no_mask, **options}
     return ProcessSpec(("/bin/sh", "-c", script), env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from baselinekit.errors import CannotReplay, Refused
 from baselinekit.model.grades import Call, FunctionOutput
-from baselinekit.model.recipes import ProcessResult, ProcessSpec, Ran
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, SandboxResult
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.process import Processes
-from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
+from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, seccomp_filter
 
 WALLED = bubblewrap_here() is not None
 walled = pytest.mark.skipif(not WALLED, reason="there is no bubblewrap here")
@@ -29,7 +29,7 @@ def walls() -> Sandbox:
     return Sandbox(Processes().execute)
 
 
-def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 20) -> Ran:
+def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 20) -> SandboxResult:
     calls = [Call(None, [arg]) for arg in args or (1,)]
     return sandbox.run(FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256), code)
 
@@ -250,7 +250,7 @@ def test_what_does_not_begin_as_a_sandbox_begins_is_no_result(said: bytes) -> No
 
 def test_a_filter_is_whole_steps_and_unknown_machines_have_none() -> None:
     for machine in ("x86_64", "aarch64"):
-        walled, plain = (refusing(machine, walled) for walled in (True, False))
+        walled, plain = (seccomp_filter(machine, walled) for walled in (True, False))
         assert len(walled) % 8 == len(plain) % 8 == 0
         assert len(walled) < len(plain)
-    assert refusing("sparc64", walled=True) == b""
+    assert seccomp_filter("sparc64", walled=True) == b""

@@ -16,13 +16,13 @@ import pytest
 from forged import BENT, ENDLESS, RESULTS, VALUES
 from hostile import BEHIND_WALLS, ENVIRONMENT, FILES, MEMORY, NETWORK, OPENING, PARENT, PROCESSES
 
-from baselinekit.grade.by_function import judged
+from baselinekit.grade.by_function import judge_calls
 from baselinekit.model.grades import Call, FunctionOutput
-from baselinekit.model.recipes import Ran
+from baselinekit.model.recipes import SandboxResult
 from baselinekit.placeholders.table import RegexBudget
 from baselinekit.programs.process import Processes
-from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
-from baselinekit.texts import already_masked
+from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, seccomp_filter
+from baselinekit.texts import no_mask
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 WALLED = bubblewrap_here() is not None
@@ -44,7 +44,7 @@ REACH = {
     "output": {**RESULTS, **VALUES, **BENT},
     "time": ENDLESS,
 }
-FILTERED = bool(refusing(platform.machine(), walled=False))
+FILTERED = bool(seccomp_filter(platform.machine(), walled=False))
 HONEST = "unharmed"
 BRIEF = 0.1
 ENDS = {
@@ -77,7 +77,7 @@ def sandbox(walled: bool) -> Sandbox:
     return Sandbox(Processes().execute, allowed=True, walls=lambda: None)
 
 
-def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: float) -> Ran:
+def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: float) -> SandboxResult:
     """Each row, with honest calls between them, but where every call has little time."""
     every = 1 if THOROUGH else 4
     names: list[str] = []
@@ -86,12 +86,12 @@ def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: f
     calls = [Call(HONEST if name == HONEST else WANTED, [name]) for name in names]
     method = FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256)
     ran = sandbox(walled).run(method, program(rows, given))
-    found = judged(method, ran, RegexBudget(), already_masked)
+    found = judge_calls(method, ran, RegexBudget(), no_mask)
     assert not found.flaw
     for name, one in zip(names, found.details["test_results"], strict=True):
         assert one["passed"] == (name == HONEST), (name, one)
     hostile = (call for name, call in zip(names, ran.calls, strict=True) if name != HONEST)
-    return Ran(tuple(hostile), ran.contained, ran.not_contained)
+    return SandboxResult(tuple(hostile), ran.contained, ran.not_contained)
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.grade.by_function import judged
+from baselinekit.grade.by_function import judge_calls
 from baselinekit.model.grades import Call, FunctionOutput
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.placeholders.table import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
-from baselinekit.texts import already_masked
+from baselinekit.texts import no_mask
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def test_f38_ten_thousand_programs_leave_nothing_behind(walled: bool, tmp_path: 
 
     def one(number: int) -> bool:
         code = OTHERS[number // 10 % len(OTHERS)] if number % 10 == 0 else HONEST
-        return judged(METHOD, sandbox.run(METHOD, code), RegexBudget(), already_masked).passed
+        return judge_calls(METHOD, sandbox.run(METHOD, code), RegexBudget(), no_mask).passed
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(one, range(COUNT // 10)))

@@ -12,9 +12,9 @@ from baselinekit.kinds.http import HttpStatus
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, changes_of, merge_accepted
+from baselinekit.refresh.changes import NOT_ONE_ROW, ComparisonRules, changes_of, merge_accepted
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import render
 
@@ -22,12 +22,12 @@ UUID = "0190163d-8694-739b-aea5-966c26f8ad91"
 
 
 def accepts(text: str, value: Json) -> bool:
-    template = compile_text(text, Words())
+    template = compile_text(text, PlaceholderContext())
     return not isinstance(template, str) and template.accepts(value, {})
 
 
 def found(old: Json, new: Json, arrays: dict[Path, str] | None = None) -> list[Change]:
-    shape, changes, _ = changes_of(old, new, Ways(arrays or {}, accepts, outcomes=OUTCOMES))
+    shape, changes, _ = changes_of(old, new, ComparisonRules(arrays or {}, accepts, outcomes=OUTCOMES))
     assert identical(merge_accepted(shape, changes, ()), old)
     return list(changes)
 
@@ -161,7 +161,7 @@ EACH = {(): "each"}
     ],
 )
 def test_one_row_that_describes_every_element_stays_one(new: Json, row: Json) -> None:
-    shape, changes, _ = changes_of(TEMPLATE, new, Ways(EACH, accepts))
+    shape, changes, _ = changes_of(TEMPLATE, new, ComparisonRules(EACH, accepts))
     assert merge_accepted(shape, changes, range(len(changes))) == [row]
     assert all(change.path[0] == 0 for change in changes)
 
@@ -176,7 +176,7 @@ def test_one_row_that_cannot_stay_one_is_lost_aloud() -> None:
 def test_a_part_can_be_accepted_by_itself() -> None:
     old = {"a": 1, "rows": ROWS, "b": {"x": 1, "y": "<<any>>"}}
     new = {"a": 2, "rows": [{"id": 0}, ROWS[0], ROWS[2]], "b": {"y": "<<any>>", "z": 3}}
-    shape, changes, _ = changes_of(old, new, Ways())
+    shape, changes, _ = changes_of(old, new, ComparisonRules())
     numbers = {render(change.path): change.number for change in changes}
     assert list(numbers) == ["a", "rows[0]", "rows[1]", "b.x", "b.z"]
 
@@ -190,7 +190,7 @@ def test_a_part_can_be_accepted_by_itself() -> None:
 
 
 def test_a_new_order_is_accepted_by_itself() -> None:
-    shape, changes, _ = changes_of([1, 2, 3, 4], [4, 1, 9, 2], Ways())
+    shape, changes, _ = changes_of([1, 2, 3, 4], [4, 1, 9, 2], ComparisonRules())
     order = next(change.number for change in changes if change.kind == "order")
     others = {change.number for change in changes} - {order}
     assert (
@@ -221,20 +221,20 @@ VALUES = st.recursive(
 def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
     old: Json, new: Json, data: st.DataObject
 ) -> None:
-    shape, changes, _ = changes_of(old, new, Ways())
+    shape, changes, _ = changes_of(old, new, ComparisonRules())
     assert [change.number for change in changes] == list(range(len(changes)))
     assert identical(merge_accepted(shape, changes, ()), old)
     assert identical(merge_accepted(shape, changes, range(len(changes))), new)
     part = data.draw(st.sets(st.sampled_from(range(len(changes)))) if changes else st.just(set()))
     halfway = merge_accepted(shape, changes, part)
-    shape, rest, _ = changes_of(halfway, new, Ways())
+    shape, rest, _ = changes_of(halfway, new, ComparisonRules())
     assert identical(merge_accepted(shape, rest, range(len(rest))), new)
 
 
 @pytest.mark.slow
 @given(VALUES)
 def test_nothing_changes_between_equal_outputs(value: Json) -> None:
-    assert changes_of(value, value, Ways())[1] == ()
+    assert changes_of(value, value, ComparisonRules())[1] == ()
 
 
 @pytest.mark.slow
@@ -258,7 +258,7 @@ def test_the_placeholders_of_rows_survive_what_happens_to_other_rows() -> None:
 
 def test_a_change_says_what_would_be_written() -> None:
     shape, changes, _ = changes_of(
-        {"u": "x"}, {"u": "http://h/1"}, Ways(fresh=lambda value: f"<<var(base)>>{value[8:]}")
+        {"u": "x"}, {"u": "http://h/1"}, ComparisonRules(fresh=lambda value: f"<<var(base)>>{value[8:]}")
     )
     assert changes[0].after == "<<var(base)>>/1"
     assert merge_accepted(shape, changes, {0}) == {"u": "<<var(base)>>/1"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from baselinekit.model.values import Path
-from baselinekit.refresh.learning import evidence_for, is_handwritten, still_true
+from baselinekit.refresh.learning import evidence_for, is_handwritten, select_valid_evidence
 
 BEFORE: Any = {
     "at": "<<any_iso_datetime>>",
@@ -19,13 +19,13 @@ LEARNT = {key: f"2 replays: {key}" for key in ("at", "id", "rows.*.n", "text", "
 
 def test_what_still_stands_keeps_its_line() -> None:
     kept = {key: LEARNT[key] for key in ("at", "id", "rows.*.n", "text")}
-    assert still_true(LEARNT, BEFORE, BEFORE) == kept
+    assert select_valid_evidence(LEARNT, BEFORE, BEFORE) == kept
     moved = {
         **BEFORE,
         "rows": [*BEFORE["rows"], {"n": 3}],
         "text": "new\nmade <<any_iso_date>>, in two\nlines",
     }
-    assert still_true(LEARNT, BEFORE, moved) == kept
+    assert select_valid_evidence(LEARNT, BEFORE, moved) == kept
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,14 @@ def test_what_still_stands_keeps_its_line() -> None:
     ],
 )
 def test_what_is_gone_or_replaced_loses_it(key: str, after: Any) -> None:
-    assert key not in still_true(LEARNT, BEFORE, after)
+    assert key not in select_valid_evidence(LEARNT, BEFORE, after)
 
 
 def test_a_whole_output_has_a_line_too() -> None:
-    assert still_true({"$": "2 replays"}, "at <<any_time>>", "about <<any_time>>") == {"$": "2 replays"}
-    assert still_true({}, BEFORE, BEFORE) == {}
+    assert select_valid_evidence({"$": "2 replays"}, "at <<any_time>>", "about <<any_time>>") == {
+        "$": "2 replays"
+    }
+    assert select_valid_evidence({}, BEFORE, BEFORE) == {}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape, escape_value
 from baselinekit.placeholders.moments import NEAR, may_hold_now
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of, named
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of, path_with_row_name
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
 from baselinekit.refresh.steady import holds_moment, lookalikes, volatile_values
 from baselinekit.tree.paths import of_any_row, render
@@ -246,7 +246,7 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
     known = Baseline(
         "b", Recipe(None, SkillExecution("skill", "x")), baseline=Known(output=stored), comparison=rules
     )
-    matcher = compile_baseline(known, Words())
+    matcher = compile_baseline(known, PlaceholderContext())
     refused_at = [one.path for one in found.refusals]
     for output in outputs:
         for difference in matcher.compare(Observation(output, 0.0)).differences:
@@ -287,7 +287,7 @@ def test_all_values_of_a_shape_together_are_judged_as_each_by_itself(output: Any
     """With the name that a row gives its value: {name: user_id, value: …}; in their order."""
     found = volatile_values(output, NOW)
     leaves = [one for one in places(output) if not isinstance(one[1], dict | list)]
-    ids = {at for at, value in leaves if looks_like_id(value, named(at, output))}
+    ids = {at for at, value in leaves if looks_like_id(value, path_with_row_name(at, output))}
     of_now = [one for one in leaves if is_now(one[1]) and (one[0] in ids or holds_moment(one[1]))]
     by_shape: dict[Any, list[Any]] = {}
     for at, value in leaves:
@@ -327,5 +327,5 @@ def test_what_could_stand_for_very_many_ids_is_what_all_of_them_have_in_common(
         values = [IDS[kind](dice) for _ in range(201)] + [IDS[late](dice) for _ in range(3)]
         found = {("rows", number, "id"): value for number, value in enumerate(values)}
         best = narrowest(values)[0]
-        (first, *_) = lookalikes(found, lambda paths: paths, escape, Words())
+        (first, *_) = lookalikes(found, lambda paths: paths, escape, PlaceholderContext())
         assert first.proposal == (narrowest(values[:1])[0] if best.says_little else best)

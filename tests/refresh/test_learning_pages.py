@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import ReplayView, learn_places
 
-WORDS = Words(now=datetime(2026, 11, 22, 22, tzinfo=UTC).timestamp())
+WORDS = PlaceholderContext(now=datetime(2026, 11, 22, 22, tzinfo=UTC).timestamp())
 LEARNT = [
     "<<any_token>>",
     "<<any_token>>",

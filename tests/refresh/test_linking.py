@@ -8,7 +8,7 @@ import pytest
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import escape, tokens_in
 from baselinekit.refresh.learning import ReplayView, learn_places
-from baselinekit.refresh.linking import LinkView, Saved, linked
+from baselinekit.refresh.linking import LinkView, Saved, bind_links
 from baselinekit.tree.places import with_values
 
 A = "9b2c1d34-5e6f-4a7b-8c9d-0e1f2a3b4c5d"
@@ -24,7 +24,9 @@ def stored(outputs: list[Json], saved: list[Saved] | None = None) -> Any:
     """What is stored of replays; of a single one, as that of a flow that made what it saved."""
     found = learn_places(outputs, ReplayView()).volatile if len(outputs) > 1 else ()
     view = LinkView(saved or (), len(outputs) == 1, all_of, escape)
-    texts = {place: one.proposal.text for one in linked(list(found), outputs, view) for place in one.places}
+    texts = {
+        place: one.proposal.text for one in bind_links(list(found), outputs, view) for place in one.places
+    }
     return with_values(outputs[0], texts)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.placeholders.grammar import escape
 from baselinekit.placeholders.nature import looks_like_id
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.made import made_by_write
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import places
@@ -171,7 +171,9 @@ CASES: list[Case] = [
 
 def taken(asked: Any, status: int, body: Any) -> set[str]:
     output = {"status": status, "body": body}
-    return {render(one.path) for one in made_by_write(output, asked, NOW, escape, Words(now=NOW))}
+    return {
+        render(one.path) for one in made_by_write(output, asked, NOW, escape, PlaceholderContext(now=NOW))
+    }
 
 
 def by_form_alone(asked: Any, status: int, body: Any) -> set[str]:

@@ -10,7 +10,7 @@ from desk import Desk
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from baselinekit.approval import review as reviewing
-from baselinekit.model.changes import Applied, Decision, Stamp
+from baselinekit.model.changes import Applied, ApprovalNote, Decision
 from baselinekit.refresh.reviewing import Review, settle_plans
 from baselinekit.report.reviewing import format_screen
 from baselinekit.report.wording import Style, width
@@ -46,7 +46,7 @@ def _failed(folder: Path) -> Desk:
 
 
 def _review(desk: Desk) -> Review:
-    return reviewing.begin(desk.project, desk.propose())
+    return reviewing.begin_review(desk.project, desk.propose())
 
 
 def _typed(review: Review, keys: str) -> Review:
@@ -66,7 +66,7 @@ def _verbs(review: Review) -> dict[str, str]:
 
 
 def _finish(desk: Desk, review: Review) -> Applied:
-    return reviewing.finish(desk.project, review.plans, review.ledger.decided, Stamp())
+    return reviewing.finish_review(desk.project, review.plans, review.ledger.decided, ApprovalNote())
 
 
 def test_the_same_change_in_many_places_is_one_question(desk: Desk) -> None:
@@ -277,7 +277,7 @@ def test_what_is_written_is_what_was_decided(
     }
     file = desk.folder / "baselines" / "a.yaml"
     before = file.read_bytes()
-    applied = reviewing.finish(desk.project, [plan], decided, Stamp())
+    applied = reviewing.finish_review(desk.project, [plan], decided, ApprovalNote())
     if verbs[:5] == ["ignore"] * 5 and verbs[5] in ("accept", "ignore"):
         assert [problem.code for problem in applied.failures] == ["BK224"], "it could never fail again"
         assert file.read_bytes() == before

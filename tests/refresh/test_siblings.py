@@ -3,9 +3,9 @@
 import pytest
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.refresh.changes import Ways, changes_of, merge_accepted
+from baselinekit.refresh.changes import ComparisonRules, changes_of, merge_accepted
 from baselinekit.tree.paths import render
 
 A = "0190163d-8694-739b-aea5-966c26f8ad91"
@@ -16,7 +16,7 @@ ID = "<<any_uuid>>"
 
 
 def accepts(text: str, value: Json) -> bool:
-    template = compile_text(text, Words())
+    template = compile_text(text, PlaceholderContext())
     return not isinstance(template, str) and template.accepts(value, {})
 
 
@@ -127,7 +127,7 @@ def row(n: int, **more: Json) -> Json:
     ],
 )
 def test_what_comes_takes_what_those_beside_it_hold(old: Json, new: Json, stored: Json) -> None:
-    shape, changes, _ = changes_of(old, new, Ways(accepts=accepts, seen_at=SEEN_AT))
+    shape, changes, _ = changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT))
     assert merge_accepted(shape, changes, range(len(changes))) == stored
     assert merge_accepted(shape, changes, ()) == old
 
@@ -135,7 +135,7 @@ def test_what_comes_takes_what_those_beside_it_hold(old: Json, new: Json, stored
 def test_what_was_taken_is_told_once_for_all_rows() -> None:
     old = {"rows": [row(1), row(2)]}
     new = {"rows": [row(1), row(2), {"n": 3, "ref": A}, {"n": 4, "ref": B}], "made": AT}
-    assert changes_of(old, new, Ways(accepts=accepts, seen_at=SEEN_AT)).taken == (
+    assert changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).taken == (
         "rows[*].ref takes <<any_uuid>> like its siblings (2 times)",
         "made takes <<any_iso_datetime>> as ids and moments vary by nature",
     )
@@ -150,8 +150,8 @@ def test_neither_a_row_that_goes_nor_an_entry_nor_another_name_loses_a_placehold
     ):
         assert not [
             lost
-            for change in changes_of(old, new, Ways(accepts=accepts, seen_at=SEEN_AT)).changes
+            for change in changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).changes
             for lost in change.lost
         ]
-    (change,) = changes_of(row(1), {"n": 1}, Ways(accepts=accepts, seen_at=SEEN_AT)).changes
+    (change,) = changes_of(row(1), {"n": 1}, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).changes
     assert [render(lost.path) for lost in change.lost] == ["ref"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.recipes import Answer, Ask
+from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.replaying.settings import Setting
 
 
@@ -13,9 +13,9 @@ class AskedModels:
 
     answers: list[Answer] = field(default_factory=lambda: [Answer("fine")])
     names: tuple[str, ...] = ("default", "judge")
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[ModelQuestion] = field(default_factory=list)
 
-    def ask(self, ask: Ask) -> Answer:
+    def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot
+from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.model.recipes import Command, Observation, ProcessResult, ProcessSpec, Recipe, Usage
@@ -259,7 +259,7 @@ def test_a52_it_is_asked_again_only_when_it_took_too_long(setting: Setting) -> N
     def late(run: ProcessSpec) -> ProcessResult:
         tries.append("x")
         if len(tries) < 3:
-            raise cannot("BK321", "did not end within 1 s")
+            raise cannot_replay("BK321", "did not end within 1 s")
         return ProcessResult(0, b"at last", b"", 0.1)
 
     recipe = cli("echo", retries=2)

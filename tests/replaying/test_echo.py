@@ -10,7 +10,7 @@ from baselinekit.kinds.echo import EchoExecution
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.dispatch import check, files_hash, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope, unexpanded
+from baselinekit.variables import Scope, escape_variables
 
 
 def echo(input: Any) -> Recipe:
@@ -27,7 +27,7 @@ def test_its_output_is_its_input_of_any_type(setting: Setting, input: Any) -> No
 def test_its_variables_are_expanded_once(setting: Setting) -> None:
     known = replace(setting, scope=Scope({"a": "{{b}}", "b": 1}))
     assert replay(echo({"x": "<{{a}}>", "y": "{{b}}"}), known).output == {"x": "<{{b}}>", "y": 1}
-    assert replay(echo(unexpanded("{{a}} \\{{b}}")), known).output == "{{a}} \\{{b}}"
+    assert replay(echo(escape_variables("{{a}} \\{{b}}")), known).output == "{{a}} \\{{b}}"
 
 
 def test_a_variable_that_nobody_defines_is_told_beforehand(setting: Setting) -> None:

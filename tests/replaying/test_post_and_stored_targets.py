@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baselinekit.documents.jsontext import encode
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot_replay
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.post import PostExecution
 from baselinekit.kinds.stored import ReplayExecution
@@ -42,7 +42,7 @@ class Service:
         self.sent.append(request)
         answer = self.answers[min(len(self.sent), len(self.answers)) - 1]
         if isinstance(answer, str):
-            raise cannot(answer, "nobody is there")
+            raise cannot_replay(answer, "nobody is there")
         status, kind, body = answer
         return Response(status, (("content-type", kind),), body.encode(), 0.5)
 

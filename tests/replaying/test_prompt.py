@@ -10,7 +10,7 @@ from asked_models import answering
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.recipes import Answer, Ask, Message, Recipe, Scores, Tool, Usage
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Recipe, Scores, Tool, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
@@ -28,7 +28,7 @@ def write(setting: Setting, name: str, text: str) -> str:
     return name
 
 
-def asked_by(setting: Setting, recipe: Recipe) -> Ask:
+def asked_by(setting: Setting, recipe: Recipe) -> ModelQuestion:
     """The one question that a recipe puts."""
     given, models = answering(setting)
     check(recipe, given)
@@ -230,7 +230,7 @@ def test_what_the_recipe_says_goes_into_the_question(setting: Setting) -> None:
     tools = [Tool("find", "Finds", {"type": "object"})]
     recipe = prompt(PromptInput(text="x", tools=tools), temperature=0, max_tokens=9, json=True, timeout=3)
     ask = asked_by(replace(setting, turn=2), recipe)
-    assert ask == Ask("default", (Message("user", "x"),), tuple(tools), 0, 9, True, 2, 3)
+    assert ask == ModelQuestion("default", (Message("user", "x"),), tuple(tools), 0, 9, True, 2, 3)
 
 
 JSON = '{"a": [1.50]}'

@@ -8,7 +8,7 @@ from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
 from baselinekit.model.results import (
     CaseChange,
     CaseFacts,
-    Earlier,
+    EarlierComparison,
     Metric,
     MetricChange,
     Report,
@@ -63,7 +63,7 @@ JUDGES = (
     JudgeFacts("judge", "labels.yaml", "calibrated", Agreement("judge", "r", "l", 12, 1, 1, 9, 1, 0.83)),
     JudgeFacts("other", "x.yaml", "other labels"),
 )
-EARLIER = Earlier(
+EARLIER = EarlierComparison(
     "eval-20240119-143052",
     "2024-01-19T14:30:52Z",
     (

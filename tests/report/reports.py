@@ -2,20 +2,24 @@
 
 from typing import Any
 
-from baselinekit.model.results import Report, Result, Spot
+from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import ABSENT
 
 FILE = "baselines/shop/users-list.yaml"
 NASTY = "\x1b]52;c;aGk=\x07\u202e\x00\x9b\ud800\ufffe</failure>```\n::error::x\r@team ![i](http://e.example)"
 
 
-def spot(path: tuple[str | int, ...], kind: Any, *sides: Any, line: int | None = 14, **more: Any) -> Spot:
+def spot(
+    path: tuple[str | int, ...], kind: Any, *sides: Any, line: int | None = 14, **more: Any
+) -> ReportedDifference:
     """`sides`: what was expected and what came; for `missing` and `extra` only the one that is there."""
     expected, actual = {"missing": (*sides, ABSENT), "extra": (ABSENT, *sides)}.get(kind, sides)
-    return Spot(path, kind, expected, actual, FILE, line, **more)
+    return ReportedDifference(path, kind, expected, actual, FILE, line, **more)
 
 
-def result(id: str = "users-list", outcome: Any = "failed", *spots: Spot, **more: Any) -> Result:
+def result(
+    id: str = "users-list", outcome: Any = "failed", *spots: ReportedDifference, **more: Any
+) -> Result:
     standard: dict[str, Any] = {"target": "GET http://127.0.0.1:8123/users", "seconds": 0.125}
     return Result(
         id=id,

@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.model.results import Spot
+from baselinekit.model.results import ReportedDifference
 from baselinekit.report.differences import sides_of, unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " "]), max_size=12).map("\n".join)
@@ -120,5 +120,5 @@ def test_it_is_bounded_and_says_so() -> None:
     ],
 )
 def test_what_a_placeholder_matches_is_no_difference(expected: str, actual: str, lines: list[str]) -> None:
-    spot = Spot(("body",), "value", expected, actual, "a.yaml", 1)
+    spot = ReportedDifference(("body",), "value", expected, actual, "a.yaml", 1)
     assert [line.text for line in sides_of(spot)] == lines

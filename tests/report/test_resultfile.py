@@ -11,8 +11,17 @@ from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.grades import OUTCOMES, Attempt, Classified, Grade
-from baselinekit.model.recipes import Spent, Usage
-from baselinekit.model.results import CaseFacts, Coverage, Metric, Report, Result, Shard, Spot, SuiteFacts
+from baselinekit.model.recipes import ModelUsage, Usage
+from baselinekit.model.results import (
+    CaseFacts,
+    Coverage,
+    Metric,
+    Report,
+    ReportedDifference,
+    Result,
+    Shard,
+    SuiteFacts,
+)
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import compact, path_of, read
@@ -32,7 +41,7 @@ PATHS = st.lists(TEXT | st.integers(0, 10**12), max_size=4).map(tuple)
 DOLLARS = st.decimals(0, 1000, places=7)
 
 SPOTS = st.builds(
-    Spot,
+    ReportedDifference,
     path=PATHS,
     kind=st.sampled_from(["missing", "extra", "value", "type", "order", "count", "tolerance", "similarity"]),
     expected=SIDES,
@@ -149,7 +158,7 @@ REPORTS = st.builds(
     config=st.none() | TEXT,
     warnings=st.lists(TEXT, max_size=2).map(tuple),
     not_recorded=st.lists(TEXT, max_size=2).map(tuple),
-    spent=st.none() | st.builds(Spent, st.integers(0, 9), st.integers(0, 9), DOLLARS),
+    spent=st.none() | st.builds(ModelUsage, st.integers(0, 9), st.integers(0, 9), DOLLARS),
     commit=st.none() | TEXT,
     suite=st.none() | SUITES,
     shard=st.none() | st.builds(Shard, st.just(2), st.integers(2, 9), st.integers(0, 99)),

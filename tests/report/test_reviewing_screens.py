@@ -12,16 +12,16 @@ from baselinekit.model.changes import (
     ChangeContext,
     Decision,
     Dialog,
-    Lost,
+    KeptOutput,
+    LostPlaceholder,
     Offer,
     RefreshPlan,
     Scene,
-    Seen,
     UnchangedPart,
 )
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.report.reviewing import describe_decision, format_screen
-from baselinekit.report.wording import Style, fitted, width, wrapped
+from baselinekit.report.wording import Style, cut_to_width, width, wrap_lines
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J \u202e ::error:: \r\n\t" + "x" * 400
 WIDE = "林納斯" * 60
@@ -31,10 +31,16 @@ PAINT = re.compile(r"\x1b\[[0-9;]*m")
 def _scene(text: str, members: int = 1) -> Scene:
     recipe = Recipe(HttpRequest("GET", endpoint="/x"), HttpExecution("http"))
     change = Change(
-        0, "value", ("body", text), ("body", text), text, f"{text}!", lost=(Lost((text,), text, 3),)
+        0,
+        "value",
+        ("body", text),
+        ("body", text),
+        text,
+        f"{text}!",
+        lost=(LostPlaceholder((text,), text, 3),),
     )
     baseline = Baseline("x", recipe, baseline=Known(), source=Source(text))
-    plan = RefreshPlan(baseline, Seen("x", "", None, ""), (change,), UnchangedPart(None), (text,))
+    plan = RefreshPlan(baseline, KeptOutput("x", "", None, ""), (change,), UnchangedPart(None), (text,))
     about = ChangeContext(text, text, {text: (text, text)}, ((text, text),))
     return Scene(1, 1, ((plan, change),) * members, about, {}, None, text, info=True)
 
@@ -90,9 +96,9 @@ def test_what_was_decided_takes_one_line() -> None:
     ],
 )
 def test_a_line_is_cut_where_the_terminal_ends(text: str, columns: int, shown: str) -> None:
-    assert fitted(text, columns) == shown
+    assert cut_to_width(text, columns) == shown
 
 
 def test_words_are_wrapped_between_each_other() -> None:
-    assert list(wrapped(["aa", "bb", "cc"], 6)) == ["aa  bb", "cc"]
-    assert list(wrapped([], 6)) == []
+    assert list(wrap_lines(["aa", "bb", "cc"], 6)) == ["aa  bb", "cc"]
+    assert list(wrap_lines([], 6)) == []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, strategies as st
 
-from baselinekit.report.sides import apart, beside, look, pair
+from baselinekit.report.sides import escape_lookalikes, pair, shorten_pair, visible_form
 from baselinekit.report.values import LONGEST
 
 ALIKE = [
@@ -55,7 +55,7 @@ TEXTS = st.lists(st.sampled_from(ALIKE), max_size=14).map("".join)
     ],
 )
 def test_what_looks_alike_is_told_by_number(old: str, new: str, shown: tuple[str, str]) -> None:
-    assert beside(old, new) == shown
+    assert shorten_pair(old, new) == shown
 
 
 def test_in_a_value_it_is_an_escape_of_json() -> None:
@@ -67,13 +67,13 @@ def test_in_a_value_it_is_an_escape_of_json() -> None:
 @example("\u00e9e\u0301", "e\u0301\u00e9")
 @example("e\u0301\u00e9 ", "\u00e9\u00e9\u00a0")
 def test_texts_that_differ_never_look_the_same(old: str, new: str) -> None:
-    left, right = beside(old, new)
-    assert (look(left) == look(right)) == (old == new)
+    left, right = shorten_pair(old, new)
+    assert (visible_form(left) == visible_form(right)) == (old == new)
 
 
 def test_names_that_look_alike_are_told_apart() -> None:
-    assert apart(["a.b", "\u0430.b", "\u00fc"]) == ["a.b", "\\u0430.b", "\u00fc"]
-    assert apart(["\u0430", "\u0430"]) == ["\u0430", "\u0430"]
+    assert escape_lookalikes(["a.b", "\u0430.b", "\u00fc"]) == ["a.b", "\\u0430.b", "\u00fc"]
+    assert escape_lookalikes(["\u0430", "\u0430"]) == ["\u0430", "\u0430"]
 
 
 LONG = " ".join(f"word{number}" for number in range(3_000))
@@ -82,7 +82,7 @@ LONG = " ".join(f"word{number}" for number in range(3_000))
 def test_a_long_line_is_cut_around_what_changed() -> None:
     around = "1495 word1496 word1497 word1498 word1499 {} word1501 word1502 word1503 word1504 wor"
     shown = f"… 12,349 characters alike … {around} … 13,451 characters alike"
-    assert beside(LONG, LONG.replace("word1500", "other")) == (
+    assert shorten_pair(LONG, LONG.replace("word1500", "other")) == (
         shown.format("word1500"),
         shown.format("other"),
     )
@@ -90,7 +90,7 @@ def test_a_long_line_is_cut_around_what_changed() -> None:
 
 def test_each_of_several_changes_is_in_sight() -> None:
     new = LONG.replace("word10 ", "x ").replace("word1500", "y").replace("word2999", "z")
-    left, right = beside(LONG, new)
+    left, right = shorten_pair(LONG, new)
     assert [word in left for word in ("word10 ", "word1500", "word2999")] == [True] * 3
     assert [word in right for word in (" x ", " y ", " z")] == [True] * 3
     assert re.findall("… [0-9,]+ characters alike …", left) == re.findall(
@@ -100,7 +100,7 @@ def test_each_of_several_changes_is_in_sight() -> None:
 
 def test_it_is_no_longer_than_a_line_may_be() -> None:
     new = LONG.replace("word", "term")
-    for side in beside(LONG, new):
+    for side in shorten_pair(LONG, new):
         assert len(side) < LONGEST + 80
         assert side.endswith("more characters")
     one, other = pair("k" * 300 + "1" + "k" * 300, "k" * 300 + "2" + "k" * 300, limit=40)
@@ -112,7 +112,7 @@ def test_it_is_no_longer_than_a_line_may_be() -> None:
 )
 def test_what_changed_is_in_sight_wherever_it_stands(ends: str, old: str, new: str) -> None:
     around = ends * 40
-    left, right = beside(f"{around}{old}{around}", f"{around}{new}{around}")
+    left, right = shorten_pair(f"{around}{old}{around}", f"{around}{new}{around}")
     assert (left == right) == (old == new)
 
 
@@ -122,6 +122,6 @@ def test_what_changed_is_in_sight_wherever_it_stands(ends: str, old: str, new: s
 def test_f55_it_takes_no_time_that_grows_with_the_square(make: Callable[[int], str]) -> None:
     old = "".join(make(n) for n in range(40_000))
     started = time.process_time()
-    beside(old, old[20_000:] + old[:20_000])
-    beside(old, old[::-1])
+    shorten_pair(old, old[20_000:] + old[:20_000])
+    shorten_pair(old, old[::-1])
     assert time.process_time() - started < 2

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.sides import pair
-from baselinekit.report.values import cut_line, encode, pieces, short
+from baselinekit.report.values import cut_line, encode, iter_json, short
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -35,7 +35,7 @@ def test_the_layout_is_that_of_the_standard_library(value: object) -> None:
 
 @given(JSON | st.tuples(JSON, JSON), st.sampled_from([None, 0, 2]))
 def test_the_whole_text_is_that_of_its_pieces(value: Json, indent: int | None) -> None:
-    assert encode(value, indent) == "".join(pieces(value, indent))
+    assert encode(value, indent) == "".join(iter_json(value, indent))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from report.reports import report, result
 
-from baselinekit.model.recipes import Spent, Usage
+from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import Report
 from baselinekit.report import terminal, wording
 from baselinekit.report.forms.table import render_report
@@ -44,7 +44,7 @@ def test_what_one_answer_took(usage: Usage, text: str) -> None:
     assert line.endswith(f"   {text}\n") if text else not line.endswith(" \n")
 
 
-def spending(spent: Spent | None) -> Report:
+def spending(spent: ModelUsage | None) -> Report:
     return replace(report(result("a", "passed")), spent=spent)
 
 
@@ -52,16 +52,16 @@ def spending(spent: Spent | None) -> Report:
     ("spent", "text"),
     [
         (None, ""),
-        (Spent(), ""),
-        (Spent(1, 7), ", 1 call of models (7 tokens)"),
-        (Spent(1_000, 20_000, Decimal("1.25")), ", 1,000 calls of models (20,000 tokens, $1.25)"),
+        (ModelUsage(), ""),
+        (ModelUsage(1, 7), ", 1 call of models (7 tokens)"),
+        (ModelUsage(1_000, 20_000, Decimal("1.25")), ", 1,000 calls of models (20,000 tokens, $1.25)"),
         (
-            Spent(5, 0, Decimal(0), 5, 5_135, Decimal("0.0101")),
+            ModelUsage(5, 0, Decimal(0), 5, 5_135, Decimal("0.0101")),
             ", 5 calls of models (0 tokens; 5 without an answer may have taken 5,135 tokens, $0.0101)",
         ),
     ],
 )
-def test_what_a_run_took(spent: Spent | None, text: str) -> None:
+def test_what_a_run_took(spent: ModelUsage | None, text: str) -> None:
     told = spending(spent)
     assert wording.headline(told).partition("s")[0]
     assert wording.headline(told).endswith(f"s{text}")
@@ -70,7 +70,7 @@ def test_what_a_run_took(spent: Spent | None, text: str) -> None:
 
 
 def test_what_may_have_been_spent_is_read_back_as_it_was_written() -> None:
-    told = spending(Spent(3, 9, Decimal("0.5"), 2, 2_038, Decimal("0.0101")))
+    told = spending(ModelUsage(3, 9, Decimal("0.5"), 2, 2_038, Decimal("0.0101")))
     text = render_report(told, "x.json")
     assert read(text, "x.json").spent == told.spent
     assert json.loads(text)["run"]["spent"]["unanswered"] == {"calls": 2, "tokens": 2038, "cost_usd": 0.0101}
@@ -78,7 +78,7 @@ def test_what_may_have_been_spent_is_read_back_as_it_was_written() -> None:
 
 def test_the_result_file_has_the_exact_sums() -> None:
     told = replace(
-        spending(Spent(2, 9, Decimal("0.000000123456789012345678"))),
+        spending(ModelUsage(2, 9, Decimal("0.000000123456789012345678"))),
         results=(replace(result("a", "passed"), usage=Usage(1, None, Decimal("1E-7"))),),
     )
     text = render_report(told, "x.json")

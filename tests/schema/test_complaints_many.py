@@ -9,7 +9,7 @@ import pytest
 from console import console
 
 from baselinekit.documents.languages import YAML
-from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, count_of, nearest
+from baselinekit.errors import BaselinekitError, Problem, ProblemLimiter, count_problems, suggest_nearest
 from baselinekit.store.reading import load_partly, parse_record
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def test_a_file_tells_its_first_problems_and_counts_the_others(
     assert len(found) == 51
     assert all(problem.place and problem.place.line for problem in found[:50])
     assert found[50].message == f"… and {in_all - 50:,} more problems in this file"
-    assert count_of(found) == in_all
+    assert count_problems(found) == in_all
 
 
 def test_each_file_has_its_own_first_problems(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_many_wrong_records_take_time_in_proportion(tmp_path: Path) -> None:
 def test_what_is_left_out_is_a_refusal_only_if_all_of_it_is() -> None:
     """The code of the line decides the exit code as any other does."""
     for codes, code in ((["BK401", "BK103", "BK402"], "BK103"), (["BK401", "BK402"], "BK401")):
-        first = FirstOfEach()
+        first = ProblemLimiter()
         taken = [first.takes("a", Problem("BK401", "x")) for _ in range(50)]
         assert all(taken)
         assert not any(first.takes("a", Problem(one, "x")) for one in codes)
@@ -99,9 +99,9 @@ def test_what_is_left_out_is_a_refusal_only_if_all_of_it_is() -> None:
 def test_a_hint_is_found_among_many_names_and_for_any_word() -> None:
     names = [f"name{n}" for n in range(100_000)]
     began = time.process_time()
-    assert nearest("nam1", ["name1", "other"]) == "did you mean 'name1'?"
-    nearest("nmae77", names)
-    assert nearest("x" * 1_000_000, names) == ""
+    assert suggest_nearest("nam1", ["name1", "other"]) == "did you mean 'name1'?"
+    suggest_nearest("nmae77", names)
+    assert suggest_nearest("x" * 1_000_000, names) == ""
     assert time.process_time() - began < 5
 
 

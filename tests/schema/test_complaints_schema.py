@@ -14,7 +14,7 @@ from baselinekit.documents.languages import YAML
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.schema.complaints import written_out
+from baselinekit.schema.complaints import dump_schema
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema
 
@@ -139,11 +139,11 @@ OF_LATER_VERSIONS = {"description", "additionalProperties"}
 def test_the_schema_that_comes_with_the_package_is_that_of_the_classes() -> None:
     """BASELINEKIT_GOLDEN=write renews it, with a pydantic that says all of it."""
     if os.environ.get("BASELINEKIT_GOLDEN") == "write":
-        Path(writing.__file__).with_name("baseline.schema.json").write_text(written_out(SCHEMA), "utf-8")
+        Path(writing.__file__).with_name("baseline.schema.json").write_text(dump_schema(SCHEMA), "utf-8")
     text = writing.baseline_schema()
     there, how = json.loads(text), f"run: BASELINEKIT_GOLDEN=write pytest tests/schema/{Path(__file__).name}"
-    assert text == written_out(there), how
+    assert text == dump_schema(there), how
     assert without(there, OF_LATER_VERSIONS) == without(SCHEMA, OF_LATER_VERSIONS), how
     if "additionalProperties" in SCHEMA["$defs"]["Record"]:
-        assert text == written_out(SCHEMA), how
+        assert text == dump_schema(SCHEMA), how
     assert there["$defs"]["Record"]["additionalProperties"] is False

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, strategies as st
 from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
 
-from baselinekit.grade.judging import unusable
+from baselinekit.grade.judging import unusable_reply
 from baselinekit.secrets.declared import Declared
 from baselinekit.secrets.scan import Unescaped
-from baselinekit.texts import beginning_of, clipped, end_of, shown
+from baselinekit.texts import beginning_of, end_of, mask_and_clip, shown
 from baselinekit.variables import MASK, Redactor, Secret
 
 PARTS = 10
@@ -66,7 +66,7 @@ def test_a_cut_after_the_mask_leaves_nothing_behind(part: int) -> None:
         redactor = redactor_of(secret)
         for name, text in tried(secret):
             limit = chance.randrange(3, len(text) + 4)
-            shown = clipped(f"·· {text} ··", limit, redactor.mask_declared, counted=False)
+            shown = mask_and_clip(f"·· {text} ··", limit, redactor.mask_declared, counted=False)
             assert not left(secret, name, shown), (secret, name)
 
 
@@ -200,7 +200,7 @@ def test_a_note_about_texts_names_no_words_of_their_secrets() -> None:
 
 
 def test_an_error_is_shown_without_secrets_whatever_its_kind_is_made_of() -> None:
-    error = unusable("says nothing of use", "hunter2hunter2 " * 200)
+    error = unusable_reply("says nothing of use", "hunter2hunter2 " * 200)
     hidden = shown(error, redactor_of("hunter2hunter2").mask)
     assert isinstance(hidden, type(error))
     assert hidden.why == "says nothing of use"

@@ -5,10 +5,10 @@ import time
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from baselinekit.secrets.declared import Declared, merged
+from baselinekit.secrets.declared import Declared, merge_spans
 from baselinekit.secrets.finding import _COMPILED_SHAPES, shapes_in, spans
 from baselinekit.secrets.scan import TextScan
-from baselinekit.secrets.together import holding, suspects
+from baselinekit.secrets.together import find_declared, suspicious_texts
 from baselinekit.variables import Redactor, Secret
 
 pytestmark = pytest.mark.slow
@@ -76,16 +76,16 @@ def test_shapes_are_found_by_their_words_as_without_them(text: str) -> None:
 @example(["Bearer", GITHUB, "password", "=", "hunter2hunter2"])
 @example([f'W/"{RANDOM}"', f'W/"{RANDOM}"'])
 def test_together_the_same_is_found_as_one_by_one(texts: list[str]) -> None:
-    assert suspects(texts) == {text for text in texts if next(spans(text), None)}
+    assert suspicious_texts(texts) == {text for text in texts if next(spans(text), None)}
 
 
 @given(st.lists(TEXTS, max_size=6))
 def test_declared_secrets_are_found_in_each_text(texts: list[str]) -> None:
     declared = Declared({"a": "user:", "b": "hunter2"})
     held = {text for text in texts if "user:" in text or "hunter2" in text}
-    found = holding(texts, declared)
+    found = find_declared(texts, declared)
     assert found.keys() >= held
-    assert all(merged(found[text]) == found[text] for text in found)
+    assert all(merge_spans(found[text]) == found[text] for text in found)
 
 
 @given(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from baselinekit.secrets.finding import covered, likeness, shapes_in, spans
+from baselinekit.secrets.finding import likeness, mask_secrets, shapes_in, spans
 from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random
 from baselinekit.secrets.scan import TextScan
 
@@ -105,7 +105,7 @@ def test_what_is_called_like_something_random(name: str) -> None:
 
 def test_each_place_is_covered_and_the_rest_stays() -> None:
     github, key = "ghp_" + "a1" * 18, "sk_live_" + "b2" * 12
-    assert covered(f"from {github} to {key}!") == "from *** (a GitHub token) to *** (an API key)!"
-    assert covered(repr(f"x\n{github}")) == r"'x\n*** (a GitHub token)'", "also after an escape"
-    assert covered("nothing to hide") == "nothing to hide"
-    assert covered(covered(f"{github}")) == covered(github)
+    assert mask_secrets(f"from {github} to {key}!") == "from *** (a GitHub token) to *** (an API key)!"
+    assert mask_secrets(repr(f"x\n{github}")) == r"'x\n*** (a GitHub token)'", "also after an escape"
+    assert mask_secrets("nothing to hide") == "nothing to hide"
+    assert mask_secrets(mask_secrets(f"{github}")) == mask_secrets(github)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from baselinekit.model.values import Json
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.variables import MASK, Redactor, Scope, Secret
-from baselinekit.workflow.learning import Templating, with_names
+from baselinekit.workflow.learning import OutputTemplater, with_names
 
 SECRETS = {"tiny": "a1", "user": "root", "pin": "1234", "odd": "p@s&", "one": "x"}
 REDACTOR = Redactor({name: Secret(value) for name, value in SECRETS.items()})
@@ -147,7 +147,7 @@ def test_a_recipe_names_them_where_they_are_whole(typed: Json, written: Json) ->
 
 def test_an_output_names_them_where_they_are_whole() -> None:
     output: Json = {"user": "root", "home": "/root/a1", "link": "/x?key=a1", "ok": "x-ray"}
-    assert Templating(SCOPE).template(output) == {
+    assert OutputTemplater(SCOPE).template(output) == {
         "user": "<<var(user)>>",
         "home": "/root/a1",
         "link": "/x?key=<<var(tiny)>>",

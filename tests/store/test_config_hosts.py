@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.store.project import load_config, read_config
-from baselinekit.store.writing import name_origin, with_origin
+from baselinekit.store.writing import add_origin, with_origin
 
 WHERE = "http://10.0.0.5:8080"
 CASES = [
@@ -50,9 +50,9 @@ def test_an_empty_list_of_hosts_takes_it_too() -> None:
 
 
 def test_the_file_is_made_where_there_is_none(tmp_path: Path) -> None:
-    line = name_origin(str(tmp_path), None, "http://orders.internal")
+    line = add_origin(str(tmp_path), None, "http://orders.internal")
     assert line == "base_url: http://orders.internal in baselinekit.yaml"
-    second = name_origin(str(tmp_path), "baselinekit.yaml", "https://users.internal:8443")
+    second = add_origin(str(tmp_path), "baselinekit.yaml", "https://users.internal:8443")
     assert second == "variables: users_internal_8443_url: https://users.internal:8443 in baselinekit.yaml"
     config = load_config(str(tmp_path / "baselinekit.yaml"))
     assert config.base_url == "http://orders.internal"

@@ -12,11 +12,11 @@ import pytest
 
 from baselinekit.cli.gitcalls import call
 from baselinekit.documents.languages import dump_yaml, language
-from baselinekit.documents.renewal import renewed
+from baselinekit.documents.renewal import replace_value
 from baselinekit.model.values import Json
 from baselinekit.store.mergereading import read_any
 from baselinekit.store.mergesides import read_captured
-from baselinekit.store.recordmerge import folded
+from baselinekit.store.recordmerge import without_record
 from baselinekit.tree.places import value_at, with_values
 from baselinekit.tree.threeway import BothChanged, three_way
 
@@ -48,8 +48,8 @@ def refreshed(text: str, name: str, output: Json, when: str, **more: Json) -> st
     """As a refresh writes it: only what changes."""
     known = {"output": output, "captured_at": when, "environment": place(f"c{when[5:7]}", True), **more}
     for key, value in known.items():
-        text = renewed(text, 0, language(name), ("baseline", key), value)
-    return renewed(text, 0, language(name), ("baseline_version",), f"v{when[5:7]}")
+        text = replace_value(text, 0, language(name), ("baseline", key), value)
+    return replace_value(text, 0, language(name), ("baseline_version",), f"v{when[5:7]}")
 
 
 def merged(folder: Path, base: str, ours: str, theirs: str, name: str = "x.yaml") -> tuple[int, str]:
@@ -377,7 +377,7 @@ def test_a_variant_that_one_side_adds_hides_nothing_of_the_others(tmp_path: Path
 
 def test_a_diff_leaves_the_provenance_of_variants_out() -> None:
     text = varied("x.yaml", [BODY, BODY], [OLD, LATE])
-    shown = folded(text.encode(), "x.yaml").decode()
+    shown = without_record(text.encode(), "x.yaml").decode()
     assert "captured_at" not in shown
     assert "commit" not in shown
     assert shown.count("- when:\n") == 2
@@ -386,7 +386,7 @@ def test_a_diff_leaves_the_provenance_of_variants_out() -> None:
 def test_a_diff_of_a_file_without_a_record() -> None:
     """The provenance goes alone."""
     text = f"id: a\nbaseline:\n  output: 1\n  captured_at: {OLD}\n"
-    assert folded(text.encode(), "x.yaml") == b"id: a\nbaseline:\n  output: 1\n"
+    assert without_record(text.encode(), "x.yaml") == b"id: a\nbaseline:\n  output: 1\n"
 
 
 @pytest.mark.parametrize("name", ["x.yaml", "x.json"])

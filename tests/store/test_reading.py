@@ -19,7 +19,7 @@ from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
 from baselinekit.store.discovery import discover
-from baselinekit.store.reading import collected_seldom, load, locate, locate_all, parse_record, taken_ids
+from baselinekit.store.reading import load, locate, locate_all, parse_record, rare_collection, records_by_id
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 
@@ -526,7 +526,7 @@ def test_the_ids_of_a_project_in_small_letters(tmp_path: Path) -> None:
     write_baseline(tmp_path, "b/one.yaml", "Users")
     write(tmp_path, "b/two.yaml", "{")
     write(tmp_path, "b/three.json", (EXAMPLES / "users-endpoint.json").read_bytes())
-    taken = taken_ids(str(tmp_path), ["b", "missing"])
+    taken = records_by_id(str(tmp_path), ["b", "missing"])
     assert {id: source.file for id, (source, _) in taken.items()} == {
         "users": "b/one.yaml",
         "reg-api-users-001": "b/three.json",
@@ -540,7 +540,7 @@ def test_the_collector_is_what_it_was_once_it_has_come_seldom(usual: int, meanwh
     before = gc.get_threshold()
     gc.set_threshold(usual, 10, 10)
     try:
-        with suppress(ValueError), collected_seldom():
+        with suppress(ValueError), rare_collection():
             assert gc.get_threshold() == (meanwhile, 10, 10)
             raise ValueError
         assert gc.get_threshold() == (usual, 10, 10)

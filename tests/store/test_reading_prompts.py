@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.store.discovery import discover
-from baselinekit.store.reading import taken_ids
+from baselinekit.store.reading import records_by_id
 
 FOLDER = {"prompt.xml": "Sum up.", "meta.yml": "id: sum\n", "eval.yml": "cases: []\n"}
 RECORD = "id: a\ncurrent: {input: x}\n"
@@ -64,4 +64,4 @@ def test_a_folder_is_one_of_a_prompt_by_what_lies_in_it(tmp_path: Path, left: tu
 
 def test_the_id_of_a_prompt_is_free_for_a_baseline(tmp_path: Path) -> None:
     below(tmp_path, FOLDER | {"kept.yaml": RECORD}, "")
-    assert taken_ids(str(tmp_path), ["prompts"]).keys() == {"a"}
+    assert records_by_id(str(tmp_path), ["prompts"]).keys() == {"a"}

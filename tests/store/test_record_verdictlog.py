@@ -12,7 +12,7 @@ from storehelp import CASE, write
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, VerdictLog, record, record_left
+from baselinekit.store.record import Mark, VerdictLog, record, record_abandoned
 from baselinekit.store.records import bytes_digest
 
 FILE = "f.yaml"
@@ -59,7 +59,7 @@ def note(root: Path, *numbers: int) -> None:
 
 def left(root: Path) -> list[str]:
     """What is said while the logs of the dead are used up."""
-    done = record_left(str(root))
+    done = record_abandoned(str(root))
     return [str(problem) for failure in done.failures for problem in failure.problems] + done.notes
 
 
@@ -214,7 +214,7 @@ def test_the_log_of_who_is_alive_is_left_alone(root: Path) -> None:
 def test_what_cannot_be_written_now_is_kept_for_the_next(root: Path) -> None:
     path = lay(root, *failed(root, 0))
     with lock(str(root), FILE):
-        done = record_left(str(root), hurry=_Hurry())
+        done = record_abandoned(str(root), hurry=_Hurry())
         assert "BK121" in str(done.failures[0].problems[0])
     assert path.exists()
     assert left(root) == []

@@ -9,7 +9,7 @@ from histories import BLOCK, JSON, Branch, Drawn, drawn, edited, expected, recor
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.store.recordmerge import folded, settle
+from baselinekit.store.recordmerge import merge_tool_values, without_record
 from baselinekit.tree.equality import canonical
 
 OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
@@ -25,7 +25,7 @@ def text_merge(folder: Path, base: bytes, ours: bytes, theirs: bytes) -> tuple[i
 
 
 def merged(folder: Path, base: bytes, ours: bytes, theirs: bytes, name: str = "x.yaml") -> tuple[int, bytes]:
-    return text_merge(folder, *settle(base, ours, theirs, name))
+    return text_merge(folder, *merge_tool_values(base, ours, theirs, name))
 
 
 def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:00Z") -> bytes:
@@ -136,12 +136,12 @@ def test_what_cannot_be_read_is_left_to_git_as_it_is(broken: bytes) -> None:
     texts = (yaml(OLD), yaml(NEW), yaml(NEWER))
     for place in range(3):
         some = tuple(broken if n == place else text for n, text in enumerate(texts))
-        assert settle(*some, "x.yaml") == some
+        assert merge_tool_values(*some, "x.yaml") == some
 
 
 def test_an_id_that_is_there_twice_is_left_alone() -> None:
     twice = tuple(text + b"---\n" + text for text in (yaml(OLD, 1), yaml(NEW, 2), yaml(NEWER, 3)))
-    assert settle(*twice, "x.yaml") == twice
+    assert merge_tool_values(*twice, "x.yaml") == twice
 
 
 def test_the_other_json_form_has_its_id_elsewhere(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ IN_JSON = JSON.format(id="a", last="null", count=1)
     ],
 )
 def test_a_diff_shows_the_file_without_its_record(text: str, name: str, shown: str) -> None:
-    assert folded(text.encode(), name).decode() == shown
+    assert without_record(text.encode(), name).decode() == shown
 
 
 def test_bytes_that_are_no_text_are_shown_as_they_are() -> None:
-    assert folded(b"\xff\x00", "x.yaml") == b"\xff\x00"
+    assert without_record(b"\xff\x00", "x.yaml") == b"\xff\x00"

@@ -5,7 +5,7 @@ from decimal import Decimal
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json
-from baselinekit.store.records import packed, unpacked
+from baselinekit.store.records import packed, unpack_record
 from baselinekit.tree.equality import canonical
 
 VALUES = st.recursive(
@@ -16,7 +16,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text(), VALUES), st.booleans())
 def test_a_packed_record_is_read_back(raw: dict[str, Json], compressed: bool) -> None:
-    again = unpacked(packed(raw, compressed=compressed))
+    again = unpack_record(packed(raw, compressed=compressed))
     assert canonical(again) == canonical(raw)
     assert [*again] == [*raw]
 

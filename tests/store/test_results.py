@@ -9,7 +9,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, NotRecorded
-from baselinekit.model.changes import Seen
+from baselinekit.model.changes import KeptOutput
 from baselinekit.model.values import Json
 from baselinekit.store.results import (
     drop_pending,
@@ -21,8 +21,8 @@ from baselinekit.store.results import (
 )
 
 
-def seen(id: str, output: Json) -> Seen:
-    return Seen(
+def seen(id: str, output: Json) -> KeptOutput:
+    return KeptOutput(
         id, "hash", output, "2026-11-21T10:00:00Z", {"git": {"dirty": True}}, {"seconds": 0.5}, "with"
     )
 

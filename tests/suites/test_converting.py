@@ -17,10 +17,10 @@ from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.store.atomic import temporary_name
 from baselinekit.suites.loading import load_cases
-from baselinekit.suites.targets import Targets, own_list
+from baselinekit.suites.targets import Targets, configured_targets
 from baselinekit.suites.writing import conversion, eva
-from baselinekit.suites.writing.conversion import FORMS, Conversion, converted, name_of_place
-from baselinekit.suites.writing.sayings import CaseReader, lost_between, sayings
+from baselinekit.suites.writing.conversion import FORMS, Conversion, convert_suite, name_of_place
+from baselinekit.suites.writing.sayings import CaseReader, case_facts, lost_between
 
 TODAY = "2026-03-01"
 PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "evals/out.eval.yaml"}
@@ -28,7 +28,7 @@ PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "e
 
 def convert(root: Path, path: str, to: str) -> Conversion:
     before = set(root.rglob("*"))
-    made = converted(path, CaseReader(str(root)), FORMS[to], PLACES[to], TODAY)
+    made = convert_suite(path, CaseReader(str(root)), FORMS[to], PLACES[to], TODAY)
     assert set(root.rglob("*")) == before  # what was read back is gone again
     return made
 
@@ -125,7 +125,7 @@ def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str,
         again = {case.name: case for case in load_cases([PLACES["cases"]], folder)}
         for case in same:
             twin = again[case.id.partition("/")[2]]
-            told = [sayings(one, folder, eva.equivalent) for one in (case, twin)]
+            told = [case_facts(one, folder, eva.equivalent) for one in (case, twin)]
             assert [what for what, is_lost in lost_between(*told) if is_lost] == []
 
 
@@ -151,7 +151,7 @@ triggering:
         load_cases([file], str(tmp_path)) for file in ("prompts/refactor/eval.yml", PLACES["eva"])
     )
     for old, new in zip(first, again, strict=True):
-        assert list(lost_between(sayings(old, str(tmp_path)), sayings(new, str(tmp_path)))) == []
+        assert list(lost_between(case_facts(old, str(tmp_path)), case_facts(new, str(tmp_path)))) == []
 
 
 # What has no counterpart.
@@ -410,7 +410,7 @@ def test_agentv_there_and_back_is_the_same(
         put(root, back)
         first, again = (load_cases([file], folder) for file in ("evals/av.yaml", PLACES["agentv"]))
         for old, new in zip(first, again, strict=True):
-            assert list(lost_between(sayings(old, folder), sayings(new, folder))) == []
+            assert list(lost_between(case_facts(old, folder), case_facts(new, folder))) == []
             assert (old.wanted.asked, old.wanted.input_files) == (new.wanted.asked, new.wanted.input_files)
 
 
@@ -477,7 +477,7 @@ def test_a_credential_in_plain_is_not_copied(
 ) -> None:
     """A target of the configuration is written out in a file of cases."""
     stated = {"named": execution, "fixed": {"type": "mock", "response": "42"}}
-    targets = Targets((own_list(stated, list),))
+    targets = Targets((configured_targets(stated, list),))
     cases = "".join(
         f"- {{id: {name}, expected_outcome: x, input: Why?, execution: {{target: {name}}}}}\n"
         for name in stated
@@ -492,7 +492,7 @@ def test_a_credential_in_plain_is_not_copied(
             for number, one in enumerate(stated.values())
         )
         path = cases_file(tmp_path, own, other | {"execution": {"type": "prompt"}})
-    made = converted(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
+    made = convert_suite(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
     lost = next(line for line in lines(made) if "credential that stands in plain" in line)
     assert message in lost
     assert "under `variables:`" in lost
@@ -504,10 +504,10 @@ def test_a_credential_in_plain_is_not_copied(
 
 def test_a_variable_stays_one(tmp_path: Path) -> None:
     headers = {"Authorization": "Bearer {{token}}"}
-    targets = Targets((own_list({"default": SENT | {"headers": headers}}, list),))
+    targets = Targets((configured_targets({"default": SENT | {"headers": headers}}, list),))
     write(tmp_path, "evals/own.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
     reader = CaseReader(str(tmp_path), targets=targets)
-    made = converted("evals/own.yaml", reader, FORMS["cases"], PLACES["cases"], TODAY)
+    made = convert_suite("evals/own.yaml", reader, FORMS["cases"], PLACES["cases"], TODAY)
     assert (made.count, lines(made)) == (1, [])
     assert "Authorization: Bearer {{token}}" in made.files[PLACES["cases"]]
 
@@ -527,9 +527,9 @@ def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
         write(tmp_path, f"evals/{name}", "test_cases: [")
     write(tmp_path, f"prompts/.converted-{left}-x/eval.yml", "cases: [")
     write(tmp_path, "other/v.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
-    converted("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
+    convert_suite("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
     assert sorted(one.name for one in (tmp_path / "evals").glob(".converted-*")) == sorted(names[1:])
-    converted(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
+    convert_suite(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
     assert not list((tmp_path / "prompts").iterdir())
 
 

@@ -15,7 +15,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, ref
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 from baselinekit.suites.authoring import schema_with
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
@@ -43,7 +43,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         grader = Grader("answer", "code", ExactMatch(question.answer))
         recipe = Recipe(PromptInput(text=question.ask), defaults.effective_target)
         document.cases.append(Case(question.id, recipe, (grader,), source=source))
-    return below(problems, item.at)
+    return prefix_paths(problems, item.at)
 
 
 def schema(parts: Parts) -> list[Schema]:

@@ -19,7 +19,7 @@ from baselinekit.model.grades import (
     Rating,
     RatingItem,
     RatingScale,
-    Shown,
+    RatingView,
     same_person,
 )
 from baselinekit.suites.ratings import FILE, Ratings
@@ -29,7 +29,7 @@ NOW = "2026-01-01T00:00:00Z"
 SCALE = RatingScale(
     labels={1: "Poor", 5: "Excellent"}, options=[Option("a", "A", "the first")], criteria=["x"]
 )
-SHOWN = Shown(
+SHOWN = RatingView(
     "title", "input", "rubric", {"a": [1, 1.5, "\ud800", None]}, items=("one", 2), about={"model": "m"}
 )
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import Refused
-from baselinekit.suites.settings import check_days, keep_run
+from baselinekit.suites.settings import check_days, write_reports
 
 TEXTS = {".json": "{}\n", ".md": "# x\n"}
 
 
 def kept(folder: Path, started: str = "2024-01-20T14:30:52Z") -> list[str]:
-    written, why = keep_run(str(folder), started, TEXTS, str(folder))
+    written, why = write_reports(str(folder), started, TEXTS, str(folder))
     assert why == ""
     return [os.path.relpath(path, folder) for path in written]
 
@@ -48,7 +48,7 @@ def test_a_latest_that_is_not_ours_is_left_as_it_is(tmp_path: Path, what: str) -
     }
     made[what]()
     before = os.readlink(latest) if latest.is_symlink() else latest.is_dir() or latest.read_bytes()
-    written, why = keep_run(str(tmp_path), "2024-01-20T14:30:52Z", TEXTS, str(tmp_path))
+    written, why = write_reports(str(tmp_path), "2024-01-20T14:30:52Z", TEXTS, str(tmp_path))
     assert before == (os.readlink(latest) if latest.is_symlink() else latest.is_dir() or latest.read_bytes())
     assert [os.path.basename(path) for path in written] == ["run-143052.json", "run-143052.md"]
     assert why.startswith("BK120 ")
@@ -63,7 +63,7 @@ def test_f41_a_day_that_is_a_link_leads_no_report_out(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="BK404"):
         check_days(str(root), str(root))
     with pytest.raises(Refused, match="BK404"):
-        keep_run(str(root), "2024-01-20T14:30:52Z", TEXTS, str(root))
+        write_reports(str(root), "2024-01-20T14:30:52Z", TEXTS, str(root))
     assert list(outside.iterdir()) == []
 
 

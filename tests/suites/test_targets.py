@@ -331,13 +331,15 @@ def test_what_the_configuration_of_another_commit_names_is_only_found(tmp_path: 
     """The file stands in the checkout, and whoever sent it may have changed it since."""
     from baselinekit.model.recipes import Config
     from baselinekit.suites.targets import Targets
-    from baselinekit.suites.targetsfile import with_named
+    from baselinekit.suites.targetsfile import add_named_targets
     from baselinekit.variables import Scope
 
     (tmp_path / "t.yaml").write_text(KEYED, "utf-8")
     config = Config(targets="t.yaml")
     for is_current in (True, False):
-        found, scope = with_named(Targets(), config, None, str(tmp_path), Scope(), ENVIRON, None, is_current)
+        found, scope = add_named_targets(
+            Targets(), config, None, str(tmp_path), Scope(), ENVIRON, None, is_current
+        )
         assert [one.name for one in found.readable()] == (["default", "judge_llm"] if is_current else [])
         assert ("ANSWER" in scope.values) is is_current
 

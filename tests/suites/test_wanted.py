@@ -6,7 +6,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.traces import TraceMessage
 from baselinekit.suites.loading import load_cases
 
@@ -31,7 +31,7 @@ def loaded(root: Path, text: str) -> Case:
 def test_a_case_says_what_a_good_answer_is(tmp_path: Path) -> None:
     case = loaded(tmp_path, CASE)
     system, user = TraceMessage("system", "Be kind."), TraceMessage("user", "Why {{x}}?")
-    wanted = Wanted(
+    wanted = GoodAnswer(
         "Says why.", (TraceMessage("assistant", "Because."),), (system, user), {"language": "en"}, "c1"
     )
     assert case.wanted == wanted

@@ -6,7 +6,16 @@ import copy
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json
-from baselinekit.tree.changes import Hints, Rewrite, at_place, looked_up, only, rewrite, rooted, sites
+from baselinekit.tree.changes import (
+    Hints,
+    Rewrite,
+    restrict_to_sites,
+    rewrite,
+    rewrite_at,
+    rooted,
+    sites,
+    with_rewrite_at,
+)
 from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at, with_values
 
@@ -53,12 +62,12 @@ def test_all_sites_make_the_new_value_none_the_old_and_some_what_lies_between(
     if whole is None:
         return
     places = list(sites(whole))
-    every = only(whole, old, {*places})
+    every = restrict_to_sites(whole, old, {*places})
     assert every is not None
     assert identical(every.value, new, hints.ordered)
-    assert only(whole, old, set()) is None
+    assert restrict_to_sites(whole, old, set()) is None
     some = data.draw(st.sets(st.sampled_from(places)))
-    part, rest = only(whole, old, some), only(whole, old, {*places} - some)
+    part, rest = restrict_to_sites(whole, old, some), restrict_to_sites(whole, old, {*places} - some)
     between = old if part is None else part.value
     assert identical(applied(part, old), between, hints.ordered)
     assert (rest is None) == identical(between, new, hints.ordered)
@@ -72,10 +81,10 @@ def test_a_change_at_a_path_of_a_document_is_found_there(old: Json, new: Json, h
     document = {"other": [1, 2], "list": ["first", {"value": old}]}
     path = ("list", 1, "value")
     whole = rooted(inner, document, path)
-    assert looked_up(whole, path) == inner
-    assert looked_up(whole, ("other",)) is None
+    assert rewrite_at(whole, path) == inner
+    assert rewrite_at(whole, ("other",)) is None
     assert identical(applied(whole, document), with_values(document, {path: new}), hints.ordered)
     assert identical(value_at(whole.value, path), new, hints.ordered)
-    plainest = at_place(whole, path, Rewrite(new))
-    assert looked_up(plainest, path) == Rewrite(new)
+    plainest = with_rewrite_at(whole, path, Rewrite(new))
+    assert rewrite_at(plainest, path) == Rewrite(new)
     assert identical(applied(plainest, document), with_values(document, {path: new}), hints.ordered)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.tree.changes import partners
+from baselinekit.tree.changes import match_elements
 
 A, B, C = ({"id": n, "name": f"user {n}", "price": 10 + n} for n in range(3))
 
@@ -36,22 +36,24 @@ CASES: list[tuple[list[Any], list[Any], list[int | None]]] = [
 
 @pytest.mark.parametrize(("old", "new", "found"), CASES)
 def test_partners(old: list[Any], new: list[Any], found: list[int | None]) -> None:
-    assert partners(old, new) == found
+    assert match_elements(old, new) == found
 
 
 def test_a_key_decides_where_it_names_an_element() -> None:
     swapped = [like(A, id=1), like(B, id=0)]
-    assert partners([A, B], swapped) == [0, 1]
-    assert partners([A, B], swapped, "id") == [1, 0]
-    assert partners([A, B], [like(A, id=7), B], "id") == [None, 1]
-    assert partners([A, like(B, id=0), C], [like(B, id=0), A, C], "id") == [1, 0, 2], "a key that two have"
-    assert partners([A, "x"], ["x", A], "id") == [1, 0]
+    assert match_elements([A, B], swapped) == [0, 1]
+    assert match_elements([A, B], swapped, "id") == [1, 0]
+    assert match_elements([A, B], [like(A, id=7), B], "id") == [None, 1]
+    assert match_elements([A, like(B, id=0), C], [like(B, id=0), A, C], "id") == [1, 0, 2], (
+        "a key that two have"
+    )
+    assert match_elements([A, "x"], ["x", A], "id") == [1, 0]
 
 
 def test_many_elements_that_all_changed_are_told_by_the_field_that_names_them() -> None:
     old = [{"n": n, "price": n} for n in range(3_000)]
     new = [{"n": -1, "price": -1}, *({"n": n, "price": 0} for n in range(3_000))]
-    assert partners(old, new) == [None, *range(3_000)]
+    assert match_elements(old, new) == [None, *range(3_000)]
 
 
 @given(
@@ -59,10 +61,10 @@ def test_many_elements_that_all_changed_are_told_by_the_field_that_names_them() 
     st.lists(st.sampled_from([1, A, C, [1]]), max_size=9),
 )
 def test_no_element_has_two_partners_and_equal_ones_find_each_other(old: list[Any], new: list[Any]) -> None:
-    found = [place for place in partners(old, new) if place is not None]
+    found = [place for place in match_elements(old, new) if place is not None]
     assert len(found) == len({*found})
-    assert partners(old, old) == [*range(len(old))]
+    assert match_elements(old, old) == [*range(len(old))]
     for value in (0, A, C):
-        pairs = zip(partners(old, new), new, strict=True)
+        pairs = zip(match_elements(old, new), new, strict=True)
         equal = sum(place is not None and old[place] == value == row for place, row in pairs)
         assert equal == min(old.count(value), new.count(value))

@@ -14,10 +14,10 @@ from baselinekit.workflow.cluster import (
     Cluster,
     Patience,
     check_place,
-    is_closed,
-    parts_of,
+    is_private_address,
+    split_evenly,
 )
-from baselinekit.workflow.parcel import Sealed
+from baselinekit.workflow.parcel import SealedValue
 
 QUICK = Patience(connect=0.1, find_workers=0.05, stop=0.05, looks=0.01)
 
@@ -81,7 +81,7 @@ class Client:
         return {"tcp://127.0.0.1:1": self.held}
 
 
-def work(run: str, sealed: Sealed) -> Sealed:
+def work(run: str, sealed: SealedValue) -> SealedValue:
     return sealed
 
 
@@ -93,13 +93,13 @@ def cluster(client: Client, is_private: bool = False) -> Cluster:
     return Cluster(client, is_private, stop, QUICK)
 
 
-HELLO = Sealed.of("hello")
+HELLO = SealedValue.of("hello")
 
 
 def test_what_a_worker_makes_comes_back_and_nothing_shows_what_was_sent() -> None:
-    client = Client([TimeoutError(), Sealed.of({"n": 1})], [Sealed.of(2)])
+    client = Client([TimeoutError(), SealedValue.of({"n": 1})], [SealedValue.of(2)])
     one = cluster(client)
-    sealed = Sealed.of({"token": "tok-5f3a9c1e77d04b2a"})
+    sealed = SealedValue.of({"token": "tok-5f3a9c1e77d04b2a"})
     assert [one.done(work, sealed), one.done(work, sealed)] == [{"n": 1}, 2]
     first, second = client.futures
     assert first.key == f"{one.run}-1"
@@ -113,7 +113,7 @@ def test_what_a_worker_makes_comes_back_and_nothing_shows_what_was_sent() -> Non
 def test_what_is_wrong_there_is_raised_here() -> None:
     problem = Problem("BK115", "it was changed", "compare again")
     with pytest.raises(CannotReplay) as told:
-        cluster(Client([Sealed.of(problem)])).done(work, HELLO)
+        cluster(Client([SealedValue.of(problem)])).done(work, HELLO)
     assert told.value.problems == (problem,)
 
 
@@ -123,15 +123,15 @@ LATE = TimeoutError()
 @pytest.mark.parametrize(
     ("ends", "workers", "tries"),
     [
-        ([[LATE, Sealed.of(1)]], [["tcp://127.0.0.1:1"]], 1),  # its worker is there: it is waited for
-        ([[CancelledError()], [Sealed.of(1)]], [["tcp://127.0.0.1:1"]], 2),  # the scheduler forgot it
+        ([[LATE, SealedValue.of(1)]], [["tcp://127.0.0.1:1"]], 1),  # its worker is there: it is waited for
+        ([[CancelledError()], [SealedValue.of(1)]], [["tcp://127.0.0.1:1"]], 2),  # the scheduler forgot it
         (  # nobody is left that might do it, and somebody else comes
-            [[LATE], [Sealed.of(1)]],
+            [[LATE], [SealedValue.of(1)]],
             [["tcp://127.0.0.1:1"], ["tcp://127.0.0.1:2"]],
             2,
         ),
         (  # one of two is left: the scheduler gives it to that one
-            [[LATE, LATE, Sealed.of(1)]],
+            [[LATE, LATE, SealedValue.of(1)]],
             [["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], ["tcp://127.0.0.1:2"]],
             1,
         ),
@@ -193,7 +193,7 @@ def test_a_cluster_without_workers_is_said() -> None:
     ],
 )
 def test_which_ways_nobody_can_overhear(address: str, closed: bool) -> None:
-    assert is_closed(address) is closed
+    assert is_private_address(address) is closed
 
 
 def test_secrets_go_to_nobody_whom_others_could_overhear() -> None:
@@ -217,7 +217,7 @@ def test_secrets_go_to_nobody_whom_others_could_overhear() -> None:
 def test_a_run_that_is_cancelled_gets_what_its_workers_have_and_begins_nothing() -> None:
     client = Client([lambda timeout: begun.set() or (asked.wait(5) and answer)], [HELLO])
     begun, asked = threading.Event(), threading.Event()
-    answer = Sealed.of("what was done")
+    answer = SealedValue.of("what was done")
     one = cluster(client)
     client.held = (f"{one.run}-1",)
     got: list[Any] = []
@@ -284,6 +284,6 @@ def test_anything_else_is_said_to_be_none(place: str) -> None:
     ],
 )
 def test_parts_are_equal_and_several_for_each_worker(count: int, workers: int, sizes: list[int]) -> None:
-    parts = parts_of(range(count), workers)
+    parts = split_evenly(range(count), workers)
     assert [len(part) for part in parts] == sizes
     assert [entry for part in parts for entry in part] == list(range(count))

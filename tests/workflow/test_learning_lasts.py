@@ -18,9 +18,9 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path as Place
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker, split
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_places
-from baselinekit.refresh.steady import Steadiness, moments_of_now, volatile_values
+from baselinekit.refresh.steady import UnchangedValues, moments_of_now, volatile_values
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, with_values
 
@@ -40,10 +40,10 @@ TOLD = {"/shuffled": {"rows": "order_ambiguous"}}
 
 def learnt(outputs: list[Json]) -> tuple[Json, tuple[UnlearnablePlace, ...]]:
     """The stored output as a capture of two replays makes it."""
-    words = Words(now=NOW)
+    words = PlaceholderContext(now=NOW)
     found = learn_places(outputs, ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words))
     known = {*found.placeholders, *(one.path for one in found.refusals)}
-    steadiness = Steadiness(outputs, known)
+    steadiness = UnchangedValues(outputs, known)
     steady = [one for one in volatile_values(outputs[0], NOW).of_now if steadiness.is_same(*one)]
     of_now = moments_of_now(steady, NOW, escape, words)
     texts = {place: one.proposal.text for one in of_now for place in one.places}
@@ -58,7 +58,7 @@ def matcher_of(stored: Json, told: dict[str, str]) -> Matcher:
         baseline=Known(output=stored),
         comparison=Rules(arrays=rules),
     )
-    return compile_baseline(baseline, Words())
+    return compile_baseline(baseline, PlaceholderContext())
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def test_what_stayed_the_same_in_all_replays_stays_literal() -> None:
     """Only what varied, and moments of now, have a placeholder."""
     of_now = {("body", key) for key in ("started", "since", "started_at", "boot", "banner", "today", "day")}
     for path, capture in captured().items():
-        steadiness = Steadiness(capture.answers, ())
+        steadiness = UnchangedValues(capture.answers, ())
         leaves = [one for one in places(capture.answers[0]) if not isinstance(one[1], dict | list)]
         same = {at for at, value in leaves if steadiness.is_same(at, value)}
         varying = {at for at, value in stated(capture.stored) if isinstance(value, str) and has_marker(value)}

@@ -7,9 +7,9 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.variables import Redactor, Scope, Secret
-from baselinekit.workflow.learning import Templating, secrets_in, with_names
+from baselinekit.workflow.learning import OutputTemplater, secrets_in, with_names
 
 SCOPE = Scope({"base_url": "http://127.0.0.1:8080", "short": "abc"}, {"token": Secret("tok-123456")})
 PIECES = st.sampled_from(
@@ -24,14 +24,14 @@ TEXTS = st.lists(PIECES, max_size=6).map("".join)
     st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
 )
 def test_what_is_stored_accepts_what_was_seen(seen: object) -> None:
-    stored = Templating(SCOPE).template(seen)
+    stored = OutputTemplater(SCOPE).template(seen)
     recipe = Recipe(None, SkillExecution("skill", "x"))
     baseline = Baseline("x", recipe, baseline=Known(output=stored))
-    matcher = compile_baseline(baseline, Words(scope=SCOPE))
+    matcher = compile_baseline(baseline, PlaceholderContext(scope=SCOPE))
     assert matcher.compare(Observation(seen, 0.0)).passed, stored
 
 
-def by_each_text(templating: Templating, value: object) -> object:
+def by_each_text(templating: OutputTemplater, value: object) -> object:
     if isinstance(value, str):
         return templating.text(value)
     if isinstance(value, dict):
@@ -50,15 +50,15 @@ def test_a_whole_output_is_written_as_each_of_its_texts(seen: list[object], decl
     for value in ('a"b\\c\nd-é\ud800', declared):
         scope = Scope({"base_url": value})
         output = {"rows": [*seen, f"x{value}y"][: len(seen) + len(seen) % 2]}
-        one, other = Templating(scope), Templating(scope)
+        one, other = OutputTemplater(scope), OutputTemplater(scope)
         written = one.template(output)
         assert (written, one.notes()) == (by_each_text(other, output), other.notes())
     output = {"rows": [{"id": "a", "n": [1, None]}] * 3}
-    assert Templating(SCOPE).template(output) is output
+    assert OutputTemplater(SCOPE).template(output) is output
 
 
 def test_declared_values_are_named_and_short_ones_left_alone() -> None:
-    templating = Templating(SCOPE)
+    templating = OutputTemplater(SCOPE)
     stored = templating.template(
         {"next": "http://127.0.0.1:8080/users?page=2", "t": "tok-123456", "s": "abc"}
     )
@@ -87,7 +87,7 @@ def test_a_secret_typed_into_a_recipe_gets_its_name() -> None:
 @given(st.lists(PIECES, max_size=6).map("".join))
 def test_a_text_is_told_from_its_stored_form_where_only_variables_are_in_it(seen: str) -> None:
     """The variable alone stays one: it says where its value comes from."""
-    templating = Templating(SCOPE)
+    templating = OutputTemplater(SCOPE)
     stored = templating.text(seen)
     alone = not stored.replace("<<var(base_url)>>", "").replace("<<var(token)>>", "")
     expected = None if (alone and stored) or "<<one_of(" in stored else seen

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.model.results import Report, Result, Shard, Spot
+from baselinekit.model.results import Report, ReportedDifference, Result, Shard
 from baselinekit.report import resultfile
 from baselinekit.report.resultstream import NotStreamableError, StreamedFile, plain_pass
 from baselinekit.workflow.history import load_parts, merge
@@ -48,7 +48,9 @@ def result(rng: random.Random, number: int) -> Result:
         seconds = rng.choice([0.0, 0.00001, 0.0001, 1.5, 12.0, 1e9, 123456.654321, 7, 1e-6, 0.1 + 0.2])
         return replace(passed, seconds=seconds, line=rng.choice([None, 1, 10**6]))
     if kind == "failed":
-        spot = Spot(("body", rng.choice(TEXTS), 3), "value", rng.choice(TEXTS), None, passed.file, 3)
+        spot = ReportedDifference(
+            ("body", rng.choice(TEXTS), 3), "value", rng.choice(TEXTS), None, passed.file, 3
+        )
         output = {"body": [rng.choice(TEXTS), {"a": [1.5, None, {}]}]}
         return replace(passed, outcome="failed", differences=(spot,), difference_count=1, resolved=output)
     if kind == "skipped":

@@ -10,16 +10,16 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.baselines import Difference
-from baselinekit.model.results import Result, Spot
+from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.workflow.loading import load
 from baselinekit.workflow.parcel import (
-    Sealed,
+    SealedValue,
     SentFile,
-    at_home,
-    laid_out,
-    moved,
+    lay_out,
     names_used,
+    path_below,
     read_files,
+    with_caller_paths,
 )
 from baselinekit.workflow.project import Operator, Project, open_project
 
@@ -27,7 +27,7 @@ SECRET = "tok-5f3a9c1e77d04b2a"
 
 
 def test_nothing_shows_what_is_sealed() -> None:
-    sealed = Sealed.of({"token": SECRET, "text": [SECRET] * 3})
+    sealed = SealedValue.of({"token": SECRET, "text": [SECRET] * 3})
     there = pickle.loads(pickle.dumps(sealed))
     assert there.unsealed() == {"token": SECRET, "text": [SECRET] * 3}
     for shown in (repr(sealed), str(sealed), f"{[sealed]}", repr(there), repr(sealed.__reduce__())):
@@ -38,7 +38,7 @@ def test_nothing_shows_what_is_sealed() -> None:
 @given(st.text(min_size=8, max_size=200).filter(lambda text: len(text.encode("utf-8", "replace")) >= 8))
 def test_no_text_stands_in_what_carries_it(text: str) -> None:
     plain = text.encode("utf-8", "surrogatepass")
-    assert plain not in pickle.dumps(Sealed.of({"token": text, "other": f"Bearer {text}"}))
+    assert plain not in pickle.dumps(SealedValue.of({"token": text, "other": f"Bearer {text}"}))
 
 
 def project_in(folder: Path, files: dict[str, str], config: str = "version: 1\n") -> Project:
@@ -110,8 +110,8 @@ def test_all_of_the_folder_of_a_skill_is_used_but_what_a_run_keeps(tmp_path: Pat
 def test_what_is_laid_out_is_private_and_leads_where_it_led(tmp_path: Path) -> None:
     files = read_files([], {"/home/ada/project/run.sh": b"echo", "/home/ada/shared/x.yaml": b"x: 1"})
     files += (SentFile("/home/ada/project/tool", b"#!/bin/sh\n", runs=True),)
-    with laid_out(files, ["/home/ada/project/baselines"], str(tmp_path)) as top:
-        project = moved("/home/ada/project", top)
+    with lay_out(files, ["/home/ada/project/baselines"], str(tmp_path)) as top:
+        project = path_below("/home/ada/project", top)
         assert Path(project, "run.sh").read_bytes() == b"echo"
         assert Path(project, "../shared/x.yaml").read_bytes() == b"x: 1"
         assert os.path.isdir(os.path.join(project, "baselines"))
@@ -123,7 +123,7 @@ def test_what_is_laid_out_is_private_and_leads_where_it_led(tmp_path: Path) -> N
 
 @given(st.lists(st.sampled_from(["..", ".", "a", "b", "", "/"]), max_size=8))
 def test_no_path_leads_out_of_where_it_is_laid_out(parts: list[str]) -> None:
-    path = moved("/".join(parts), "/tmp/top")
+    path = path_below("/".join(parts), "/tmp/top")
     assert os.path.normpath(path) == "/tmp/top" or os.path.normpath(path).startswith("/tmp/top/")
 
 
@@ -148,11 +148,13 @@ def test_more_than_can_be_sent_is_said_before_it_is(tmp_path: Path) -> None:
 
 def test_what_was_said_names_the_paths_of_the_caller() -> None:
     top = "/tmp/dask/baselinekit-x1"
-    spot = Spot(("body", 0), "value", f"{top}/home/x", {f"{top}/k": [f"a {top}/home/y"]}, f"{top}/f", 3)
+    spot = ReportedDifference(
+        ("body", 0), "value", f"{top}/home/x", {f"{top}/k": [f"a {top}/home/y"]}, f"{top}/f", 3
+    )
     result = Result("one", "b.yaml", 1, "cli", "failed", differences=(spot,), reason=f"no {top}/home/z")
-    told = at_home((result, Difference(("x",), "value", f"{top}/e", None, ("x",))), top)
+    told = with_caller_paths((result, Difference(("x",), "value", f"{top}/e", None, ("x",))), top)
     assert top not in repr(told)
     assert told[0].reason == "no /home/z"
     assert told[0].differences[0].actual == {"/k": ["a /home/y"]}
     assert isinstance(told[1], Difference)
-    assert at_home(result, "/tmp/dask/baselinekit-x2") is result
+    assert with_caller_paths(result, "/tmp/dask/baselinekit-x2") is result

@@ -11,7 +11,7 @@ from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.recipes import Spent
+from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.report.forms.table import render_report
 from baselinekit.workflow.history import load_parts, merge
@@ -45,7 +45,7 @@ def a_run(outcomes: Sequence[Any], **more: Any) -> Report:
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(OUTCOMES), max_size=40), st.integers(1, 7), st.randoms())
 def test_shards_merged_are_byte_for_byte_the_run_without(outcomes: list[Any], of: int, random: Any) -> None:
-    whole = a_run(outcomes, spent=Spent(3, 40), environment={"os": "x"}, commit="c" * 40)
+    whole = a_run(outcomes, spent=ModelUsage(3, 40), environment={"os": "x"}, commit="c" * 40)
     parts = cut(whole, of)
     random.shuffle(parts)
     merged = merge(parts)

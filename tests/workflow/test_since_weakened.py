@@ -6,7 +6,7 @@ import pytest
 from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.results import Against, Report
+from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import resultfile as result_file
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.forms.markdown import render
@@ -46,11 +46,11 @@ def here(tmp_path: Path) -> Checkout:
     return checkout
 
 
-def beside(here: Checkout, ref: str = "main", strict: bool = True) -> Against:
+def beside(here: Checkout, ref: str = "main", strict: bool = True) -> BaselineChanges:
     return find_weakened(here.project(), here.asked(), ref, strict)
 
 
-def told(found: Against) -> dict[str, tuple[str, tuple[str, ...]]]:
+def told(found: BaselineChanges) -> dict[str, tuple[str, tuple[str, ...]]]:
     return {one.id: (one.change, one.how) for one in found.changes}
 
 
@@ -60,7 +60,7 @@ def replace(here: Checkout, name: str, old: str, new: str) -> None:
     here.write({name: text.replace(old, new)})
 
 
-def report(found: Against) -> Report:
+def report(found: BaselineChanges) -> Report:
     return Report("compare-1", "2026-01-01T10:00:00Z", 0.1, "baselinekit", "compare", (), against=found)
 
 

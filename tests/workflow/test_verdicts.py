@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from baselinekit.model.changes import Seen
+from baselinekit.model.changes import KeptOutput
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Usage
-from baselinekit.model.results import Repeats, Result, Spot
+from baselinekit.model.results import Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT
 from baselinekit.report.wording import describe_reason
 from baselinekit.workflow.judging import Repeating, ReplayResult
 from baselinekit.workflow.verdicts import Pause, combine, replay_repeatedly
 
 
-def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> Spot:
+def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> ReportedDifference:
     keys = tuple(int(key) if key.isdigit() else key for key in path.split("."))
-    return Spot(keys, kind, expected, actual, "b.yaml", 3)  # type: ignore[arg-type]
+    return ReportedDifference(keys, kind, expected, actual, "b.yaml", 3)  # type: ignore[arg-type]
 
 
-def result(outcome: Outcome, *spots: Spot, **more: Any) -> Result:
+def result(outcome: Outcome, *spots: ReportedDifference, **more: Any) -> Result:
     resolved = {"x": 2} if outcome == "failed" else None
     found = {
         "seconds": 1.0,
@@ -150,7 +150,7 @@ def test_the_verdict_in_words(results: list[Result], said: str) -> None:
 def tries(results: list[Result]) -> Callable[[int], ReplayResult]:
     """Each with something pending, which names its turn."""
     return lambda turn: ReplayResult(
-        results[turn], lambda: Seen("x", str(turn), None, "2024-01-15T10:30:00Z")
+        results[turn], lambda: KeptOutput("x", str(turn), None, "2024-01-15T10:30:00Z")
     )
 
 

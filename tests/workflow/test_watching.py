@@ -8,7 +8,7 @@ import pytest
 from baselinekit.store.record import Mark, record
 from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Operator, Project, open_project
-from baselinekit.workflow.watching import changed_baselines, changed_files, look
+from baselinekit.workflow.watching import changed_baselines, changed_files, take_snapshot
 
 HTTP = (
     "id: {id}\nbaseline: {{output: {{status: 200}}}}\ncurrent: {{input: {{method: GET, endpoint: /x}}, "
@@ -70,48 +70,48 @@ def append(project: Project, name: str, text: str = "\n# more\n") -> None:
 )
 def test_a_change_touches_what_leads_to_it(project: Project, file: str, text: str, touched: str) -> None:
     settings = [os.path.join(project.root, ".env")]
-    before = look(project, (), settings)
+    before = take_snapshot(project, (), settings)
     assert not before.is_stale()
     append(project, file, text)
-    now = look(project, (), settings)
+    now = take_snapshot(project, (), settings)
     assert sorted(changed_baselines(before, now, settings)) == sorted(touched)
     assert before.is_stale() or not touched
     assert not now.is_stale()
 
 
 def test_a_verdict_that_was_recorded_is_no_change(project: Project) -> None:
-    before = look(project, ())
+    before = take_snapshot(project, ())
     for baseline in load(project, ()):
         record([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
-    now = look(project, ())
+    now = take_snapshot(project, ())
     assert before.is_stale()
     assert changed_files(before, now)
     assert changed_baselines(before, now) == frozenset()
 
 
 def test_what_is_removed_is_run_no_more(project: Project) -> None:
-    before = look(project, ())
+    before = take_snapshot(project, ())
     os.unlink(os.path.join(project.root, "baselines/a.yaml"))
     os.unlink(os.path.join(project.root, "p/b.md"))
-    assert changed_baselines(before, look(project, ())) == {"b"}
+    assert changed_baselines(before, take_snapshot(project, ())) == {"b"}
 
 
 def test_only_what_was_named_is_watched(project: Project) -> None:
-    before = look(project, ("baselines/a.yaml",))
+    before = take_snapshot(project, ("baselines/a.yaml",))
     assert set(before.records) == {"a"}
     append(project, "p/b.md")
     assert not before.is_stale()
 
 
 def test_a_file_that_cannot_be_read_is_told_and_mended(project: Project) -> None:
-    before = look(project, ())
+    before = take_snapshot(project, ())
     path = Path(project.root, "baselines/a.yaml")
     text = path.read_text()
     path.write_text("id: [")
-    broken = look(project, ())
+    broken = take_snapshot(project, ())
     assert [problem.code for problem in broken.problems] == ["BK101"]
     path.write_text(text)
-    mended = look(project, ())
+    mended = take_snapshot(project, ())
     assert not mended.problems
     assert changed_baselines(broken, mended) == {"a"}
     assert changed_baselines(before, mended) == frozenset()

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from baselinekit.metrics import metric_name
-from baselinekit.model.evals import Judged, worst
-from baselinekit.model.grades import Attempt, Grade, each_grade, with_each
-from baselinekit.model.results import Metric, Report, Result, Spot
+from baselinekit.model.evals import GateResult, worst_exit_code
+from baselinekit.model.grades import Attempt, Grade, iterate_grades, map_grades
+from baselinekit.model.results import Metric, Report, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.beside import metric_document, metric_facts
 from baselinekit.report.confusion import classes_documents
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import EARLIER, JUDGE
 from baselinekit.report.typed import Typed
-from baselinekit.report.values import encode, page, present, short
+from baselinekit.report.values import encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
 from baselinekit.tree.paths import render as render_path
 
@@ -63,13 +63,13 @@ def document(report: Report) -> dict[str, Json]:
     }
 
 
-def format_gates_json(judged: Sequence[Judged]) -> str:
+def format_gates_json(judged: Sequence[GateResult]) -> str:
     """Return the results of gates as JSON for programs."""
-    exit_code = worst([gate.exit_code for gate in judged])
+    exit_code = worst_exit_code([gate.exit_code for gate in judged])
     return page({"format": FORMAT, "exit_code": exit_code, "gates": [gate_document(gate) for gate in judged]})
 
 
-def gate_document(judged: Judged) -> dict[str, Json]:
+def gate_document(judged: GateResult) -> dict[str, Json]:
     gate, report = judged.gate, judged.report
     failing = [result for result in report.results if result.outcome in FAULTS]
     facts = "value threshold met view low high count"
@@ -83,7 +83,7 @@ def gate_document(judged: Judged) -> dict[str, Json]:
         "run": report.id,
         "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
         "metrics": {key_of(metric): metric_facts(metric, facts) for metric in judged.metrics},
-        "why": because(judged),
+        "why": gate_reasons(judged),
         "summary": count_results(report.results),
         "failures": [
             {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in failing
@@ -92,7 +92,7 @@ def gate_document(judged: Judged) -> dict[str, Json]:
     }
 
 
-def because(judged: Judged) -> list[str]:
+def gate_reasons(judged: GateResult) -> list[str]:
     """Return why metrics have no value, and why the gate is undecided."""
     unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
     return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.why]
@@ -111,7 +111,7 @@ def summary(report: Report) -> dict[str, Json]:
     for kind in _GRADERS:  # a case counts once for each kind that it has, and passes if all of that kind do
         grades_of_kind = ([grade for grade in grades_of(case) if grade.kind == kind] for case in cases)
         graded = [grades for grades in grades_of_kind if grades]
-        passed = sum(all(grade.outcome == "passed" for grade in deciding(grades)) for grades in graded)
+        passed = sum(all(grade.outcome == "passed" for grade in deciding_grades(grades)) for grades in graded)
         if graded:
             document["by_grader"][kind] = {"total": len(graded), "passed": passed}
     return {"total_evals": document.pop("total"), **document, "complete": report.complete}
@@ -132,7 +132,7 @@ def count_results(results: Sequence[Result]) -> dict[str, Json]:
     return counts
 
 
-def telling(result: Result) -> Attempt | None:
+def explaining_attempt(result: Result) -> Attempt | None:
     """Return the attempt that explains the outcome of the result."""
     attempts = result.case.attempts if result.case else ()
     matching = [attempt for attempt in attempts if attempt.outcome == result.outcome]
@@ -140,7 +140,7 @@ def telling(result: Result) -> Attempt | None:
 
 
 def grades_of(result: Result) -> tuple[Grade, ...]:
-    attempt = telling(result)
+    attempt = explaining_attempt(result)
     return attempt.grades if attempt else ()
 
 
@@ -153,7 +153,7 @@ def all_grades_of(result: Result) -> list[tuple[Grade, str]]:
     for grade in grades_of(result):
         listed.append((grade, describe_standing(grade, by_mean)))
         listed += [
-            (part, describe_standing(part, True)) for part in each_grade(grade.parts, f"{grade.grader}/")
+            (part, describe_standing(part, True)) for part in iterate_grades(grade.parts, f"{grade.grader}/")
         ]
     return listed
 
@@ -166,7 +166,7 @@ def describe_standing(grade: Grade, in_mean: bool) -> str:
     return ", ".join(filter(None, ("required" if grade.required else "", weight)))
 
 
-def deciding(grades: Sequence[Grade]) -> list[Grade]:
+def deciding_grades(grades: Sequence[Grade]) -> list[Grade]:
     """Return the grades that decide the case: the required ones, else all."""
     return [grade for grade in grades if grade.required] or list(grades)
 
@@ -180,8 +180,8 @@ def line_of(result: Result) -> int | None:
     """Return the line to look at first: of the grader that explains the outcome, or of the case."""
     lines = (
         grade.line
-        for top in deciding(grades_of(result))
-        for grade in (*each_grade(top.parts), top)
+        for top in deciding_grades(grades_of(result))
+        for grade in (*iterate_grades(top.parts), top)
         if grade.outcome == result.outcome
     )
     return next((line for line in lines if line is not None), result.line)
@@ -227,7 +227,7 @@ def key_of(metric: Metric) -> str:
 
 def failure(result: Result) -> dict[str, Json]:
     """Return one case that did not pass: the reason, what was expected, and what came."""
-    attempt, grades = telling(result), grades_of(result)
+    attempt, grades = explaining_attempt(result), grades_of(result)
     details: dict[str, Json] = {
         "outcome": result.outcome,
         "verdict": result.verdict,
@@ -238,13 +238,16 @@ def failure(result: Result) -> dict[str, Json]:
     }
     if result.differences:
         details["differences"] = [
-            {"path": render_path(spot.path), **present({"expected": spot.expected, "actual": spot.actual})}
+            {
+                "path": render_path(spot.path),
+                **without_absent({"expected": spot.expected, "actual": spot.actual}),
+            }
             for spot in result.differences[:_MOST_SHOWN]
         ]
     if (
         attempt
         and attempt.output is not None
-        and all("actual" not in grade.details for grade in each_grade(attempt.grades))
+        and all("actual" not in grade.details for grade in iterate_grades(attempt.grades))
     ):
         details["output"] = attempt.output
     return {"eval_id": result.id, "name": result.name, "reason": result.reason, "details": details}
@@ -300,13 +303,13 @@ def after_failure(result: Result, typed: Typed) -> str:
             return f"{result.id}: the answer is not as expected at {places}"
         command = refresh_command([result], typed)
         return f"{result.id}: the answer changed at {places}: check it, or accept it: {command}"
-    failing = [grade for grade in deciding(grades_of(result)) if grade.outcome == "failed"]
+    failing = [grade for grade in deciding_grades(grades_of(result)) if grade.outcome == "failed"]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:
         passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]
         if passing:
             verdicts = f"{failing[0].grader} failed it, but {', '.join(passing)} did not"
             return f"{result.id}: {verdicts}: {failing[0].reason or 'look at both'}"
-    attempt = telling(result)
+    attempt = explaining_attempt(result)
     return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"
 
 
@@ -314,17 +317,19 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     """Return what was expected and what came, if a grader says so; for a baseline, where it differs."""
     if result.differences:
         return [(render_path(spot.path), describe_spot(spot)) for spot in result.differences[:_MOST_PLACES]]
-    failing = [grade.details for grade in each_grade(grades_of(result)) if grade.outcome == result.outcome]
+    failing = [
+        grade.details for grade in iterate_grades(grades_of(result)) if grade.outcome == result.outcome
+    ]
     details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
     sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
-    attempt = telling(result)
+    attempt = explaining_attempt(result)
     output = attempt.output if attempt is not None else None
     if "actual" not in details and output is not None and output != result.name:  # the name is shown already
         sides.append(("Actual", output))
     return [(label, side if isinstance(side, str) else encode(side, 2)) for label, side in sides]
 
 
-def describe_spot(spot: Spot) -> str:
+def describe_spot(spot: ReportedDifference) -> str:
     if spot.expected is ABSENT:
         return f"not in the baseline: {short(spot.actual)}"
     if spot.actual is ABSENT:
@@ -362,7 +367,7 @@ def format_threshold(metric: Metric) -> str:
 
 def other_reasons(result: Result) -> list[str]:
     """Return why attempts did not pass, if the result gives another reason: each reason once."""
-    shown_attempt = telling(result)
+    shown_attempt = explaining_attempt(result)
     reasons: dict[str, str] = {}
     for attempt in result.case.attempts if result.case else ():
         is_same = shown_attempt is not None and (attempt.outcome, attempt.reason) == (
@@ -388,7 +393,7 @@ def without_details(report: Report) -> Report:
                 replace(
                     attempt,
                     output=None,
-                    grades=tuple(with_each(grade, _strip_details) for grade in attempt.grades),
+                    grades=tuple(map_grades(grade, _strip_details) for grade in attempt.grades),
                 )
                 for attempt in result.case.attempts
             )

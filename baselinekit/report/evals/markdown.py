@@ -5,26 +5,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
-from baselinekit.model.evals import Judged
+from baselinekit.model.evals import GateResult
 from baselinekit.model.grades import BORDERLINE
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.report import beside
 from baselinekit.report.confusion import markdown_classes
 from baselinekit.report.evals.evalreport import (
     FAULTS,
-    because,
     describe_grades,
     evidence,
     format_share,
     format_status,
     format_threshold,
     format_value,
+    gate_reasons,
     other_reasons,
     recommendations,
 )
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import collect_warnings, headline
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 
 _TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
 _MOST_CASES = 100
@@ -65,7 +65,7 @@ def _report_lines(report: Report) -> Iterator[str]:
             yield from ("", f"- {markdown_text(cut_line(reason, 500))}")
         for label, text in evidence(result):
             yield from ("", f"{markdown_text(cut_line(label))}:", "")
-            yield markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n")
+            yield markdown_block(mask_and_clip(text, _LONGEST_SIDE, no_mask)).rstrip("\n")
     if len(failing) > _MOST_FAILURES:
         yield from ("", f"… and {len(failing) - _MOST_FAILURES:,} more")
     yield from _recommendation_lines(report, "##")
@@ -144,7 +144,7 @@ def _recommendation_lines(report: Report, mark: str, most: int | None = None) ->
         yield f"\n… and {len(advice) - most:,} more"
 
 
-def format_gates_markdown(judged: Sequence[Judged]) -> str:
+def format_gates_markdown(judged: Sequence[GateResult]) -> str:
     """Return the part of a phase report that is about evals."""
     lines = ["## Phase Completion Report"] if len(judged) == 1 else []
     for gate in judged:
@@ -153,10 +153,10 @@ def format_gates_markdown(judged: Sequence[Judged]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gate_lines(judged: Judged) -> Iterator[str]:
+def gate_lines(judged: GateResult) -> Iterator[str]:
     yield from ("", "### Eval Results", "")
     yield f"{markdown_text(cut_line(judged.gate.name))}: **{judged.state}**"
-    yield from (f"> {markdown_text(cut_line(reason))}" for reason in because(judged))
+    yield from (f"> {markdown_text(cut_line(reason))}" for reason in gate_reasons(judged))
     yield from ("", "| Metric | Value | Threshold | Status |", "|--------|-------|-----------|--------|")
     for metric in judged.metrics:
         cells = (metric.name, format_value(metric), format_threshold(metric), format_status(metric))

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from baselinekit.documents.languages import dump_yaml
-from baselinekit.escape import log, one_line, visible
-from baselinekit.model.evals import Judged
-from baselinekit.model.grades import BORDERLINE, Grade, Sheet, Standing
+from baselinekit.escape import escape_ci_commands, escape_controls, one_line
+from baselinekit.model.evals import GateResult
+from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
@@ -23,8 +23,8 @@ from baselinekit.report.evals.evalreport import (
     place_of,
 )
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
-from baselinekit.report.wording import Style, fitted, format_lines, wrapped
-from baselinekit.texts import already_masked, clipped
+from baselinekit.report.wording import Style, cut_to_width, format_lines, wrap_lines
+from baselinekit.texts import mask_and_clip, no_mask
 
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.
 
@@ -134,7 +134,7 @@ def grade_lines(grade: Grade, style: Style, stated_reason: str) -> Iterator[str]
 def wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
     """Yield lines that fit, up to a readable number."""
     short_words = [cut_line(word) for word in words[:_MOST_WORDS]]
-    lines = list(wrapped(short_words, max(20, style.width - 13), gap))
+    lines = list(wrap_lines(short_words, max(20, style.width - 13), gap))
     yield from (style.paint(f"             {line}", "dim") for line in lines[:_MOST_GRADE_LINES])
     if len(lines) > _MOST_GRADE_LINES:
         yield style.paint(f"             … and {len(lines) - _MOST_GRADE_LINES:,} more lines", "dim")
@@ -173,7 +173,7 @@ def format_metric(metric: Metric, style: Style) -> str:
     return line
 
 
-def format_gate(judged: Judged, style: Style) -> str:
+def format_gate(judged: GateResult, style: Style) -> str:
     """Format a gate: its metrics, why it is not met, and what did not pass."""
     word = "NOT MET" if judged.state == "not met" else judged.state.upper()
     name = style.paint(one_line(judged.gate.name), "bold")
@@ -239,7 +239,7 @@ def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
     limit = f"   {sheet.minutes:g} min at most" if sheet.minutes is not None else ""
     lines = ["", f"{place}  {style.paint(one_line(item.case), 'bold')}  {one_line(item.grader)}{limit}"]
     if shown.title != item.case:
-        lines.append(visible(clipped(shown.title, _LONGEST, already_masked)))
+        lines.append(escape_controls(mask_and_clip(shown.title, _LONGEST, no_mask)))
     outputs = [("output", _output_text(shown.output))]
     if shown.items:
         outputs = [(f"output {number}", _output_text(output)) for number, output in enumerate(shown.items, 1)]
@@ -254,7 +254,7 @@ def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
     for heading, text in parts:
         if text:
             lines += ["", style.paint(heading, "cyan")]
-            cut = visible(clipped(text, _LONGEST, already_masked))
+            cut = escape_controls(mask_and_clip(text, _LONGEST, no_mask))
             lines += [f"  {line}" for line in cut.split("\n")]
     return format_lines(lines)
 
@@ -284,19 +284,19 @@ def format_question(sheet: Sheet, number: int, typed: str, message: str, style: 
         lines.append(f"type the numbers, best first{ties}")
     else:
         choices = [f"{style.paint(key, 'bold')} {one_line(word)}".rstrip() for key, word in sheet.choices]
-        lines += wrapped(choices, columns, "   ")
+        lines += wrap_lines(choices, columns, "   ")
     if message:
         lines.append(style.paint(cut_line(message), "yellow"))
-    lines += wrapped([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS], columns)
+    lines += wrap_lines([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS], columns)
     lines.append(f"> {one_line(typed)}")
-    return [log(fitted(line, columns)) for line in lines]
+    return [escape_ci_commands(cut_to_width(line, columns)) for line in lines]
 
 
 def format_note(subject: str, typed: str, style: Style) -> list[str]:
     """Return the lines of a note that is being typed, and what it is about."""
     keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
     head = f"note for {cut_line(subject, 40)}: "
-    return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
+    return ["", keys, escape_ci_commands(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
 
 
 def describe_count(count: int, least: int) -> str:
@@ -304,7 +304,7 @@ def describe_count(count: int, least: int) -> str:
     return f"{count} of {least} have rated" if count <= least else f"{count} have rated"
 
 
-def format_queue(standings: Sequence[Standing], style: Style) -> str:
+def format_queue(standings: Sequence[ItemStatus], style: Style) -> str:
     """Format one line for each item: how many have rated it, and the result so far."""
     widest = min(40, max((len(one_line(standing.queued.item.case)) for standing in standings), default=0))
     lines = []
@@ -319,19 +319,19 @@ def format_queue(standings: Sequence[Standing], style: Style) -> str:
             else ", ".join(one_line(r.rater) for r in standing.queued.ratings)
         )
         line = f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated}  {item.key[:8]}"
-        lines.append(fitted(line + (f"  {names}" if names else ""), max(40, style.width)))
+        lines.append(cut_to_width(line + (f"  {names}" if names else ""), max(40, style.width)))
     return format_lines(lines)
 
 
 def format_queue_json(
-    standings: Sequence[Standing], expectations: Sequence[str], agreements: Sequence[Json]
+    standings: Sequence[ItemStatus], expectations: Sequence[str], agreements: Sequence[Json]
 ) -> str:
     """Return the queue as JSON for programs."""
     items = [_queue_entry(standing, words) for standing, words in zip(standings, expectations, strict=True)]
     return page({"items": items, "agreement": list(agreements)})
 
 
-def _queue_entry(standing: Standing, expectation: str) -> dict[str, Json]:
+def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
     item, grade, people = standing.queued.item, standing.grade, standing.queued.item.method.evaluators
     shown = item.shown
     document: dict[str, Json] = {

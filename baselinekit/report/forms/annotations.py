@@ -17,7 +17,7 @@ from baselinekit.report.evals.evalreport import describe_grades, evidence, line_
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import mask_and_clip, no_mask
 
 MOST = 10
 """Annotations of a kind that a runner shows for a step."""
@@ -113,7 +113,7 @@ def _remark(report: Report, level: str, result: Result, block: Block | None) -> 
 
 
 def _command(remark: _Remark) -> str:
-    text = clipped(remark.text, _LONGEST, already_masked, counted=False)
+    text = mask_and_clip(remark.text, _LONGEST, no_mask, counted=False)
     values = {
         "file": remark.file,
         "line": str(remark.line or 1),

@@ -7,16 +7,16 @@ fails the run is a test as well: a page of green tests only would be misleading.
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from baselinekit.escape import visible
+from baselinekit.escape import escape_controls
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.results import Report, Result, Revised
+from baselinekit.model.results import BaselineChange, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import beside
 from baselinekit.report.differences import describe_differences
 from baselinekit.report.evals.evalreport import line_of
 from baselinekit.report.values import page
 from baselinekit.report.wording import count_borderline, count_differences, describe_reason, in_repository
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 
@@ -70,7 +70,7 @@ def document(report: Report) -> dict[str, Json]:
     }
 
 
-def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
+def _weakened(report: Report, revised: BaselineChange) -> dict[str, Json]:
     """Return the failed test of a weakened baseline that fails the run."""
     change = beside.describe_revised(report, revised)
     test: dict[str, Json] = {
@@ -80,8 +80,8 @@ def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
         "rawStatus": "weakened",
         "suite": [revised.file],
         "filePath": in_repository(report.folder, revised.file),
-        "message": visible(f"{change}: --fail-on-weakened"),
-        "trace": visible("\n".join(revised.how)),
+        "message": escape_controls(f"{change}: --fail-on-weakened"),
+        "trace": escape_controls("\n".join(revised.how)),
     }
     return test if revised.line is None else {**test, "line": revised.line}
 
@@ -89,7 +89,7 @@ def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
 def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
     number = count_differences(result)
     is_counted = result.outcome == "failed" and number
-    message = many(number, "difference") if is_counted else describe_reason(result)
+    message = count_noun(number, "difference") if is_counted else describe_reason(result)
     extra = {
         "code": result.code,
         "verdict": result.verdict,
@@ -97,8 +97,8 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         "since": since,
     }
     optional = {
-        "message": visible(message),
-        "trace": "\n".join(map(visible, describe_differences(result))),
+        "message": escape_controls(message),
+        "trace": "\n".join(map(escape_controls, describe_differences(result))),
         "flaky": result.verdict == "flaky",
         "tags": list(result.case.tags) if result.case else [],
         "extra": {key: value for key, value in extra.items() if value},

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from baselinekit.escape import log, one_line, visible, xml
+from baselinekit.escape import escape_ci_commands, escape_controls, one_line, xml
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.results import Report, Result, Revised
+from baselinekit.model.results import BaselineChange, Report, Result
 from baselinekit.report import beside
 from baselinekit.report.differences import describe_differences, describe_in_brief
 from baselinekit.report.wording import (
@@ -81,7 +81,7 @@ def _add(parent: Element, tag: str, attributes: Mapping[str, object], text: str 
 
 
 def _clean(text: str) -> str:
-    return xml(log(visible(text)))
+    return xml(escape_ci_commands(escape_controls(text)))
 
 
 def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
@@ -94,7 +94,7 @@ def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
             yield f"{result.id}: since", changed
 
 
-def add_case(suite: Element, subject: Result | Revised, name: str, seconds: float) -> Element:
+def add_case(suite: Element, subject: Result | BaselineChange, name: str, seconds: float) -> Element:
     file = subject.file
     stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
     attributes = {
@@ -105,7 +105,7 @@ def add_case(suite: Element, subject: Result | Revised, name: str, seconds: floa
     return _add(suite, "testcase", attributes)
 
 
-def _place(folder: str, subject: Result | Revised) -> str:
+def _place(folder: str, subject: Result | BaselineChange) -> str:
     """Return the path of the file in its repository, and the line."""
     file = in_repository(folder, subject.file)
     return one_line(file if subject.line is None else f"{file}:{subject.line}")

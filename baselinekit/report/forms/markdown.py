@@ -24,7 +24,7 @@ from baselinekit.report.wording import (
     format_place,
     headline,
 )
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 
 LONGEST = 60_000
 _RESERVED = 1_000
@@ -124,7 +124,7 @@ def _table(results: list[Result], shared_count: int) -> str:
     lines = ["", f"| outcome | {kind} | what | where |", "|---|---|---|---|"]
     for result in results[:_MOST_ROWS]:
         number, reason = count_differences(result), describe_reason(result).partition("\n")[0]
-        summary = many(number, "difference") if number else markdown_text(cut_line(reason, 160))
+        summary = count_noun(number, "difference") if number else markdown_text(cut_line(reason, 160))
         baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
         if result.criticality:
             baseline += f" ({markdown_text(result.criticality)})"

@@ -9,9 +9,9 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from baselinekit.codes import explain
-from baselinekit.escape import visible
+from baselinekit.escape import escape_controls
 from baselinekit.model.baselines import Kind
-from baselinekit.model.results import Report, Result, Spot
+from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.report import beside
 from baselinekit.report.evals.evalreport import describe_parts, line_of
@@ -150,9 +150,9 @@ def _document(
     }
 
 
-def _sentence(result: Result, spot: Spot) -> str:
+def _sentence(result: Result, spot: ReportedDifference) -> str:
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
-    path = visible(render_path(spot.path))
+    path = escape_controls(render_path(spot.path))
     sentence = {
         "missing": f"{path} is missing, expected {expected}",
         "extra": f"{path} is not in the baseline: {actual}",
@@ -181,4 +181,4 @@ def _rule(rule: str) -> dict[str, Json]:
 
 
 def _text(text: str) -> dict[str, Json]:
-    return {"text": visible(text) or "-"}
+    return {"text": escape_controls(text) or "-"}

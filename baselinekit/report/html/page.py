@@ -7,8 +7,8 @@ from typing import TypeVar
 from baselinekit.metrics import wilson
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import (
-    Against,
-    Earlier,
+    BaselineChanges,
+    EarlierComparison,
     History,
     Metric,
     Moment,
@@ -151,7 +151,7 @@ def _header(report: Report) -> Markup:
     return element("header", title, pictures)
 
 
-def _weakened(against: Against) -> Iterator[Markup]:
+def _weakened(against: BaselineChanges) -> Iterator[Markup]:
     """Yield the section on what the change does to the baselines themselves."""
     yield element("h2", beside.weakened_headline(against))
     if not against.changes:
@@ -344,7 +344,7 @@ def _judges(report: Report) -> Iterator[Markup]:
     yield from unmeasured
 
 
-def _earlier(earlier: Earlier) -> Iterator[Markup]:
+def _earlier(earlier: EarlierComparison) -> Iterator[Markup]:
     head = beside.earlier_headline(earlier)
     yield element("h2", head[0].upper() + head[1:])
     rows: list[list[Child]] = []

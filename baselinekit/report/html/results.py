@@ -5,25 +5,25 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from baselinekit.codes import explain
-from baselinekit.model.grades import Attempt, Grade, each_grade
+from baselinekit.model.grades import Attempt, Grade, iterate_grades
 from baselinekit.model.results import Moment, Report, Result
 from baselinekit.report.confusion import (
     NO_DECISION,
     Classification,
+    classification_title,
     classifications,
     describe_accuracy,
     describe_given,
     table_rows,
-    title,
 )
 from baselinekit.report.differences import Bounds, DiffLine, Tone, blocks, diff_lines, unified
 from baselinekit.report.evals.evalreport import (
     all_grades_of,
     evidence,
+    explaining_attempt,
     format_share,
     grades_of,
     place_of,
-    telling,
 )
 from baselinekit.report.grouping import SharedChange
 from baselinekit.report.html.markup import (
@@ -47,7 +47,7 @@ from baselinekit.report.wording import (
     format_brief,
     format_place,
 )
-from baselinekit.texts import many
+from baselinekit.texts import count_noun
 from baselinekit.tree.changes import row_pattern
 
 MOST_OPEN = 10
@@ -75,7 +75,7 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
     difference_count = count_differences(result)
     parts = (result.name, result.criticality, result.verdict, *row_labels(result))
     labels = [cut_line(text or "", 200) for text in parts]
-    labels.append(many(difference_count, "difference") if difference_count else "")
+    labels.append(count_noun(difference_count, "difference") if difference_count else "")
     now = Moment("", result.outcome, result.seconds)
     cells = joined(
         element("span", result.outcome, class_="outcome"),
@@ -277,7 +277,7 @@ def case_details(result: Result) -> Iterator[Markup | None]:
     """Yield the details of an eval case beyond those of every result."""
     grades = grades_of(result)
     if result.outcome != "passed" and not result.differences:
-        yield from map(_structure_differences, list(each_grade(grades))[:_MOST_GRADES])
+        yield from map(_structure_differences, list(iterate_grades(grades))[:_MOST_GRADES])
         yield _expected_and_actual(result)
     if grades:
         yield _grades_table(all_grades_of(result), result)
@@ -406,7 +406,7 @@ def _details(grade: Grade) -> Markup | None:
 def _attempts_table(attempts: Sequence[Attempt], result: Result) -> Markup:
     """Return a table with each attempt in a row; `again` counts the replays because the environment
     failed."""
-    explaining = telling(result)
+    explaining = explaining_attempt(result)
     rows = [
         (
             str(attempt.number),
@@ -454,12 +454,19 @@ def classes_section(report: Report) -> Iterator[Markup]:
 
 def _summary(classification: Classification) -> Markup:
     if classification.accuracy is None:
-        return element("p", element("b", title(classification)), " ", describe_accuracy(classification))
+        return element(
+            "p", element("b", classification_title(classification)), " ", describe_accuracy(classification)
+        )
     text = describe_accuracy(classification)
     picture = interval_picture(
-        classification.accuracy, *classification.interval, None, f"{title(classification)}: {text}"
+        classification.accuracy,
+        *classification.interval,
+        None,
+        f"{classification_title(classification)}: {text}",
     )
-    return element("div", element("p", element("b", title(classification)), f" {text}"), picture)
+    return element(
+        "div", element("p", element("b", classification_title(classification)), f" {text}"), picture
+    )
 
 
 def _confusion_table(classification: Classification) -> Markup:
@@ -472,7 +479,7 @@ def _confusion_table(classification: Classification) -> Markup:
             cells.append(element("span", f"{count:,}", class_=tone) if count else "0")
         body.append(cells)
     return table(
-        title(classification),
+        classification_title(classification),
         ("should be", *(f"said {head}" for head in heads[:-1]), heads[-1]),
         body,
         "figures",

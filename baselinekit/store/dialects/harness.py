@@ -88,7 +88,7 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
     if record is None:
         return None, problems
     metadata, known = record.metadata, record.baseline
-    rules, strict = native.settled(record.test_case.comparison), record.grader.config.strict
+    rules, strict = native.move_option_lists(record.test_case.comparison), record.grader.config.strict
     options = rules.options or Options()
     if strict is not None and options.allow_additional_fields is None:
         options = replace(options, allow_additional_fields=not strict)

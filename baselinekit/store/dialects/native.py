@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
@@ -99,7 +99,7 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             if isinstance(value, bool):
                 yield from check_flag(name, (*field_path, "tolerance", name))
             elif not isinstance(value, Tolerance) and name not in BOUNDS:
-                hint = nearest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
+                hint = suggest_nearest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
                 yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*field_path, "tolerance", name))
 
 
@@ -114,7 +114,7 @@ def check_lists(rules: Rules) -> Iterator[Problem]:
 def check_flag(name: str, at: Path) -> Iterator[Problem]:
     if name not in FLAGS:
         message = f"{name!r} is not an option, and a path takes a mapping"
-        hint = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
+        hint = suggest_nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
         yield Problem("BK103", message, hint, at=at)
 
 
@@ -204,7 +204,7 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         description=record.description,
         baseline_version=record.baseline_version,
         baseline=record.baseline,
-        comparison=settled(record.comparison),
+        comparison=move_option_lists(record.comparison),
         metadata=record.metadata,
         source=source,
     )
@@ -227,7 +227,7 @@ def problems_of(baseline: Baseline) -> list[Problem]:
     ]
 
 
-def settled(rules: Rules) -> Rules:
+def move_option_lists(rules: Rules) -> Rules:
     """Return the rules with the two lists that may be in `options` moved out of them."""
     options = rules.options
     if options is None or (options.ignore_values is None and options.require_keys is None):

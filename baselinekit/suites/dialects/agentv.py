@@ -14,13 +14,13 @@ from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, place_problems
+from baselinekit.schema.records import place_problems, prefix_paths
 from baselinekit.store.project import read
 from baselinekit.suites.dialects.agentvforms import (
     CASES,
@@ -108,7 +108,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     if CASES not in raw:
         return problems_without_cases(item, document)
     if problems := form_conflicts(raw):
-        return below(problems, item.at)
+        return prefix_paths(problems, item.at)
     file_facts, problems = shared_facts(raw, document, defaults)
     document.loading.problems += file_facts.files.problems
     cases = raw[CASES]
@@ -122,9 +122,9 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     first_case = len(document.cases)
     for number, case in enumerate(cases if isinstance(cases, list) else ()):
         case_problems = add_case(case, (*item.at, CASES, number), document, defaults, file_facts)
-        problems += below(case_problems, (CASES, number))
+        problems += prefix_paths(case_problems, (CASES, number))
     problems += [] if problems else shared_problems(file_facts, document.cases[first_case:])
-    return below(problems, item.at)
+    return prefix_paths(problems, item.at)
 
 
 def shared_problems(file_facts: SharedFacts, cases: Sequence[Case]) -> list[Problem]:
@@ -194,7 +194,7 @@ def shared_facts(
     )
     facts = facts or EvalFileFacts()
     execution, new_problems = _read_execution(stated_values.get("execution"))
-    problems += below(new_problems, ("execution",))
+    problems += prefix_paths(new_problems, ("execution",))
     own_evaluators = EvalFileFacts(
         evaluators=stated_values.get("evaluators", ABSENT), evaluator=facts.evaluator
     )
@@ -240,11 +240,11 @@ def judges_of(
             evaluators, problems = read_evaluators(
                 settings.evaluators, EvaluatorPlace(files, (*at, "evaluators"))
             )
-            return tuple(evaluators), below(problems, (*at, "evaluators"))
+            return tuple(evaluators), prefix_paths(problems, (*at, "evaluators"))
     word_problems: list[Problem] = []
     for settings, at in (first, second):
         if settings.evaluator is not None:
-            word_problems += below(wrong_word(settings.evaluator), (*at, "evaluator"))
+            word_problems += prefix_paths(wrong_word(settings.evaluator), (*at, "evaluator"))
     return None, word_problems
 
 
@@ -259,7 +259,7 @@ def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> li
     if CASES in item.raw:
         message = f"a line of JSON Lines is one case, and has no `{CASES}`"
         return [Problem("BK780", message, "write each case on a line of its own", at=(*item.at, CASES))]
-    return below(add_case(item.raw, item.at, document, defaults, file_facts), item.at)
+    return prefix_paths(add_case(item.raw, item.at, document, defaults, file_facts), item.at)
 
 
 def facts_beside_lines(document: EvalDocument, defaults: Defaults) -> SharedFacts:
@@ -306,7 +306,7 @@ def add_case(
     expected_messages, new_problems = _read_message_field(raw, OUTPUTS, ASSISTANT, file_facts.files)
     problems += new_problems
     execution, new_problems = _read_execution(raw.get("execution"))
-    problems += below(new_problems, ("execution",))
+    problems += prefix_paths(new_problems, ("execution",))
     judges, new_problems = graders_of_case(raw, case_facts, execution, file_facts)
     problems += new_problems
     target, new_problems = target_of_case(execution.target, document, defaults, file_facts)
@@ -333,7 +333,7 @@ def add_case(
         skip=defaults.skip,
         judge_after_failure=defaults.judge_after_failure,
         pass_rule=PassRule("mean"),
-        wanted=Wanted(
+        wanted=GoodAnswer(
             case_facts.expected_outcome or case_facts.outcome or "",
             expected_messages,
             messages,
@@ -379,7 +379,7 @@ def _read_message_field(
     if key is None:
         return (), []
     messages, problems = read_messages(raw[key], role, files)
-    return messages, below(problems, (key,))
+    return messages, prefix_paths(problems, (key,))
 
 
 def graders_of_case(

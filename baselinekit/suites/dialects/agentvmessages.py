@@ -11,7 +11,7 @@ from typing import get_args
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import is_parts
 from baselinekit.lazy import lazy_pattern
@@ -19,7 +19,7 @@ from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.gitaddress import FetchedFile, is_remote
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below
+from baselinekit.schema.records import prefix_paths
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 
 _ROLES: tuple[Role, ...] = get_args(Role)
@@ -112,7 +112,7 @@ class NamedFiles:
         for path in tried:
             folder = os.path.join(self.root, posixpath.dirname(path))
             if os.path.isdir(folder) and (
-                suggestion := nearest(posixpath.basename(path), os.listdir(folder))
+                suggestion := suggest_nearest(posixpath.basename(path), os.listdir(folder))
             ):
                 return suggestion
         return ""
@@ -190,7 +190,7 @@ def read_messages(raw: Json, role: str, files: NamedFiles) -> ReadMessages:
         problems: list[Problem] = []
         for number, item in enumerate(raw):
             message, new_problems = read_message(item, files)
-            problems += below(new_problems, (number,))
+            problems += prefix_paths(new_problems, (number,))
             messages += [message] if message else []
         return tuple(messages), problems
     if is_message(raw):
@@ -230,18 +230,18 @@ def read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, lis
     problems = list(unknown_keys(raw, (*_MESSAGE_KEYS, *_RECORDED_KEYS), "message"))
     role, name, content = raw.get("role"), raw.get("name"), raw.get("content")
     if not isinstance(role, str) or role not in ROLES:
-        hint = nearest(str(role), ROLES) if role is not None else ""
+        hint = suggest_nearest(str(role), ROLES) if role is not None else ""
         message = "a message without a role" if role is None else f"unknown role {describe_value(role)}"
         at = ("role",) if role is not None else ()
         problems.append(Problem("BK781", message, hint or f"one of {', '.join(ROLES)}", at=at))
     if name is not None and not isinstance(name, str):
         problems.append(Problem("BK781", f"expected a text, found {describe_value(name)}", at=("name",)))
     calls, new_problems = read_calls(raw.get("tool_calls"))
-    problems += below(new_problems, ("tool_calls",))
+    problems += prefix_paths(new_problems, ("tool_calls",))
     if content is None and not calls and not new_problems:
         problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
     read_content, new_problems = content_of("" if content is None else content, files, of_message=True)
-    problems += below(new_problems, ("content",))
+    problems += prefix_paths(new_problems, ("content",))
     if problems:
         return None, problems
     return TraceMessage(_as_role(str(role)), read_content, calls, name if isinstance(name, str) else None), []
@@ -251,7 +251,7 @@ def unknown_keys(raw: dict[str, Json], known_keys: Sequence[str], noun: str) -> 
     """Report each key that is not one of the known ones."""
     for key in raw:
         if key not in known_keys:
-            hint = nearest(key, known_keys) or f"a {noun} has {', '.join(known_keys[:5])}"
+            hint = suggest_nearest(key, known_keys) or f"a {noun} has {', '.join(known_keys[:5])}"
             yield Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
 
 
@@ -266,7 +266,7 @@ def read_calls(raw: Json) -> tuple[tuple[ToolCall, ...], list[Problem]]:
     problems: list[Problem] = []
     for number, item in enumerate(raw):
         call, new_problems = read_call(item)
-        problems += below(new_problems, (number,))
+        problems += prefix_paths(new_problems, (number,))
         calls += [call] if call else []
     return tuple(calls), problems
 
@@ -309,7 +309,7 @@ def content_of(raw: Json, files: NamedFiles, of_message: bool = False) -> tuple[
     problems: list[Problem] = []
     for number, item in enumerate(raw):
         part, new_problems = read_part(item, files)
-        problems += below(new_problems, (number,))
+        problems += prefix_paths(new_problems, (number,))
         parts.append(part)
     return parts, problems
 
@@ -347,7 +347,7 @@ def read_part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
     problems = list(unknown_keys(raw, _PART_KEYS, "part"))
     type, value = raw.get("type"), raw.get("value")
     if type not in _PART_TYPES:
-        hint = nearest(str(type), _PART_TYPES) or "text or file"
+        hint = suggest_nearest(str(type), _PART_TYPES) or "text or file"
         at = ("type",) if "type" in raw else ()
         problems.append(Problem("BK781", f"unknown type of content {describe_value(type)}", hint, at=at))
     if not isinstance(value, str) or (type == "file" and not value.strip()):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, Place, Problem, nearest
+from baselinekit.errors import BaselinekitError, Place, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_schema import JsonSchema, SchemaRefused
@@ -14,7 +14,7 @@ from baselinekit.grade.checks import FORMS
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check, named_at
+from baselinekit.schema.records import check, move_to_name, prefix_paths
 from baselinekit.store.project import read
 from baselinekit.suites.promptfolders import beside_or_below_root
 
@@ -116,7 +116,7 @@ def read_assertions(
             file_problems += schema_problems
         else:
             method, new_problems = _VALUE_READERS[op](FORMS[op].method, value)
-        problems += below(new_problems, (number, op))
+        problems += prefix_paths(new_problems, (number, op))
         counts[op] = count = counts.get(op, 0) + 1
         if method is not None:
             name = op if count == 1 else f"{op} {count}"
@@ -137,7 +137,9 @@ def _shape_problem(entry: Json) -> Problem | None:
         return Problem("BK751", message, "write each in an entry of its own, with a dash", at=())
     (op,) = entry
     if op not in OPS:
-        return Problem("BK103", f"there is no assertion {op!r}", nearest(op, OPS) or ops_hint, at=(op,))
+        return Problem(
+            "BK103", f"there is no assertion {op!r}", suggest_nearest(op, OPS) or ops_hint, at=(op,)
+        )
     return None
 
 
@@ -168,7 +170,7 @@ def _read_schema(value: Json, context: AssertionContext) -> tuple[ReadMethod, li
     try:
         file, places = beside_or_below_root(context.root, context.folder, value)
     except BaselinekitError as error:
-        return (None, [named_at(problem, ()) for problem in error.problems]), []
+        return (None, [move_to_name(problem, ()) for problem in error.problems]), []
     if file is None:
         message = f"there is no {' and no '.join(places)}"
         hint = "a schema stands in place, or in a file inside the project"
@@ -196,7 +198,7 @@ def read_judge(rubric: Json, raw: Json, context: AssertionContext) -> tuple[list
     )
     judge, problems = check(PromptJudge, {} if raw is None else stated_values)
     problems += [*(_check_threshold(judge) if judge else ()), *unnamed_model(raw)]
-    problems = below(problems, ("judge",))
+    problems = prefix_paths(problems, ("judge",))
     if rubric is None:
         return [], problems
     if not isinstance(rubric, str) or not rubric.strip():

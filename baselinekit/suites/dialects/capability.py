@@ -8,18 +8,18 @@ from typing import Literal
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number, Source
-from baselinekit.model.evals import Case, Expected, Wanted
+from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import PassRule
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_null, ref
-from baselinekit.schema.records import below, check
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, or_null, ref
+from baselinekit.schema.records import check, prefix_paths
 from baselinekit.store.dialects import native
 from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
-from baselinekit.suites.dialects.graders import Given
+from baselinekit.suites.dialects.graders import GraderContext
 from baselinekit.suites.settings import check_grader_paths
 
 WRAPPER = "capability_eval"
@@ -34,7 +34,7 @@ _RULE_SCHEMA: Schema = {"enum": ["all", "mean"]}
 PASS_RULE: Schema = {
     "anyOf": [
         _RULE_SCHEMA,
-        closed(
+        closed_object(
             {
                 "by": _RULE_SCHEMA,
                 "pass_at": _SHARE_SCHEMA,
@@ -106,7 +106,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     problems = problems or (check_grader_paths(defaults.root, case) if case else [])
     if case and not problems:
         document.cases.append(case)
-    return below(problems, item.at)
+    return prefix_paths(problems, item.at)
 
 
 def schema(parts: Parts) -> list[Schema]:
@@ -132,24 +132,24 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     values = {key: value for key, value in raw.items() if value is not None or key in _KEPT_WHEN_NULL}
     record, problems = check(CapabilityRecord, values)
     own_target, new_problems = dialect.execution(values["execution"]) if "execution" in values else (None, [])
-    problems += below(new_problems, ("execution",))
+    problems += prefix_paths(new_problems, ("execution",))
     recipe = None
     if "input" in values and not new_problems:
         origin = dialect.CaseOrigin(defaults.root, source.file, defaults.effective_target)
         recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
-        problems += below(new_problems, ("input",))
+        problems += prefix_paths(new_problems, ("input",))
     metadata, new_problems = check(CaseMetadata, values.get("metadata", {}))
     if metadata is not None:
         new_problems = limits(metadata.timeout_seconds, metadata.retries)
         new_problems += graders.weight_problems(metadata.weight)
-    problems += below(new_problems, ("metadata",))
+    problems += prefix_paths(new_problems, ("metadata",))
     expected, at, expected_problems = _read_expected(values)
     problems += expected_problems
     rule, new_problems = stated_rule(values, defaults)
     problems += new_problems
     wanted, new_problems = _read_wanted(values, record, source, defaults)
     problems += new_problems
-    given = Given(expected, at, defaults.named_graders, required=rule.by == "all")
+    given = GraderContext(expected, at, defaults.named_graders, required=rule.by == "all")
     own_graders: list[tuple[Json, Path]] = [(values[key], (key,)) for key in ("grader",) if key in values]
     if isinstance(values.get("graders"), list):
         own_graders += [(grader, ("graders", number)) for number, grader in enumerate(values["graders"])]
@@ -194,12 +194,12 @@ def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]
     if not isinstance(raw, dict) or raw.get("pass_rule") is None:
         return defaults.pass_rule, []
     rule, problems = graders.read_pass_rule(raw["pass_rule"])
-    return rule or defaults.pass_rule, below(problems, ("pass_rule",))
+    return rule or defaults.pass_rule, prefix_paths(problems, ("pass_rule",))
 
 
 def _read_wanted(
     raw: dict[str, Json], record: CapabilityRecord | None, source: Source, defaults: Defaults
-) -> tuple[Wanted, list[Problem]]:
+) -> tuple[GoodAnswer, list[Problem]]:
     """Read what a good answer is, in words and by example, and the question if that is a conversation."""
     messages: tuple[TraceMessage, ...] = ()
     asked_messages: tuple[TraceMessage, ...] = ()
@@ -208,8 +208,10 @@ def _read_wanted(
     content = case_input.get("content") if isinstance(case_input, dict) else None
     is_conversation = isinstance(case_input, dict) and case_input.get("type") == dialect.MESSAGES
     if record is None:
-        return Wanted(), problems
-    wanted = Wanted(record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id)
+        return GoodAnswer(), problems
+    wanted = GoodAnswer(
+        record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id
+    )
     if not ("reference" in raw or is_conversation):
         return wanted, problems
     files = NamedFiles.of(defaults.root, source.file)
@@ -221,7 +223,7 @@ def _read_wanted(
     wanted = replace(
         wanted, messages=messages, asked=asked_messages, guideline_files=guidelines, input_files=inputs
     )
-    return wanted, below(problems, ("reference",))
+    return wanted, prefix_paths(problems, ("reference",))
 
 
 def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:
@@ -242,7 +244,7 @@ def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Pr
         problems.append(
             Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
         )
-    return expected, at, below(problems, at)
+    return expected, at, prefix_paths(problems, at)
 
 
 def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMIT_KEYS) -> list[Problem]:

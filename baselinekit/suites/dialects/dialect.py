@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 from baselinekit.documents.languages import LINES
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    Place,
+    Problem,
+    Refused,
+    suggest_nearest,
+)
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
@@ -19,16 +27,16 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.schema.complaints import Parts, Schema, describe_value
-from baselinekit.schema.records import below, check, place_problems
+from baselinekit.schema.records import check, place_problems, prefix_paths
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.reading import same_ids
-from baselinekit.store.records import beside
+from baselinekit.store.reading import find_repeated_ids
+from baselinekit.store.records import output_location
 from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, read_messages
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
-from baselinekit.suites.targetsfile import ReadList, with_found
-from baselinekit.variables import unexpanded
+from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
+from baselinekit.variables import escape_variables
 
 Criticality = Literal["critical", "high", "medium", "low"]
 
@@ -188,7 +196,7 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
     if not message:
         keys = [*(candidate.wrapper for candidate in dialects if candidate.wrapper), *_KEYS_OF_CASES]
         message = f"it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
-        hint = next((suggestion for key in raw if (suggestion := nearest(key, keys))), "")
+        hint = next((suggestion for key in raw if (suggestion := suggest_nearest(key, keys))), "")
         hint = hint or "a case has id, input, expected and grader"
     return EvalItem(form, at, None, Problem("BK710", f"not a case: {message}", hint, at=at))
 
@@ -227,7 +235,7 @@ class Loading:
 
     def all_problems(self) -> list[Problem]:
         """Return all problems, each once, as a suite may be read twice."""
-        duplicate_ids = map(self._with_rename_hint, same_ids(self.cases, self.root))
+        duplicate_ids = map(self._with_rename_hint, find_repeated_ids(self.cases, self.root))
         return list(dict.fromkeys([*self.settings.problems, *self.problems, *duplicate_ids]))
 
     def _with_rename_hint(self, problem: Problem) -> Problem:
@@ -247,7 +255,7 @@ class Loading:
         try:
             data = read(self.root, file)
             body = decode(data, file).body
-            documents, source = records.opened(data, body, file, NUMBERED)
+            documents, source = records.load_documents(data, body, file, NUMBERED)
         except BaselinekitError as error:
             self.problems += [problem.placed(Place(file)) for problem in error.problems]
             return
@@ -273,7 +281,7 @@ class Loading:
 
     def _with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """Return the defaults with the targets that this file can name, and the operator's choice."""
-        targets = with_found(self.targets, self.root, file, self.found_targets)
+        targets = add_discovered_targets(self.targets, self.root, file, self.found_targets)
         defaults = replace(defaults, targets=targets)
         if targets.chosen is None or targets.chosen == DEFAULT:
             return defaults
@@ -380,7 +388,7 @@ def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
         types = f"one of {', '.join(EXECUTIONS)}"
         if kind is None:
             return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
-        hint = nearest(str(kind), EXECUTIONS) or types
+        hint = suggest_nearest(str(kind), EXECUTIONS) or types
         return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
     return check(EXECUTIONS[kind], raw)
 
@@ -391,7 +399,9 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in _INPUT_READERS:
         message = f"expected one of {', '.join(_INPUT_READERS)}, found {describe_value(type)}"
-        problems.insert(0, Problem("BK105", message, nearest(str(type), _INPUT_READERS), at=("type",)))
+        problems.insert(
+            0, Problem("BK105", message, suggest_nearest(str(type), _INPUT_READERS), at=("type",))
+        )
     if case_input is None or problems:
         return None, problems
     result, problems = _INPUT_READERS[case_input.type](case_input, own_target, origin)
@@ -415,8 +425,8 @@ def _read_file(case_input: StatedInput, own_target: Execution | None, origin: Ca
         return None, [_wrong_content("the path of a file", case_input.content)]
     text, problem = file_text(origin.root, origin.file, case_input.content)
     if text is None:
-        return None, below([problem] if problem else [], ("content",))
-    return _recipe_of_text(unexpanded(text), case_input, own_target or origin.target)
+        return None, prefix_paths([problem] if problem else [], ("content",))
+    return _recipe_of_text(escape_variables(text), case_input, own_target or origin.target)
 
 
 def _read_messages(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
@@ -427,7 +437,7 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
     target = own_target or origin.target
     question = None if problems else KINDS[target.type].input_of_messages(messages)
     if question is not None or problems:
-        return (None if problems else Recipe(question, target)), below(problems, ("content",))
+        return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
     message = f"messages are for a model or an agent, not for {target.type}"
     return None, [Problem("BK715", message, "`execution: {type: prompt}`", at=("type",))]
 
@@ -450,7 +460,7 @@ def _read_kind_input(case_input: StatedInput, own_target: Execution | None, orig
     question, problems = kind.input_of_case(case_input.content, case_input.context)
     target, target_problems = _target_of_kind(case_input, own_target, origin, kind)
     if problems or target_problems:
-        return None, [*below(problems, ("content",)), *target_problems]
+        return None, [*prefix_paths(problems, ("content",)), *target_problems]
     return Recipe(question, target), []
 
 
@@ -473,7 +483,7 @@ def _wrong_content(expected: str, content: Json) -> Problem:
 
 def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | None]:
     """Return the text of a file that an eval file names, relative to its folder."""
-    folder, path = beside(root, file, name)
+    folder, path = output_location(root, file, name)
     try:
         return read(folder, path, MAX_OUTPUT_BYTES).decode("utf-8"), None
     except UnicodeDecodeError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.errors import BaselinekitError, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.echo import EchoExecution
@@ -18,8 +18,8 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, or_null, ref
-from baselinekit.schema.records import below, check, named_at
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, describe_value, or_null, ref
+from baselinekit.schema.records import check, move_to_name, prefix_paths
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.assertions import (
@@ -42,7 +42,7 @@ from baselinekit.suites.dialects.triggering import (
 )
 from baselinekit.suites.promptfolders import TemplateFile
 from baselinekit.tree.equality import is_number
-from baselinekit.variables import as_text, unexpanded
+from baselinekit.variables import as_text, escape_variables
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
@@ -190,7 +190,7 @@ def _read_defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
         return PromptDefaults(), []
     prompt_defaults, problems = check(PromptDefaults, _without_nulls(raw))
     problems += [*_check_timeout(raw), *unnamed_model(raw)]
-    return prompt_defaults or PromptDefaults(), below(problems, ("defaults",))
+    return prompt_defaults or PromptDefaults(), prefix_paths(problems, ("defaults",))
 
 
 def _check_timeout(raw: Json) -> list[Problem]:
@@ -220,7 +220,7 @@ def _read_cases(raw: Json, reading: _EvalFileReading) -> list[Case]:
     for number, entry in enumerate(raw):
         at: Path = ("cases", number)
         case, problems = _read_case(entry, number, reading)
-        reading.problems += below(problems, at)
+        reading.problems += prefix_paths(problems, at)
         name = entry.get("name") if isinstance(entry, dict) else None
         if isinstance(name, str) and names.setdefault(name, number) != number:
             message = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
@@ -333,14 +333,14 @@ def _read_inputs(raw: dict[str, Json], reading: _EvalFileReading) -> tuple[dict[
         try:
             file = promptfolders.find_inputs(reading.root, reading.folder.path, inputs_from)
         except BaselinekitError as error:
-            problems += [named_at(problem, ("inputs_from",)) for problem in error.problems]
+            problems += [move_to_name(problem, ("inputs_from",)) for problem in error.problems]
         else:
             data = promptmeta.read_mapping(reading.root, file, "BK752", "write one: name: value")
             reading.other_problems += [*data.broken, *data.placed(_check_inputs(data.raw, reading))]
             values |= data.raw
     own_inputs = raw.get("inputs")
     if isinstance(own_inputs, dict):
-        problems += below(_check_inputs(own_inputs, reading), ("inputs",))
+        problems += prefix_paths(_check_inputs(own_inputs, reading), ("inputs",))
         values |= own_inputs
     elif own_inputs is not None:
         message = f"expected a mapping of names to values, found {describe_value(own_inputs)}"
@@ -353,7 +353,7 @@ def _check_inputs(values: Mapping[str, Json], reading: _EvalFileReading) -> list
     problems = []
     for name, value in values.items():
         if known_inputs is not None and name not in known_inputs:
-            hint = nearest(name, known_inputs) or (
+            hint = suggest_nearest(name, known_inputs) or (
                 f"it has {', '.join(known_inputs)}" if known_inputs else "it has none"
             )
             message = f"the prompt has no variable {name!r}"
@@ -368,7 +368,7 @@ def _as_literal(value: Json) -> Json:
     """Return a value for the template that is taken literally, not expanded again."""
     if isinstance(value, dict | list):
         value = as_text(value)
-    return unexpanded(value) if isinstance(value, str) else value
+    return escape_variables(value) if isinstance(value, str) else value
 
 
 def _as_plain_text(value: Json) -> str:
@@ -390,7 +390,7 @@ def _read_graders(
     problems: list[Problem] = []
     if "assert" in raw:
         assertions, new_problems, file_problems = read_assertions(raw["assert"], context)
-        problems += below(new_problems, ("assert",))
+        problems += prefix_paths(new_problems, ("assert",))
         reading.other_problems += file_problems
     judges, new_problems = read_judge(raw.get("rubric"), raw.get("judge"), context)
     return (*assertions, *judges), [*problems, *new_problems]
@@ -403,7 +403,7 @@ def _read_triggering(raw: Json, reading: _EvalFileReading) -> list[Case]:
     if raw is ABSENT:
         return []
     queries, problems = read_queries(raw, reading.folder, reading.defaults.model)
-    reading.problems += below(problems, ("triggering",))
+    reading.problems += prefix_paths(problems, ("triggering",))
     cases = [_query_case(query, raw, reading) for query in queries]
     if not problems:
         reading.problems += [
@@ -417,7 +417,7 @@ def _query_case(query: TriggerQuery, raw: dict[str, Json], reading: _EvalFileRea
     outer = reading.outer
     return Case(
         f"{as_id(reading.folder.id) or 'prompt'}/triggering/{query.name}",
-        Recipe(unexpanded(query.text), EchoExecution("echo")),
+        Recipe(escape_variables(query.text), EchoExecution("echo")),
         (Grader("triggering", "model", query.decides),),
         name=query.text,
         timeout=reading.defaults.timeout_s,
@@ -443,7 +443,7 @@ def schema(parts: Parts) -> list[Schema]:
     values = {"contains": text, "not_contains": text, "contains_any": texts, "contains_all": texts}
     values |= {"matches": text, "not_matches": text, "min_tokens": count, "max_tokens": count}
     values["json_schema"] = {"type": ["object", "boolean", "string"]}
-    ops = {op: {**closed({op: values[op]}), "required": [op]} for op in OPS}
+    ops = {op: {**closed_object({op: values[op]}), "required": [op]} for op in OPS}
     parts["PromptAssertion"] = {"anyOf": list(ops.values())}
     least, most = SCALE
     score: Schema = {"type": "integer", "minimum": least, "maximum": most}

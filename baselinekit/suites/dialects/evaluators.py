@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.errors import BaselinekitError, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_field import FieldAccuracy
 from baselinekit.grade.by_program import CodeJudge
@@ -13,13 +13,13 @@ from baselinekit.grade.by_rubric import read_config as read_rubric_config
 from baselinekit.grade.by_template import TemplateJudge, names_file
 from baselinekit.grade.by_trace import ToolTrajectory
 from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
-from baselinekit.grade.composite import Aggregator, Composite, composed
+from baselinekit.grade.composite import Aggregator, Composite, make_composite
 from baselinekit.grade.graders import GRADERS
 from baselinekit.grade.task import GraderType
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 from baselinekit.suites.dialects.agentvmessages import NamedFiles
 from baselinekit.suites.dialects.graders import weight_problems
 
@@ -77,7 +77,7 @@ def read_evaluators(raw: Json, place: EvaluatorPlace) -> tuple[list[Grader], lis
     names: set[str] = set()
     for number, entry in enumerate(raw):
         grader, new_problems = read_evaluator(entry, replace(place, at=(*place.at, number)))
-        problems += below(new_problems, (number,))
+        problems += prefix_paths(new_problems, (number,))
         if grader is not None and grader.name in names:
             message = f"two evaluators are called {grader.name!r}"
             problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
@@ -140,7 +140,7 @@ def unknown_type(raw: Mapping[str, Json]) -> Problem:
     elif type_name in _OTHER_VERSION_TYPES:
         hint = f"other versions of AgentV have it; here: {_OTHER_VERSION_TYPES[type_name]}"
     else:
-        hint = nearest(type_name, _TYPE_READERS) or types
+        hint = suggest_nearest(type_name, _TYPE_READERS) or types
     return Problem("BK783", f"there is no evaluator of the type {describe_value(type)}", hint, at=("type",))
 
 
@@ -196,7 +196,7 @@ def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     program_config = {key: value for key, value in raw.items() if key not in known_keys}
     settings = {key: value for key, value in raw.items() if key in known_keys}
     if "script" not in settings:
-        similar = next((key for key in program_config if nearest(key, ("script",))), "")
+        similar = next((key for key in program_config if suggest_nearest(key, ("script",))), "")
         hint = f"`script: [python3, check.py]`{f' instead of {similar!r}' if similar else ''}"
         return None, [Problem("BK783", "a code_judge without a script", hint, at=())]
     settings, problems = with_cwd_found(settings, place)
@@ -226,7 +226,7 @@ def read_judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
             problems = [replace(problem, place=None, at=("prompt",)) for problem in error.problems]
     elif isinstance(prompt, dict):
         prompt_settings, problems = with_cwd_found(prompt, place)
-        raw, problems = {**raw, "prompt": prompt_settings}, below(problems, ("prompt",))
+        raw, problems = {**raw, "prompt": prompt_settings}, prefix_paths(problems, ("prompt",))
     method, new_problems = check(TemplateJudge, raw)
     return method, [*problems, *new_problems]
 
@@ -250,7 +250,7 @@ def read_trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
         read_calls = [_read_call(call) for call in calls]
         raw = {**raw, "expected": [call for call, _ in read_calls]}
         for number, (_, new_problems) in enumerate(read_calls):
-            problems += below(new_problems, ("expected", number))
+            problems += prefix_paths(new_problems, ("expected", number))
     method, method_problems = check(ToolTrajectory, raw)
     return method, [
         *problems,
@@ -301,17 +301,17 @@ def read_composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     problems = []
     for key in raw:
         if key not in ("evaluators", "aggregator", "pass_at"):
-            hint = nearest(key, ("evaluators", "aggregator")) or "it has evaluators and an aggregator"
+            hint = suggest_nearest(key, ("evaluators", "aggregator")) or "it has evaluators and an aggregator"
             problems.append(Problem("BK103", f"unknown key {key!r}", hint, at=(key,)))
     members_place = replace(place, at=(*place.at, "evaluators"))
     members, new_problems = read_evaluators(raw.get("evaluators"), members_place)
-    problems += below(new_problems, ("evaluators",))
+    problems += prefix_paths(new_problems, ("evaluators",))
     aggregator, judge, new_problems = read_aggregator(raw.get("aggregator", {}), place)
-    problems += below(new_problems, ("aggregator",))
+    problems += prefix_paths(new_problems, ("aggregator",))
     if problems:
         return None, problems
     pass_at = raw.get("pass_at")
-    method, new_problems = composed(members, aggregator, judge, pass_at)
+    method, new_problems = make_composite(members, aggregator, judge, pass_at)
     return method, [with_key_renamed(problem, "evaluators", "graders") for problem in new_problems]
 
 

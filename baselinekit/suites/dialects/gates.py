@@ -13,8 +13,8 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, ref
-from baselinekit.schema.records import below, check, place_problems
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, describe_value, ref
+from baselinekit.schema.records import check, place_problems, prefix_paths
 from baselinekit.store.project import read
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
@@ -109,7 +109,7 @@ def load_gates(file: str, root: str) -> list[Gate]:
             if read_gates is not None:
                 new_gates, problems = read_gates(raw, file, root)
                 gates += new_gates
-                document_problems += below(problems, (key,))
+                document_problems += prefix_paths(problems, (key,))
             elif sections.keys() & {PHASE, TRIGGER}:
                 document_problems.append(
                     Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,))
@@ -147,12 +147,12 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
                 hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
                 message = "a gate without requirements lets everything through"
                 step_problems.append(Problem("BK731", message, hint, at=()))
-            step_problems = below(step_problems, ("config",))
-        problems += below(step_problems, ("steps", number))
+            step_problems = prefix_paths(step_problems, ("config",))
+        problems += prefix_paths(step_problems, ("steps", number))
         if eval_step is None or step_problems:
             continue
         suite, suite_problems = _find_suite(eval_step.config.suite, file, root)
-        problems += below(suite_problems, ("steps", number, "config", "suite"))
+        problems += prefix_paths(suite_problems, ("steps", number, "config", "suite"))
         thresholds = {**eval_step.config.thresholds}
         if eval_step.config.required_pass_rate is not None:
             thresholds[RATE] = eval_step.config.required_pass_rate
@@ -176,7 +176,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     trigger, problems = check(Trigger, raw)
     if trigger is None or problems:
         return [], problems
-    problems = below(check_thresholds(trigger.thresholds), ())
+    problems = prefix_paths(check_thresholds(trigger.thresholds), ())
     if not trigger.thresholds:
         hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
         problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
@@ -184,7 +184,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     if path is not None:
         problems += check_report_path(path, root)
     suite, suite_problems = _find_suite(trigger.suite, file, root)
-    problems += below(suite_problems, ("suite",))
+    problems += prefix_paths(suite_problems, ("suite",))
     if trigger.on_success.archive_results and not suite_problems:
         results_problems = check_results_folder(root, suite, None)
         problems += [replace(problem, at=("on_success", "archive_results")) for problem in results_problems]
@@ -264,4 +264,4 @@ def schema(parts: Parts) -> list[Schema]:
     add_part(parts, "Trigger", Trigger)
     steps = {"type": "array", "items": {"anyOf": [ref("EvalStep"), {"type": "object"}]}}
     parts["Phase"] = {"type": "object", "properties": {"name": {"type": "string"}, "steps": steps}}
-    return [closed({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]
+    return [closed_object({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]

@@ -5,20 +5,20 @@ from dataclasses import field, fields, replace
 from functools import cache
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem, suggest_nearest
 from baselinekit.frozen import frozen
-from baselinekit.grade.composite import told_apart
+from baselinekit.grade.composite import with_unique_names
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.grade.task import GraderType, ReadConfig
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 
 
 @frozen
-class Given:
+class GraderContext:
     """The context of a grader: what the case expects, the path of that, and the named graders. `graders`: all
     types of graders. `required`: whether a grader is required by default; none is if the mean decides."""
 
@@ -75,7 +75,7 @@ class NamedGrader:
 
 
 def read_all(
-    raw_graders: Sequence[tuple[Json, Path]], given: Given
+    raw_graders: Sequence[tuple[Json, Path]], given: GraderContext
 ) -> tuple[tuple[Grader, ...], list[Problem]]:
     """Return the graders of a case, including the one of its expectation, and their problems."""
     graders: list[Grader] = []
@@ -87,7 +87,7 @@ def read_all(
     row, expected = given.row_expected, given.expected
     if row is not None and expected is not None:
         method, new_problems = row.derive_config(expected, bool(raw_graders))
-        problems += below(new_problems, given.at)
+        problems += prefix_paths(new_problems, given.at)
         if method is not None:
             graders.insert(0, Grader(row.name, row.kind, method, at=given.at))
     if not problems and not graders:
@@ -95,7 +95,7 @@ def read_all(
         problems.append(
             Problem("BK711", message, "add `grader`, or `expected: {type: exact, value: …}`", at=())
         )
-    return told_apart(graders), problems
+    return with_unique_names(graders), problems
 
 
 def is_by_itself(problem: Problem) -> bool:
@@ -104,7 +104,7 @@ def is_by_itself(problem: Problem) -> bool:
     return problem.code not in ("BK711", "BK714") and (problem.code, last_key) not in _FROM_EXPECTATION
 
 
-def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
+def read(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
     """Read a grader. None without a problem means that the expectation states all of it."""
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
         return _read_named({"ref": raw} if isinstance(raw, str) else raw, at, given)
@@ -117,11 +117,11 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
                 replace(problem, hint=hint) if problem.at == ("type",) else problem for problem in problems
             ]
         elif kind in ("code", "model", "human") and isinstance(config, dict):
-            problems += below(_read_config(kind, config, given, (*at, "config"))[1], ("config",))
-        return None, below([*misplaced_problems, *problems], at)
+            problems += prefix_paths(_read_config(kind, config, given, (*at, "config"))[1], ("config",))
+        return None, prefix_paths([*misplaced_problems, *problems], at)
     problems = [*misplaced_problems, *weight_problems(inline_grader.weight)]
     method, config_problems = _read_config(inline_grader.type, inline_grader.config, given, (*at, "config"))
-    problems = below([*problems, *below(config_problems, ("config",))], at)
+    problems = prefix_paths([*problems, *prefix_paths(config_problems, ("config",))], at)
     if problems or method is None:
         return None, problems
     name = inline_grader.name or given.graders[type(method)].name
@@ -138,7 +138,7 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
     ), []
 
 
-def _move_into_config(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
+def _move_into_config(raw: Json, given: GraderContext) -> tuple[Json, list[Problem]]:
     """Return the grader with misplaced keys moved into its config, and the problems of those keys."""
     config = raw.get("config", {}) if isinstance(raw, dict) else None
     if not isinstance(config, dict):
@@ -167,13 +167,13 @@ def _keys_of(schema: type[Any]) -> frozenset[str]:
     return frozenset(key.name for key in fields(schema))
 
 
-def _read_named(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
+def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
     reference, problems = check(NamedGrader, raw)
     if reference is None:
-        return None, below(problems, at)
+        return None, prefix_paths(problems, at)
     if reference.ref not in given.named:
         known_names = sorted(given.named)
-        hint = given.as_method(reference.ref) or nearest(reference.ref, known_names)
+        hint = given.as_method(reference.ref) or suggest_nearest(reference.ref, known_names)
         hint = hint or (f"there are {', '.join(known_names)}" if known_names else "")
         hint = hint or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
@@ -185,7 +185,7 @@ def _read_named(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[
     if required is None:
         required = grader.required if grader.says_required else given.required
     named_grader = Grader(reference.name or reference.ref, grader.kind, method, weight, required, at)
-    return named_grader, below(problems, at)
+    return named_grader, prefix_paths(problems, at)
 
 
 def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
@@ -217,7 +217,7 @@ def weight_problems(weight: Number | None) -> list[Problem]:
 
 
 def _read_config(
-    kind: str, config: dict[str, Json], given: Given, at: Path
+    kind: str, config: dict[str, Json], given: GraderContext, at: Path
 ) -> tuple[Method | None, list[Problem]]:
     if kind == "code":
         return read_by_method(config, given, at)
@@ -229,7 +229,7 @@ def _read_config(
     method = config["method"]
     if not isinstance(method, str) or method not in methods:
         methods_hint = f"one of {', '.join(methods)}; without a method it is a {default_row.name} grader"
-        hint = given.as_method(method) or nearest(str(method), methods) or methods_hint
+        hint = given.as_method(method) or suggest_nearest(str(method), methods) or methods_hint
         return None, [
             Problem("BK712", f"there is no method {method!r} of a {kind} grader", hint, at=("method",))
         ]
@@ -237,7 +237,7 @@ def _read_config(
 
 
 def read_by_method(
-    config: dict[str, Json], given: Given, at: Path = ()
+    config: dict[str, Json], given: GraderContext, at: Path = ()
 ) -> tuple[Method | None, list[Problem]]:
     """Read a config by its stated method, else by the method that its keys or the expectation imply. `at`:
     the path of the config."""
@@ -252,12 +252,14 @@ def read_by_method(
     if method is None:
         return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(methods)}", at=())]
     if not isinstance(method, str) or method not in methods:
-        hint = given.as_method(method) or nearest(str(method), methods) or f"one of {', '.join(methods)}"
+        hint = (
+            given.as_method(method) or suggest_nearest(str(method), methods) or f"one of {', '.join(methods)}"
+        )
         return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
     return _read_row_config(methods[method], config, given, at)
 
 
-def _read_row_config(row: GraderType, config: dict[str, Json], given: Given, at: Path) -> ReadConfig:
+def _read_row_config(row: GraderType, config: dict[str, Json], given: GraderContext, at: Path) -> ReadConfig:
     """Read the config of a grader of this type, with the graders that it is composed of."""
     method, problems = row.read_config(config, given.expected)
     if method is None or row.compose is None:

@@ -8,7 +8,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, ref
-from baselinekit.schema.records import below, named_at
+from baselinekit.schema.records import move_to_name, prefix_paths
 from baselinekit.store import records
 from baselinekit.store.dialects import harness
 from baselinekit.store.records import is_response
@@ -31,10 +31,10 @@ def schema(parts: Parts) -> list[Schema]:
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
     if baseline is None or problems:
-        return below(problems, item.at)
-    stored, file_errors = records.with_files(baseline.baseline, defaults.root, document.file)
+        return prefix_paths(problems, item.at)
+    stored, file_errors = records.fill_outputs(baseline.baseline, defaults.root, document.file)
     for at, error in file_errors:
-        problems += [named_at(problem, (*at, "output_file")) for problem in error.problems]
+        problems += [move_to_name(problem, (*at, "output_file")) for problem in error.problems]
     if stored is None and not problems:
         hint = f"capture it: baselinekit capture from {document.file}"
         problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
@@ -59,4 +59,4 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
             source=baseline.source,
         )
         document.cases.append(case)
-    return below(problems, item.at)
+    return prefix_paths(problems, item.at)

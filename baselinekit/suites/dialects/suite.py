@@ -7,13 +7,13 @@ from dataclasses import field, fields, replace
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest_nearest
 from baselinekit.frozen import frozen
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_null, ref
-from baselinekit.schema.records import below, check, named_at, place_problems
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, or_null, ref
+from baselinekit.schema.records import check, move_to_name, place_problems, prefix_paths
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
 from baselinekit.suites.dialects import dialect
@@ -75,7 +75,7 @@ def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig
     config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
         config, defaults, new_problems = _read_config(raw["config"], defaults)
-        problems += below(new_problems, ("config",))
+        problems += prefix_paths(new_problems, ("config",))
     if stated_suite is not None and not stated_suite.evals:
         problems.append(Problem("BK710", "a suite without an eval", "add - $ref: ./FILE", at=("evals",)))
     return stated_suite, config, defaults, problems
@@ -86,7 +86,7 @@ def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, 
     execution = defaults.execution
     if isinstance(raw, dict) and raw.get("execution") is not None:
         execution, new_problems = dialect.execution(raw["execution"])
-        problems += below(new_problems, ("execution",))
+        problems += prefix_paths(new_problems, ("execution",))
     rule, new_problems = stated_rule(raw, defaults)
     problems += new_problems
     if config is None:
@@ -123,7 +123,7 @@ def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, 
 
 
 def schema(parts: Parts) -> list[Schema]:
-    reference = closed({REF: {"type": "string"}}, at_least=1)
+    reference = closed_object({REF: {"type": "string"}}, at_least=1)
     entry = {"anyOf": [reference, *map(ref, ("Case", "CasesFile", "Record"))]}
     field_schemas = {"execution": or_null(ref("Execution")), "pass_rule": or_null(PASS_RULE)}
     add_part(parts, "SuiteConfig", SuiteFileConfig, **field_schemas)
@@ -149,7 +149,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     thresholds, new_problems = loading.settings.thresholds(loading.root, document.file, raw.get("thresholds"))
     if stated_suite is not None:
         new_problems += check_results_folder(loading.root, document.file, stated_suite.reporting.output_dir)
-    problems = below([*problems, *new_problems], item.at)
+    problems = prefix_paths([*problems, *new_problems], item.at)
     loading.defaults[document.file] = defaults
     position = len(loading.suites)
     loading.open_suites.append(document.file)
@@ -171,7 +171,7 @@ def read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) 
     if isinstance(raw, str):
         return [Problem("BK716", f"{raw!r} is not a reference", f"write $ref: {raw}", at=at)]
     if isinstance(raw, dict) and REF in raw:
-        return below(_follow_reference(raw, document, defaults), at)
+        return prefix_paths(_follow_reference(raw, document, defaults), at)
     problems: list[Problem] = []
     for item in items(raw, document.loading.dialects):
         problem = item.problem and replace(item.problem, at=(*at, *(item.problem.at or ())))
@@ -192,7 +192,7 @@ def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: De
     try:
         paths = _paths_of_reference(name, document)
     except BaselinekitError as error:
-        return [*problems, *(named_at(problem, (REF,)) for problem in error.problems)]
+        return [*problems, *(move_to_name(problem, (REF,)) for problem in error.problems)]
     for path in paths:
         if path in loading.references and loading.references[path][0] != loading.open_suites[0]:
             continue  # another suite includes it already: each case runs once
@@ -204,7 +204,7 @@ def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: De
 def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
     """Return the files of a reference, or raise why there are none."""
     loading = document.loading
-    folder, path = records.beside(loading.root, document.file, name)
+    folder, path = records.output_location(loading.root, document.file, name)
     full_path = resolve(folder, path)
     path = name_in_project(loading.root, posixpath.join(folder, path))
     if os.path.isdir(full_path):
@@ -218,7 +218,7 @@ def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
         neighbours = (
             os.listdir(os.path.dirname(full_path)) if os.path.isdir(os.path.dirname(full_path)) else []
         )
-        hint = nearest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
+        hint = suggest_nearest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
         raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
     if path in loading.open_suites:
         cycle = " -> ".join([*loading.open_suites[loading.open_suites.index(path) :], path])
@@ -258,5 +258,5 @@ def defaults_of_suite(path: str, loading: Loading, defaults: Defaults) -> Defaul
         for item in items(document, loading.dialects):
             if item.form == "suite":
                 *_, defaults, new_problems = read(item.raw, defaults)
-                loading.problems += place_problems(body, path, {number: below(new_problems, item.at)})
+                loading.problems += place_problems(body, path, {number: prefix_paths(new_problems, item.at)})
     return defaults

@@ -8,7 +8,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 from baselinekit.store.dialects import native
 from baselinekit.suites.dialects import capability, dialect
 from baselinekit.suites.dialects.capability import limits
@@ -59,7 +59,7 @@ def recognises(raw: dict[str, Json]) -> bool:
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     defaults, problems = read(item.raw, defaults)
-    problems = below(problems, item.at)
+    problems = prefix_paths(problems, item.at)
     metadata = item.raw.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("description"), str):
         document.loading.descriptions[document.file] = metadata["description"]
@@ -91,7 +91,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
     case_file, problems = check(CasesFile, raw)
     if "metadata" in raw:
         metadata, new_problems = check(CaseFileMetadata, raw["metadata"])
-        problems += below(new_problems, ("metadata",))
+        problems += prefix_paths(new_problems, ("metadata",))
         if metadata is not None:
             problems += native.check_id(metadata.id, ("metadata", "id"))
             defaults = replace(
@@ -104,9 +104,9 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
             )
     if isinstance(raw.get("config"), dict):
         defaults, new_problems = read_config(raw["config"], defaults)
-        problems += below(new_problems, ("config",))
+        problems += prefix_paths(new_problems, ("config",))
     elif raw.get("config") is not None:
-        problems += below(check(CaseFileConfig, raw["config"])[1], ("config",))
+        problems += prefix_paths(check(CaseFileConfig, raw["config"])[1], ("config",))
     if isinstance(raw.get("test_cases"), list) and not raw["test_cases"]:
         problems.append(Problem("BK710", "a file without a test case", "add one", at=("test_cases",)))
     file_graders = [raw["grader"]] if raw.get("grader") is not None else []
@@ -121,7 +121,7 @@ def read_config(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, lis
     execution = defaults.execution
     if raw.get("execution") is not None:
         execution, new_problems = dialect.execution(raw["execution"])
-        problems += below(new_problems, ("execution",))
+        problems += prefix_paths(new_problems, ("execution",))
     rule, new_problems = capability.stated_rule(raw, defaults)
     problems += new_problems
     if config is None:

@@ -9,7 +9,7 @@ from baselinekit.grade.by_line import DecisionLine
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check
+from baselinekit.schema.records import check, prefix_paths
 from baselinekit.suites.dialects.assertions import JUDGE, unnamed_model
 
 LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
@@ -66,7 +66,7 @@ def read_queries(
         return [], [Problem("BK754", message, hint, at=())]
     problems = check(PromptTriggering, raw)[1]
     judge, judge_problems = _read_judge(raw.get("judge"))
-    problems += below(judge_problems, ("judge",))
+    problems += prefix_paths(judge_problems, ("judge",))
     if not any(key in raw for key in LISTS):
         message = "neither `should_match` nor `should_not_match` is here"
         problems.append(Problem("BK754", message, "give at least one of them: a list of queries", at=()))

@@ -17,8 +17,8 @@ from baselinekit.suites.dialects.agentvforms import CASES
 from baselinekit.suites.dialects.evaluators import JUDGE, RUBRIC, TYPES
 from baselinekit.suites.targets import DEFAULT
 from baselinekit.suites.writing.sayings import (
-    LeftBehind,
-    Wish,
+    Loss,
+    WriteRequest,
     Written,
     format_messages,
     question_of,
@@ -32,9 +32,9 @@ _RENAMED_LIMITS = {"latency": ("threshold", "max_seconds", _MILLISECONDS), "cost
 """Limits that have another name there, and another unit: (their key, our key, factor)."""
 
 
-def write(wish: Wish) -> Written:
+def write(wish: WriteRequest) -> Written:
     """Write all cases to one file."""
-    lost: list[LeftBehind] = []
+    lost: list[Loss] = []
     cases = [case for case in wish.cases if _can_be_written(case, wish, lost)]
     if not cases:
         return Written({}, lost=tuple(lost))
@@ -51,7 +51,7 @@ def write(wish: Wish) -> Written:
     return Written({f"{document['dataset']}.yaml": dump_yaml(document)}, tuple(cases), tuple(lost))
 
 
-def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
+def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
     question = question_of(case, wish.root)
     reason = hint = ""
     if case.baseline is not None:
@@ -65,12 +65,12 @@ def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
     elif not any(_format_evaluator(grader) for grader in case.graders):
         reason, hint = "none of its graders is one of AgentV's", f"there are {', '.join(TYPES)}"
     if reason:
-        lost.append(LeftBehind(reason, hint, case))
+        lost.append(Loss(reason, hint, case))
     return not reason
 
 
 def _format_case(
-    case: Case, shared_tags: Sequence[str], target: str, taken_ids: set[str], wish: Wish
+    case: Case, shared_tags: Sequence[str], target: str, taken_ids: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
     wanted = case.wanted
     entry: dict[str, Json] = {"id": _unique_id(case, taken_ids)}
@@ -111,7 +111,7 @@ def _unique_id(case: Case, taken_ids: set[str]) -> str:
     return id
 
 
-def _asked_messages(case: Case, wish: Wish) -> tuple[TraceMessage, ...]:
+def _asked_messages(case: Case, wish: WriteRequest) -> tuple[TraceMessage, ...]:
     if case.wanted.asked:
         return case.wanted.asked
     messages = question_of(case, wish.root).messages

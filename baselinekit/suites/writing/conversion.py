@@ -16,18 +16,18 @@ from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
-from baselinekit.store.atomic import is_left, temporary_name
+from baselinekit.store.atomic import is_leftover, temporary_name
 from baselinekit.store.project import name_in_project
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.writing import agentv, eva, ours
 from baselinekit.suites.writing.sayings import (
     CaseReader,
     Equivalent,
-    LeftBehind,
-    Wish,
+    Loss,
+    WriteRequest,
     Written,
+    case_facts,
     lost_between,
-    sayings,
     stated_fields,
 )
 from baselinekit.trust import check_inside
@@ -44,7 +44,7 @@ class WrittenForm:
     name: str
     title: str
     dialects: tuple[str, ...]
-    write: Callable[[Wish], Written]
+    write: Callable[[WriteRequest], Written]
     place: Callable[[str], str]
     is_folder: bool = False
     equivalent: Equivalent | None = None
@@ -79,11 +79,11 @@ class Conversion:
 
     files: dict[str, str]
     count: int
-    lost: tuple[LeftBehind, ...]
+    lost: tuple[Loss, ...]
     notes: tuple[str, ...] = ()
 
 
-def converted(path: str, reader: CaseReader, form: WrittenForm, place: str, today: str) -> Conversion:
+def convert_suite(path: str, reader: CaseReader, form: WrittenForm, place: str, today: str) -> Conversion:
     """Convert the cases below a path to another form."""
     suite = reader.suite(path)
     if not suite.cases:
@@ -94,7 +94,7 @@ def converted(path: str, reader: CaseReader, form: WrittenForm, place: str, toda
     if source_forms and source_forms <= {*form.dialects}:
         raise InvalidInput(Problem("BK776", f"{path} is {form.title} already", "choose another form: --to"))
     name = suite.name if suite.file else _common_name(path, suite.cases)
-    return rewritten(Wish(suite.cases, reader, name, suite.description, today), form, place)
+    return rewrite_suite(WriteRequest(suite.cases, reader, name, suite.description, today), form, place)
 
 
 def _common_name(path: str, cases: Sequence[Case]) -> str:
@@ -111,9 +111,9 @@ def stem_of(path: str) -> str:
     return folder if name in usual_names and folder not in ("", ".", "evals") else name or "cases"
 
 
-def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
+def rewrite_suite(wish: WriteRequest, form: WrittenForm, place: str) -> Conversion:
     """Return these cases in a form, as files at a place, and what is lost."""
-    lost: list[LeftBehind] = []
+    lost: list[Loss] = []
     wish = replace(wish, cases=tuple(case for case in wish.cases if not _holds_credential(case, lost)))
     written = form.write(wish)
     reread: list[Mapping[str, Any]] = []
@@ -124,7 +124,7 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
             usable = [case for case in wish.cases if not _unreadable(case, wish, form, place, lost)]
             if len(usable) == len(wish.cases):
                 raise InvalidInput(*(_unreadable_problem(problem) for problem in error.problems)) from None
-            conversion = rewritten(replace(wish, cases=tuple(usable)), form, place) if usable else None
+            conversion = rewrite_suite(replace(wish, cases=tuple(usable)), form, place) if usable else None
             return (
                 replace(conversion, lost=(*lost, *conversion.lost))
                 if conversion
@@ -132,11 +132,11 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
             )
     notes = [*written.notes]
     for case, reread_case in zip(written.cases, reread, strict=True):
-        before = sayings(case, wish.root, form.equivalent)
+        before = case_facts(case, wish.root, form.equivalent)
         losses = dict.fromkeys(lost_between(before, reread_case, wish.reader.mask))
         for message, is_lost in losses:
             if is_lost:
-                lost.append(LeftBehind(message, case=case))
+                lost.append(Loss(message, case=case))
             elif message not in notes:
                 notes.append(message)
     files = {posixpath.join(posixpath.dirname(place), name): text for name, text in written.files.items()}
@@ -145,18 +145,18 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     return Conversion(files, len(written.cases), (*written.lost, *lost), tuple(notes))
 
 
-def _holds_credential(case: Case, lost: list[LeftBehind]) -> bool:
+def _holds_credential(case: Case, lost: list[Loss]) -> bool:
     """Whether the target of a case holds a plain credential, which is reported. A target of the configuration
     is written out in full, and may hold one."""
     credentials = credentials_in({"input": stated_fields(case.recipe.execution)})
     for credential in credentials:
         message = f"it asks with a credential that stands in plain: {credential.message}"
         hint = f"declare {credential.name} under `variables:` and write {{{{{credential.name}}}}} for it"
-        lost.append(LeftBehind(message.replace("input.", "execution."), hint, case))
+        lost.append(Loss(message.replace("input.", "execution."), hint, case))
     return bool(credentials)
 
 
-def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: list[LeftBehind]) -> bool:
+def _unreadable(case: Case, wish: WriteRequest, form: WrittenForm, place: str, lost: list[Loss]) -> bool:
     """Whether this case alone cannot be read back, which is reported with the reason."""
     written = form.write(replace(wish, cases=(case,)))
     try:
@@ -164,7 +164,7 @@ def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: lis
             read_back(written.files, wish.reader, form, place)
     except InvalidInput as error:
         problem = error.problems[0]
-        lost.append(LeftBehind(problem.message, problem.hint, case))
+        lost.append(Loss(problem.message, problem.hint, case))
         return True
     return False
 
@@ -177,10 +177,12 @@ def _unreadable_problem(problem: Problem) -> Problem:
 # Drafts from files of other tools, written in our own form, and from there in any other.
 
 
-def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place: str) -> Conversion:
+def import_draft(
+    draft: DraftEvals, file: str, wish: WriteRequest, form: WrittenForm, place: str
+) -> Conversion:
     """Return a draft in a form. `file`: the file that it was read from; `wish` has all but the cases."""
     lost = [
-        LeftBehind(item.what, item.hint, place=Place(item.file or file, item.line or None))
+        Loss(item.what, item.hint, place=Place(item.file or file, item.line or None))
         for item in draft.left_out
     ]
     own_place = place if form is CASES else CASES.place(draft.name)
@@ -192,7 +194,7 @@ def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place:
         usable = [raw for raw in usable if not _is_unreadable(draft, raw, wish.reader, own_place, lost)]
         cases = _load_draft(draft, usable, wish.reader, own_place)
     if form is not CASES:
-        conversion = rewritten(replace(wish, cases=tuple(cases)), form, place)
+        conversion = rewrite_suite(replace(wish, cases=tuple(cases)), form, place)
         return replace(conversion, lost=(*lost, *conversion.lost), notes=(*draft.notes, *conversion.notes))
     text = dump_yaml({**draft.document, "test_cases": usable})
     return Conversion({place: text} if cases else {}, len(cases), tuple(lost), draft.notes)
@@ -207,16 +209,14 @@ def _load_draft(draft: DraftEvals, raw_cases: Sequence[Json], reader: CaseReader
         return reader.cases(file)
 
 
-def _is_unreadable(
-    draft: DraftEvals, raw: Json, reader: CaseReader, place: str, lost: list[LeftBehind]
-) -> bool:
+def _is_unreadable(draft: DraftEvals, raw: Json, reader: CaseReader, place: str, lost: list[Loss]) -> bool:
     """Whether a case cannot be read, which is reported."""
     try:
         _load_draft(draft, [raw], reader, place)
     except InvalidInput as error:
         problem = error.problems[0]
         name = raw.get("name") or raw.get("id") if isinstance(raw, dict) else ""
-        lost.append(LeftBehind(f"{name}: {problem.message}", problem.hint))
+        lost.append(Loss(f"{name}: {problem.message}", problem.hint))
         return True
     return False
 
@@ -229,7 +229,7 @@ def read_back(
 ) -> list[Mapping[str, Any]]:
     """Return what the cases of new files say, as they will be read at this place."""
     with staged(files, reader.root, form, place) as file:
-        return [sayings(case, reader.root, form.equivalent) for case in reader.cases(file)]
+        return [case_facts(case, reader.root, form.equivalent) for case in reader.cases(file)]
 
 
 @contextmanager
@@ -259,7 +259,7 @@ def _sweep(folder: str) -> None:
     """Remove files that a killed process left there."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         end = name.removeprefix(_STAGED_PREFIX).rpartition(".tmp-")[0]
-        if name.startswith(_STAGED_PREFIX) and is_left(f"{end}.tmp"):
+        if name.startswith(_STAGED_PREFIX) and is_leftover(f"{end}.tmp"):
             _remove(os.path.join(folder, name))
 
 

@@ -10,7 +10,7 @@ from baselinekit.grade.by_line import DecisionLine, ScoreLine
 from baselinekit.grade.by_model import OVERALL, ModelJudge, Scoring
 from baselinekit.grade.by_text import Contains, RegexMatch, TokenCount
 from baselinekit.grade.checks import check_of
-from baselinekit.importers.evaldrafts import own_id
+from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
@@ -19,8 +19,8 @@ from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.suites.dialects.assertions import JUDGE, SCALE
 from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.writing.sayings import (
-    LeftBehind,
-    Wish,
+    Loss,
+    WriteRequest,
     Written,
     judges_late,
     question_of,
@@ -35,9 +35,9 @@ _DEFAULT_THRESHOLD = 4
 _INLINE_FLAGS = {"ignorecase": "i", "multiline": "m", "dotall": "s"}
 
 
-def write(wish: Wish) -> Written:
+def write(wish: WriteRequest) -> Written:
     """Write a folder whose template consists of the question of a case only."""
-    lost: list[LeftBehind] = []
+    lost: list[Loss] = []
     queries = [case for case in wish.cases if _is_query(case)]
     queries = [case for key in LISTS.values() for case in queries if case.graders[0].method.wanted == key]
     cases = [case for case in wish.cases if case not in queries and _can_be_written(case, wish, lost)]
@@ -45,11 +45,11 @@ def write(wish: Wish) -> Written:
     for case in list(queries):
         line = case.graders[0].method
         if first_line is not None and replace(line, wanted=first_line.wanted) != first_line:
-            lost.append(LeftBehind("it is judged by another description than the first query", "", case))
+            lost.append(Loss("it is judged by another description than the first query", "", case))
             queries.remove(case)
     if not (queries or cases):
         return Written({}, lost=tuple(lost))
-    id = own_id(wish.name, set(), "prompt")
+    id = unique_id(wish.name, set(), "prompt")
     evals: dict[str, Json] = {}
     defaults, model = _common_defaults(queries + cases, cases)
     evals |= {"defaults": defaults} if defaults else {}
@@ -69,7 +69,7 @@ def write(wish: Wish) -> Written:
     return Written(files, (*queries, *cases), tuple(lost), tuple(notes))
 
 
-def _format_meta(id: str, wish: Wish, line: DecisionLine | None, uses_input: bool) -> dict[str, Json]:
+def _format_meta(id: str, wish: WriteRequest, line: DecisionLine | None, uses_input: bool) -> dict[str, Json]:
     summary = wish.description or f"The cases of {wish.name}."
     meta: dict[str, Json] = {"id": id, "title": wish.name, "summary": summary, "status": "draft"}
     meta |= {"version": "0.1.0", "created": wish.today, "updated": wish.today}
@@ -86,7 +86,7 @@ def _is_query(case: Case) -> bool:
     return is_echo and len(case.graders) == 1 and isinstance(case.graders[0].method, DecisionLine)
 
 
-def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
+def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
     question = question_of(case, wish.root)
     reason = ""
     if case.baseline is not None:
@@ -105,7 +105,7 @@ def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
         reason = "" if writable else "none of its graders can be said there"
         reason = "a case has one rubric, and this has several" if len(judges) > 1 else reason
     if reason:
-        lost.append(LeftBehind(reason, case=case))
+        lost.append(Loss(reason, case=case))
     return not reason
 
 
@@ -173,7 +173,7 @@ def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[
 
 
 def _format_case(
-    case: Case, defaults: dict[str, Json], model: str, names: set[str], wish: Wish
+    case: Case, defaults: dict[str, Json], model: str, names: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
     text = Scope().expand(question_of(case, wish.root).text)
     entry: dict[str, Json] = {"name": _unique_name(case, names), "inputs": {_INPUT: text}}

@@ -8,15 +8,15 @@ from baselinekit.documents.languages import dump_yaml
 from baselinekit.grade.composite import Composite
 from baselinekit.grade.graders import row_of
 from baselinekit.grade.task import Task
-from baselinekit.importers.evaldrafts import own_id
+from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json
 from baselinekit.suites.dialects.dialect import MESSAGES
 from baselinekit.suites.writing.sayings import (
-    LeftBehind,
-    Wish,
+    Loss,
+    WriteRequest,
     Written,
     format_messages,
     judges_late,
@@ -40,9 +40,9 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-def write(wish: Wish) -> Written:
+def write(wish: WriteRequest) -> Written:
     """Write all cases to one file. The run settings that most of them share are written once, at the top."""
-    lost: list[LeftBehind] = []
+    lost: list[Loss] = []
     cases = [case for case in wish.cases if _can_be_written(case, lost)]
     shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _FILE_SETTINGS}
     late_judging = [case.judge_after_failure for case in cases if judges_late(case)]
@@ -54,7 +54,7 @@ def write(wish: Wish) -> Written:
         if value != _DEFAULTS[key]
     }
     config |= {"execution": common_execution} if common_execution not in (None, _DEFAULT_EXECUTION) else {}
-    metadata: dict[str, Json] = {"id": own_id(wish.name, set(), "cases")}
+    metadata: dict[str, Json] = {"id": unique_id(wish.name, set(), "cases")}
     metadata |= {"description": wish.description} if wish.description else {}
     taken_ids: set[str] = set()
     document: dict[str, Json] = {"schema_version": "1.0"}
@@ -63,7 +63,11 @@ def write(wish: Wish) -> Written:
     document |= {"metadata": metadata} | ({"config": config} if config else {})
     document["test_cases"] = [
         _format_case(
-            case, own_id(_id_in_file(case), taken_ids), {**shared, "execution": common_execution}, wish, lost
+            case,
+            unique_id(_id_in_file(case), taken_ids),
+            {**shared, "execution": common_execution},
+            wish,
+            lost,
         )
         for case in cases
     ]
@@ -76,11 +80,11 @@ def _id_in_file(case: Case) -> str:
     return case.id.partition("/")[2] or case.id
 
 
-def _can_be_written(case: Case, lost: list[LeftBehind]) -> bool:
+def _can_be_written(case: Case, lost: list[Loss]) -> bool:
     if case.baseline is not None:
-        lost.append(LeftBehind("a baseline is no case", "keep its file: a suite can name it", case))
+        lost.append(Loss("a baseline is no case", "keep its file: a suite can name it", case))
     elif not case.graders:
-        lost.append(LeftBehind("nothing says what is right", "give it a grader", case))
+        lost.append(Loss("nothing says what is right", "give it a grader", case))
     return case.baseline is None and bool(case.graders)
 
 
@@ -100,7 +104,7 @@ def _format_execution(case: Case) -> dict[str, Json]:
 
 
 def _format_case(
-    case: Case, id: str, shared: dict[str, Any], wish: Wish, lost: list[LeftBehind]
+    case: Case, id: str, shared: dict[str, Any], wish: WriteRequest, lost: list[Loss]
 ) -> dict[str, Json]:
     entry: dict[str, Json] = {"id": id}
     for key in ("name", "description", "category", "skip"):
@@ -149,7 +153,7 @@ def _format_wanted(case: Case) -> dict[str, Json]:
     return entry | ({"conversation_id": wanted.conversation_id} if wanted.conversation_id else {})
 
 
-def _format_composite(method: Method, lost: list[LeftBehind], case: Case) -> dict[str, Json] | None:
+def _format_composite(method: Method, lost: list[Loss], case: Case) -> dict[str, Json] | None:
     """Return the config of a grader that is composed of others; None for any other grader."""
     if not isinstance(method, Composite):
         return None
@@ -175,10 +179,10 @@ def _is_derived(grader: Grader, case: Case) -> bool:
     return Task(grader, case).is_derived
 
 
-def _format_grader(grader: Grader, lost: list[LeftBehind], case: Case) -> dict[str, Json] | None:
+def _format_grader(grader: Grader, lost: list[Loss], case: Case) -> dict[str, Json] | None:
     row = row_of(grader)
     if row.kind == "code" and not row.method:
-        lost.append(LeftBehind(f"the grader {grader.name}", "no file of ours names one of its kind", case))
+        lost.append(Loss(f"the grader {grader.name}", "no file of ours names one of its kind", case))
         return None
     composite = _format_composite(grader.method, lost, case)
     settings = stated_fields(grader.method) if composite is None else composite

@@ -10,19 +10,19 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
-from baselinekit.grade.graders import positions, row_of
+from baselinekit.grade.graders import graders_with_positions, row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
-from baselinekit.model.evals import Case, Expected, Suite, Wanted
+from baselinekit.model.evals import Case, Expected, GoodAnswer, Suite
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.traces import Role, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.secrets.finding import covered
+from baselinekit.secrets.finding import mask_secrets
 from baselinekit.store.project import TEMPLATE
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
-from baselinekit.texts import Mask, clipped
-from baselinekit.variables import Scope, names_in, unexpanded
+from baselinekit.texts import Mask, mask_and_clip
+from baselinekit.variables import Scope, escape_variables, names_in
 
 _LONGEST_SHOWN = 60
 _GRADERS = "graders"
@@ -30,7 +30,7 @@ _EMPTY_VALUES: tuple[Json, ...] = (None, "", ())
 
 
 @frozen
-class LeftBehind:
+class Loss:
     """Something that does not carry over: what it is, what to do about it, and its case; `place`: its place,
     in a file from which no case was read."""
 
@@ -118,7 +118,7 @@ def question_of(case: Case, root: str) -> AskedText:
 def _message_text(message: Any) -> str:
     """Return the text of a message; one with parts is taken literally."""
     content = message.content
-    return content if isinstance(content, str) else unexpanded(plain_text(content))
+    return content if isinstance(content, str) else escape_variables(plain_text(content))
 
 
 def _fill_template(case: Case, root: str) -> str:
@@ -129,7 +129,7 @@ def _fill_template(case: Case, root: str) -> str:
     inputs = Scope().expand(case.recipe.input.inputs)
     missing = {name: f"{{{{{name}}}}}" for name in template.names if name not in inputs}
     text = Scope({**missing, **inputs}).expand(template.text)
-    return unexpanded(text if isinstance(text, str) else str(text))
+    return escape_variables(text if isinstance(text, str) else str(text))
 
 
 # Messages as files state them.
@@ -207,7 +207,7 @@ def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | N
 # What a conversion changed in a case.
 
 
-def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict[str, Any]:
+def case_facts(case: Case, root: str, equivalent: Equivalent | None = None) -> dict[str, Any]:
     """Return what a case says, by names for the user."""
     graders = [part for grader in case.graders for part in (equivalent or _unchanged)(grader, case)]
     question = question_of(case, root)
@@ -228,7 +228,7 @@ def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict
 
 def _folder_of_programs(case: Case) -> str | None:
     """Return the folder in which judging programs start; None if there are none."""
-    starts = any(row_of(part).starts(part.method) for _, part in positions(case.graders))
+    starts = any(row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
     return posixpath.dirname(case.source.file) if starts else None
 
 
@@ -263,7 +263,7 @@ def judges_late(case: Case) -> bool:
     return {"code", "model"} <= {grader.kind for grader in case.graders}
 
 
-def _wanted_values(wanted: Wanted) -> dict[str, Any]:
+def _wanted_values(wanted: GoodAnswer) -> dict[str, Any]:
     """Return what is wanted, without `asked`, which is compared as the question."""
     values = stated_fields(wanted)
     values.pop("asked", None)
@@ -271,7 +271,7 @@ def _wanted_values(wanted: Wanted) -> dict[str, Any]:
 
 
 def lost_between(
-    before: Mapping[str, Any], after: Mapping[str, Any], mask: Mask = covered
+    before: Mapping[str, Any], after: Mapping[str, Any], mask: Mask = mask_secrets
 ) -> Iterator[tuple[str, bool]]:
     """Describe what differs between two forms of a case, and whether it is lost, rather than a default that
     the other form adds."""
@@ -328,7 +328,7 @@ def _format_value(value: Any, mask: Mask) -> str:
     if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)
     text = str(value) if not isinstance(value, str) else repr(value)
-    return clipped(" ".join(text.split()), _LONGEST_SHOWN, mask)
+    return mask_and_clip(" ".join(text.split()), _LONGEST_SHOWN, mask)
 
 
 # The result of a writer.
@@ -342,7 +342,7 @@ class Written:
 
     files: dict[str, str]
     cases: tuple[Case, ...] = ()
-    lost: tuple[LeftBehind, ...] = ()
+    lost: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -354,7 +354,7 @@ class CaseReader:
     root: str
     fetch_file: FetchFile | None = None
     targets: Targets = NO_TARGETS
-    mask: Mask = covered
+    mask: Mask = mask_secrets
 
     def suite(self, path: str) -> Suite:
         return load_evals([path], self.root, fetch_file=self.fetch_file, targets=self.targets)
@@ -364,7 +364,7 @@ class CaseReader:
 
 
 @frozen
-class Wish:
+class WriteRequest:
     """What to write. `name`: the name of all cases together; `today`: the date as files state it."""
 
     cases: tuple[Case, ...]

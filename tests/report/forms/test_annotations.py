@@ -7,7 +7,7 @@ from hypothesis import example, given, strategies as st
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.errors import Place, Problem
-from baselinekit.model.results import Against, Report, Result, Revised
+from baselinekit.model.results import BaselineChange, BaselineChanges, Report, Result
 from baselinekit.report.forms.annotations import format_problems as complaints
 from baselinekit.report.forms.table import render_report
 
@@ -127,11 +127,13 @@ def test_f31_no_text_from_outside_makes_or_changes_a_command(one: str, other: st
 @pytest.mark.parametrize(("strict", "level"), [(False, "warning"), (True, "error")])
 def test_f31_a_baseline_that_the_change_weakens_is_told_at_its_line(strict: bool, level: str) -> None:
     revised = (
-        Revised("users", FILE, 7, "loosened", ("ignore_fields: **.id\n::error::x",)),
-        Revised("gone", FILE, None, "removed"),
-        Revised("new", FILE, 1, "added"),
+        BaselineChange("users", FILE, 7, "loosened", ("ignore_fields: **.id\n::error::x",)),
+        BaselineChange("gone", FILE, None, "removed"),
+        BaselineChange("new", FILE, 1, "added"),
     )
-    run = report(result("users", "passed"), against=Against("main", "96e676b1a2b3", revised, strict=strict))
+    run = report(
+        result("users", "passed"), against=BaselineChanges("main", "96e676b1a2b3", revised, strict=strict)
+    )
     assert said(run) == [
         (
             level,

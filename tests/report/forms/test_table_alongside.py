@@ -9,18 +9,25 @@ import pytest
 from report.evalruns import EARLIER, JUDGES, METRICS, case, results
 from report.reports import FILE, NASTY, report, result, spot
 
-from baselinekit.model.results import Against, Metric, MetricChange, Report, Revised, SuiteFacts
+from baselinekit.model.results import (
+    BaselineChange,
+    BaselineChanges,
+    Metric,
+    MetricChange,
+    Report,
+    SuiteFacts,
+)
 from baselinekit.report.forms.table import render_report
 
 REVISED = (
-    Revised("users", FILE, 7, "loosened", ("ignore_fields: users.*.name",)),
-    Revised("gone", "baselines/gone.yaml", None, "removed"),
-    Revised("new", FILE, 9, "added"),
+    BaselineChange("users", FILE, 7, "loosened", ("ignore_fields: users.*.name",)),
+    BaselineChange("gone", "baselines/gone.yaml", None, "removed"),
+    BaselineChange("new", FILE, 9, "added"),
 )
 
 
 def weakened(strict: bool, **more: Any) -> Report:
-    against = Against("main", "96e676b1a2b3", REVISED, strict=strict)
+    against = BaselineChanges("main", "96e676b1a2b3", REVISED, strict=strict)
     return report(result("users", "passed"), against=against, **more)
 
 
@@ -111,7 +118,7 @@ def test_sarif_has_a_result_for_each_weakened_baseline(strict: bool, level: str)
 
 
 def test_where_nothing_was_weakened_the_page_says_that_it_was_asked() -> None:
-    run = report(result("a", "passed"), against=Against("main", "96e676b1a2b3"))
+    run = report(result("a", "passed"), against=BaselineChanges("main", "96e676b1a2b3"))
     assert "no baseline added, removed, loosened or changed" in render_report(run, "x.html")
 
 

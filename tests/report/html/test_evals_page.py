@@ -11,7 +11,15 @@ from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report
 
 from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
-from baselinekit.model.results import CaseChange, Earlier, Metric, MetricChange, Report, Result, SuiteFacts
+from baselinekit.model.results import (
+    CaseChange,
+    EarlierComparison,
+    Metric,
+    MetricChange,
+    Report,
+    Result,
+    SuiteFacts,
+)
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.html import markup
 from baselinekit.report.html.markup import read_asset
@@ -151,7 +159,7 @@ def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) 
         CaseChange(other, "not comparable", why=one),
     )
     changes = (MetricChange(one, "regressed", 1, 0, 1, 1, 0, 1, 1),)
-    earlier = Earlier(one, other, cases, changes, (one,), (other,))
+    earlier = EarlierComparison(one, other, cases, changes, (one,), (other,))
     suite = SuiteFacts(one, other, metrics, judges=judges)
     parsed = page_of(report(wrong, silent, suite=suite, earlier=earlier))
     assert parsed.verbatim == {"script": [SCRIPT], "style": [STYLE]}

@@ -12,7 +12,15 @@ from hypothesis import example, given, settings, strategies as st
 from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report, result, spot
 
-from baselinekit.model.results import Against, Moment, PastRun, Report, Revised, Summary, Trends
+from baselinekit.model.results import (
+    BaselineChange,
+    BaselineChanges,
+    Moment,
+    PastRun,
+    Report,
+    Summary,
+    Trends,
+)
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.html.markup import Markup, element, joined, page, read_asset
 
@@ -203,8 +211,11 @@ def test_every_control_and_picture_has_a_name() -> None:
 
 
 def test_what_the_change_does_to_the_baselines_stands_before_the_results() -> None:
-    revised = (Revised("<u>", FILE, 7, "loosened", ("ignore_fields: <b>",)), Revised("new", FILE, 1, "added"))
-    run = report(result("users", "passed"), against=Against("main", "96e676b1a2b3", revised))
+    revised = (
+        BaselineChange("<u>", FILE, 7, "loosened", ("ignore_fields: <b>",)),
+        BaselineChange("new", FILE, 1, "added"),
+    )
+    run = report(result("users", "passed"), against=BaselineChanges("main", "96e676b1a2b3", revised))
     text = page_of(run).text
     assert (
         text.index("against main (96e676b1a2b3)") < text.index("ignore_fields: <b>") < text.index("Results")
