@@ -206,7 +206,7 @@ class NothingSelected(BaselinekitError):
     exit_code = 5
 
 
-def suggest_nearest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or an empty text if nothing is similar."""
     shortest, longest = len(word) * 3 / 7, len(word) * 7 / 3  # other lengths cannot reach a ratio of 0.6
     similar = sorted(other for other in known if shortest <= len(other) <= longest)

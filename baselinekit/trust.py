@@ -71,6 +71,7 @@ _METADATA = _words(
 
 _DOTS = str.maketrans({"。": ".", "｡": ".", "．": "."})
 _MAX_HOST_LENGTH = 64
+_LINK_LOCAL = "a link-local address or cloud metadata"
 _32 = 0xFFFF_FFFF
 
 
@@ -255,19 +256,15 @@ class Trust:
         """Raise Refused if this request may not go to this address, which is about to be connected to.
         Without an address, before a look-up or if a proxy resolves the name, the text of the URL is judged.
 
-        Link-local addresses, where clouds hand out credentials, have to be named themselves: a host name that
-        leads there is not enough, as the owner of the name decides where it leads."""
+        Link-local addresses, where clouds hand out credentials, have to be named themselves: the owner of a
+        host name decides where it leads."""
         network = network_of_host(_host(url)) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
             url_origin = origin(url)
             if not self.names(url_origin, exactly=True) or network_of_host(_host(url)) is not network:
-                raise Refused(
-                    unnamed_address_problem(url_origin, address, "a link-local address or cloud metadata")
-                )
-        elif network is NetworkKind.PRIVATE and self.ci:
-            url_origin = origin(url)
-            if not self.names(url_origin):
-                raise Refused(unnamed_address_problem(url_origin, address, "in a private network"))
+                raise Refused(unnamed_address_problem(url_origin, address, _LINK_LOCAL))
+        elif network is NetworkKind.PRIVATE and self.ci and not self.names(origin(url)):
+            raise Refused(unnamed_address_problem(origin(url), address, "in a private network"))
 
     def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""

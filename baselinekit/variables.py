@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.errors import InvalidInput, Place, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
@@ -89,7 +89,7 @@ class Scope:
         if name not in self.values:
             known_names = sorted({*self.values, *self.secrets})
             hint = (
-                suggest_nearest(name, known_names)
+                suggest(name, known_names)
                 or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
             )
             raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))

@@ -211,11 +211,9 @@ class LearnSession:
             values["metadata", "failure_count"] = 0
         if volatile and baseline.source.form == "native":
             evidence = evidence_of(masked, len(replays) + (kept is not None), self._project.redactor)
-            learnt = (
-                stored.learnt
-                if stored.variants
-                else select_valid_evidence(stored.learnt, stored.output, output)
-            )
+            learnt = stored.learnt
+            if not stored.variants:
+                learnt = select_valid_evidence(learnt, stored.output, output)
             values["baseline", "learnt"] = {**learnt, **evidence}
         is_new = volatile or ruled.rules
         return LearnPlan(

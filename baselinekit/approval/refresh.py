@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.approval.planning import compare_command, covers, plan_of
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
@@ -264,7 +264,7 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
         if not any(covers(pattern, change, plan) for plan in plans for change in plan.changes):
             paths_changed = [render(change.path) for plan in plans for change in plan.changes]
             hint = (
-                suggest_nearest(pattern.text, paths_changed)
+                suggest(pattern.text, paths_changed)
                 or f"what changes is {', '.join(dict.fromkeys(paths_changed[:5]))}"
             )
             raise InvalidInput(Problem("BK536", f"--path {pattern.text}: nothing changes there", hint))
@@ -287,7 +287,7 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     ids = [baseline.id for baseline in everything]
     for glob in globs:
         if not any(fnmatchcase(id, glob) for id in ids):
-            hint = suggest_nearest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
+            hint = suggest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
     path_ids = {baseline.id for baseline in in_paths}
     matching = [baseline for baseline in everything if any(fnmatchcase(baseline.id, glob) for glob in globs)]

@@ -16,7 +16,7 @@ from baselinekit.approval.planning import (
     with_output,
 )
 from baselinekit.documents.jsontext import load_json
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
@@ -286,7 +286,7 @@ class _DecisionReader:
         """Return the changes that a decision names: those of a baseline, at a path or with a number."""
         chosen = [n for n, plan in enumerate(self.plans) if fnmatchcase(plan.baseline.id, entry["id"])]
         if not chosen:
-            hint = suggest_nearest(entry["id"], [plan.baseline.id for plan in self.plans])
+            hint = suggest(entry["id"], [plan.baseline.id for plan in self.plans])
             raise _InvalidDecision(
                 f"nothing of {entry['id']!r} is pending", hint or "review --json lists it", "id"
             )
@@ -301,9 +301,7 @@ class _DecisionReader:
         if not members:
             key = "path" if "path" in entry else "number"
             paths = [_place_name(change) for n in chosen for change in self.plans[n].changes]
-            hint = (
-                suggest_nearest(str(entry[key]), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
-            )
+            hint = suggest(str(entry[key]), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
             raise _InvalidDecision(f"nothing changes at {key} {entry[key]!r}", hint, key)
         return members
 
@@ -348,7 +346,7 @@ def _check_entry(entry: Json) -> Verb:
     for key, value in entry.items():
         if key not in _KEYS:
             raise _InvalidDecision(
-                f"a decision has no key {key!r}", suggest_nearest(key, _KEYS) or ", ".join(_KEYS), key
+                f"a decision has no key {key!r}", suggest(key, _KEYS) or ", ".join(_KEYS), key
             )
         if not isinstance(value, _KEYS[key]) or (isinstance(value, bool) and key != "confirm"):
             raise _InvalidDecision(f"{key} is {_TYPE_NAMES[_KEYS[key]]}", "", key)
@@ -356,7 +354,7 @@ def _check_entry(entry: Json) -> Verb:
     if missing:
         raise _InvalidDecision(f"a decision needs its {missing}", _EXAMPLE)
     if entry["decision"] not in VERBS:
-        hint = suggest_nearest(entry["decision"], VERBS) or ", ".join(VERBS)
+        hint = suggest(entry["decision"], VERBS) or ", ".join(VERBS)
         raise _InvalidDecision(f"there is no decision {entry['decision']!r}", hint, "decision")
     if "value" in entry and entry["decision"] not in _TAKES_VALUE:
         raise _InvalidDecision(

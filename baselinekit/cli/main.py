@@ -96,9 +96,9 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            from baselinekit.errors import suggest_nearest
+            from baselinekit.errors import suggest
 
-            near = suggest_nearest(name, list(_SUMMARIES))
+            near = suggest(name, list(_SUMMARIES))
             ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 

@@ -13,10 +13,10 @@ from baselinekit.cli.convert import ImportOptions, convert
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
 from baselinekit.documents.languages import dump_yaml
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.importers import vcr
 from baselinekit.importers.drafts import ImportChoices
-from baselinekit.importers.testcode import CodeChange, SnapshotImport, TestSources
+from baselinekit.importers.testcode import CodeChange, SnapshotImport, SnapshotSources
 from baselinekit.model.values import Json
 from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
 from baselinekit.texts import count_noun
@@ -65,7 +65,7 @@ def import_files(options: ImportOptions) -> int:
     tool, *paths = options.words
     if tool not in (*TOOLS, VCR):
         if paths:
-            hint = suggest_nearest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
+            hint = suggest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
             raise InvalidInput(Problem("BK508", f"{tool} is no tool whose files are taken over", hint))
         return convert(options)
     if options.output is not None or options.to != "cases":
@@ -94,7 +94,9 @@ class _Import:
 
     def values(self, moment: str) -> tuple[MovedIn, int]:
         moving = SnapshotImport()
-        files = TestSources(self.files, self.read, partial(_files_in_folders, self._project.root, OUTSIDE))
+        files = SnapshotSources(
+            self.files, self.read, partial(_files_in_folders, self._project.root, OUTSIDE)
+        )
         TOOLS[self._tool](files, moving)
         self._changes = moving.changes
         return moved_values(self._project, moving, moment), moving.seen + len(moving.left_out)

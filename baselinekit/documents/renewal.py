@@ -453,9 +453,8 @@ class _RenewalJob:
 
     def text(self, change: Rewrite) -> str:
         """Return the text with the change, without checking it."""
-        change, extra_splices, unanchored = split_anchors(
-            change, self.shared, self.old, self.language, self.body
-        )
+        split = split_anchors(change, self.shared, self.old, self.language, self.body)
+        change, extra_splices, unanchored = split
         layout = Layout(self.body, self.language, ())
         layout.unanchored |= unanchored
         marks = mark(self.language.events(self.body), self.document, paths_of(change, self.old))

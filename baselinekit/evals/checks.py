@@ -317,9 +317,8 @@ def _text_problems(prepared: Prepared, grader: Grader, text_path: str, root: str
         prepared.texts[text_path] = text = named_text(root, case.source.file, text_path)
     except BaselinekitError as error:
         is_refused = isinstance(error, Refused)
-        raise (Refused if is_refused else InvalidInput)(
-            *(move_to_name(p, at) for p in error.problems)
-        ) from None
+        problems = (move_to_name(problem, at) for problem in error.problems)
+        raise (Refused if is_refused else InvalidInput)(*problems) from None
     for problem in row.text_problems(graders.task_of(grader, case), text):
         yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.place_of(at))
 
@@ -376,9 +375,8 @@ def check_reachable(
         for sign, k in read_thresholds({name: least}):
             if sign != "@" or k <= tries:
                 continue
-            message = (
-                f"pass@{k} cannot be met: it cannot be computed from {count_noun(tries, 'attempt')} per case"
-            )
+            possible = count_noun(tries, "attempt")
+            message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
             hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
             problem = Problem("BK724", message, hint)
             is_of_suite = suite.file is not None and name not in stated

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from math import fsum
 
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact
 from baselinekit.model.grades import Attempt, iterate_grades
@@ -101,7 +101,7 @@ def compare_runs(
 def check_parts(parts: Sequence[str]) -> None:
     for part in parts:
         if part not in PARTS:
-            hint = suggest_nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
+            hint = suggest(part, PARTS) or f"one of {', '.join(PARTS)}"
             raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", hint))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import (
@@ -224,10 +224,7 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
         hint = "an empty run is not a pass: baselinekit run"
         if report.results:
             message = f"none of the {len(facts):,} cases is one of {', '.join(requested)}"
-            hint = (
-                suggest_nearest(requested[0], known_words)
-                or f"there are {', '.join(sorted(known_words)[:10])}"
-            )
+            hint = suggest(requested[0], known_words) or f"there are {', '.join(sorted(known_words)[:10])}"
         raise NothingSelected(Problem("BK509", message, hint))
     least = {canonical(name): value for name, value in gate.least.items()}
     shown_metrics = dict.fromkeys(map(canonical, gate.shown), 0.0)

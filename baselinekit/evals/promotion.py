@@ -8,7 +8,7 @@ from typing import get_args
 from baselinekit.documents.languages import is_plain, language, yaml_quoted, yaml_scalar
 from baselinekit.documents.splice import apply, is_simple
 from baselinekit.documents.text import Splice, apply_splices, decode, mark
-from baselinekit.errors import InvalidInput, Place, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
 from baselinekit.frozen import frozen
@@ -69,7 +69,7 @@ def find_prompt(project: Project, name: str) -> PromptFolder:
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         message = f"{name!r} is no folder, id or alias of a prompt"
         hint = (
-            suggest_nearest(name, names_of_all(project.root))
+            suggest(name, names_of_all(project.root))
             or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         )
         raise InvalidInput(Problem("BK769", message, hint))
@@ -245,7 +245,7 @@ def _status(root: str, folder: PromptFolder) -> Status:
         if status == status_in_file:
             return status
     message = "there is no `status`" if status_in_file is None else f"{status_in_file!r} is no status"
-    near = suggest_nearest(status_in_file, statuses) if isinstance(status_in_file, str) else ""
+    near = suggest(status_in_file, statuses) if isinstance(status_in_file, str) else ""
     problem = Problem("BK767", message, near or f"write one of {', '.join(statuses)}", at=("status",))
     raise InvalidInput(*place_problems(body, file, {0: [problem]}))
 

@@ -4,7 +4,7 @@ prompt was sent."""
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
-from baselinekit.errors import suggest_nearest
+from baselinekit.errors import suggest
 from baselinekit.evals.checks import Prepared
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
@@ -102,11 +102,7 @@ def misspelt_inputs(project: Project, prepared: Sequence[Prepared]) -> list[str]
         return []
     names = sorted({name for prepared_case in prepared for name in prepared_case.names})
     unknown = (name for name in project.typed if name not in names)
-    return [
-        f"no prompt has an input {name!r}: {hint}"
-        for name in unknown
-        if (hint := suggest_nearest(name, names))
-    ]
+    return [f"no prompt has an input {name!r}: {hint}" for name in unknown if (hint := suggest(name, names))]
 
 
 def _is_of(case: Case, folder: PromptFolder) -> bool:

@@ -16,7 +16,7 @@ from baselinekit.errors import (
     NothingSelected,
     NotRecorded,
     Problem,
-    suggest_nearest,
+    suggest,
 )
 from baselinekit.frozen import frozen
 from baselinekit.grade import by_human
@@ -97,7 +97,7 @@ class Queue:
         for word in names:
             if not any(_is_named(entry.item, [word]) for entry in entries):
                 case_ids = {entry.item.case for entry in entries}
-                hint = suggest_nearest(word, case_ids) or "baselinekit grade --list shows what does"
+                hint = suggest(word, case_ids) or "baselinekit grade --list shows what does"
                 raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", hint))
         return [self.standing(entry) for entry in chosen]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.documents.languages import LINES, SUFFIXES
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.graders import row_of
 from baselinekit.kinds.table import kind_of
@@ -100,7 +100,7 @@ def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
         listed = ", ".join([*known_names][:_MOST_NAMED])
         hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
         problems = (
-            Problem("BK509", f"there is no case {name!r}", suggest_nearest(name, known_names) or hint)
+            Problem("BK509", f"there is no case {name!r}", suggest(name, known_names) or hint)
             for name in unknown
         )
         raise NothingSelected(*problems)
@@ -114,7 +114,7 @@ def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[st
         return "all of these passed when they were last run", "leave out --lf to run them all"
     message = f"none of the {len(cases):,} cases is selected"
     if choice.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in choice.ids):
-        hint = suggest_nearest(choice.ids[0], [case.id for case in cases])
+        hint = suggest(choice.ids[0], [case.id for case in cases])
         return message, hint or "baselinekit run --list shows the cases"
     for requested, known_words in (
         (choice.categories, {word for case in cases for word in (case.kind, case.category) if word}),
@@ -122,7 +122,7 @@ def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[st
     ):
         if requested and not {*requested} & known_words:
             listed = ", ".join(sorted(known_words)) or "none"
-            return message, suggest_nearest(requested[0], known_words) or f"there are {listed}"
+            return message, suggest(requested[0], known_words) or f"there are {listed}"
     if choice.ids or choice.exclude_tags or choice.cases or choice.among is not None:
         return message, "no case matches all the selections: leave one out"
     return message, "-k matches words of the id, the name or a tag"
@@ -194,7 +194,7 @@ def resolve_path_or_prompt(project: Project, path: str) -> str:
     if not is_word or os.path.lexists(os.path.join(project.root, relative)):
         return relative
     folder = find_folder(project.root, path)
-    if folder is None and (near := suggest_nearest(path, names_of_all(project.root))):
+    if folder is None and (near := suggest(path, names_of_all(project.root))):
         message = f"there is no file or folder {path}, and no prompt of this id or alias"
         raise InvalidInput(Problem("BK111", message, near))
     return relative if folder is None else folder

@@ -17,7 +17,7 @@ from baselinekit.errors import (
     NothingSelected,
     Place,
     Problem,
-    suggest_nearest,
+    suggest,
 )
 from baselinekit.evals.earlier import compare_runs
 from baselinekit.frozen import frozen
@@ -61,7 +61,7 @@ def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
     if is_foreign(before) or is_foreign(now):
         first = with_matching_ids(first, second)
     if not {result.id for result in cases(first)} & {result.id for result in cases(second)}:
-        hint = suggest_nearest(cases(first)[0].id, [result.id for result in cases(second)])
+        hint = suggest(cases(first)[0].id, [result.id for result in cases(second)])
         message = f"{before} and {now} have no case in common"
         raise NothingSelected(Problem("BK692", message, hint or "compare two runs of the same cases"))
     return first, second

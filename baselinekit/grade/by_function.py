@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import matches_everything
 from baselinekit.grade.reply_code import code_in
@@ -62,7 +62,7 @@ def problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK706", "a time limit of zero", "`timeout_per_case`: a number of seconds above 0")
     for call in method.test_cases:
         if call.comparator not in COMPARATORS:
-            hint = suggest_nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
+            hint = suggest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
             yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
 
 

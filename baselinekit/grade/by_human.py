@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.judging import nonce_of
 from baselinekit.grade.task import (
@@ -73,7 +73,7 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
             if text and text.casefold() in (name.casefold() for name in names):
                 return value
         raise not_a_rating(
-            repr(text), scale, 0, suggest_nearest(text, [option.label for option in options_of(scale)])
+            repr(text), scale, 0, suggest(text, [option.label for option in options_of(scale)])
         )
     try:
         if scale.type == "likert":

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
-from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.nearness import line_at
 from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parse_json_output, text_of
@@ -149,7 +149,7 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
     if schema is False:
         yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
     elif schema is not True and allows_all(schema):
-        suggestion = next((hint for key in schema if (hint := suggest_nearest(key, _keywords(schema)))), "")
+        suggestion = next((hint for key in schema if (hint := suggest(key, _keywords(schema)))), "")
         hint = suggestion or "say what it has to be, or write `true` in its place if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from fractions import Fraction
 
 from baselinekit.documents.jsontext import pretty, to_bytes
-from baselinekit.errors import Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_model import spoken_verdict
 from baselinekit.grade.judging import (
@@ -211,13 +211,13 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
             continue
         if is_of_sidecar(name):
             sidecar_names = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
-            hint = suggest_nearest(name, sidecar_names) if name.count(".") == 1 else ""
+            hint = suggest(name, sidecar_names) if name.count(".") == 1 else ""
             hint = hint or "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
         snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         suggestion = _OTHER_NAMES.get(snake_case) or (snake_case if snake_case in VARIABLES else "")
-        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else suggest_nearest(name, VARIABLES)
+        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else suggest(name, VARIABLES)
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
         yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which nothing stands for", hint)
 

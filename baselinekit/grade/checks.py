@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.by_schema import JsonSchema
@@ -132,7 +132,7 @@ def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], lis
         ((name, value),) = raw.items()
         form = FORMS.get(name)
         if form is None:
-            hint = suggest_nearest(name, FORMS) or f"one of {', '.join(FORMS)}"
+            hint = suggest(name, FORMS) or f"one of {', '.join(FORMS)}"
             problems.append(Problem("BK712", f"there is no check {name!r}", hint, at=(number, name)))
         elif not form.accepts(value):
             problems.append(Problem("BK712", f"{name} is not {form.hint}", "", at=(number, name)))

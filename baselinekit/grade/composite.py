@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.task import (
     GradeClients,
@@ -84,7 +84,7 @@ def make_composite(
     for name, weight in aggregator.weights.items():
         at = ("aggregator", "weights", name)
         if name not in names:
-            hint = suggest_nearest(name, names) or f"there are {', '.join(sorted(names))}"
+            hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
             problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=at))
         if weight < 0:
             problems.append(Problem("BK674", f"the weight of {name} is {weight:g}", "0 or more", at=at))

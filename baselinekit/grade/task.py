@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from baselinekit.documents.jsontext import json_in, pretty
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.verdict import verdict_of
 from baselinekit.kinds.kind import RecipeKind
@@ -197,9 +197,7 @@ class Task:
         kind = kind_of(self.case.recipe)
         if kind.parts and not kind.paths_start_in_answer and not {*first_step} <= {*kind.parts}:
             part_names = ", ".join(sorted(kind.parts))
-            hint = (
-                suggest_nearest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
-            )
+            hint = suggest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 

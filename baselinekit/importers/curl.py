@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.importers.curloptions import (
     FLAGS,
@@ -136,7 +136,7 @@ def _take(line: CurlLine, name: str, remaining: list[str], read: Read) -> None:
             hint = (
                 "baselinekit capture http --help"
                 if name == "help"
-                else suggest_nearest(name, option_names) or "leave it out"
+                else suggest(name, option_names) or "leave it out"
             )
             raise InvalidInput(Problem("BK508", f"the option --{name} of curl is not known", hint))
         line.flags.discard(opposite)

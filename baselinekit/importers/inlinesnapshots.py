@@ -14,8 +14,8 @@ from baselinekit.importers.testcode import (
     CodeChange,
     OneTest,
     SnapshotImport,
+    SnapshotSources,
     TestsOfFile,
-    TestSources,
     ValueDraft,
 )
 
@@ -27,7 +27,7 @@ _PACKAGE = "inline_snapshot"
 _CHECKS = ("dirty_equals", _PACKAGE)
 
 
-def read(files: TestSources, moving: SnapshotImport) -> None:
+def read(files: SnapshotSources, moving: SnapshotImport) -> None:
     """Read all `snapshot(…)` in the Python files that were named."""
     for file in files.files:
         if not file.endswith(".py"):
@@ -61,7 +61,7 @@ def _names(tree: ast.Module) -> set[str]:
 class _Source:
     """One file with tests."""
 
-    def __init__(self, files: TestSources, moving: SnapshotImport, tests: TestsOfFile, names: set[str]):
+    def __init__(self, files: SnapshotSources, moving: SnapshotImport, tests: TestsOfFile, names: set[str]):
         self._files, self._moving, self._tests, self._names = files, moving, tests, names
         imported = {node.module for node in ast.walk(tests.tree) if isinstance(node, ast.ImportFrom)}
         self._classes = ClassesOfSource(tests.file, tests.tree, files.tree)

@@ -24,8 +24,8 @@ from baselinekit.importers.testcode import (
     CodeChange,
     OneTest,
     SnapshotImport,
+    SnapshotSources,
     TestsOfFile,
-    TestSources,
     ValueDraft,
 )
 from baselinekit.lazy import lazy_pattern
@@ -41,7 +41,7 @@ _DEFAULT_TOLERANCE: Mapping[str, Json] = {"abs": 1e-08, "rel": 1e-05}
 """The default tolerance of numpy's isclose, by which pytest-regressions compares tables."""
 
 
-def read(files: TestSources, moving: SnapshotImport) -> None:
+def read(files: SnapshotSources, moving: SnapshotImport) -> None:
     """Read all files in folders that are named like a test file beside them."""
     by_folder: dict[str, list[str]] = {}
     for file in files.files:
@@ -94,7 +94,7 @@ class OwnerOfFile:
 class _Folder:
     """The folder of one test file."""
 
-    def __init__(self, files: TestSources, moving: SnapshotImport, tests: TestsOfFile):
+    def __init__(self, files: SnapshotSources, moving: SnapshotImport, tests: TestsOfFile):
         self._files, self._moving, self._tests = files, moving, tests
         self._owners = _owners(tests)
         self._taken = set[tuple[str, str | None]]()

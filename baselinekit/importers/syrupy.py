@@ -16,8 +16,8 @@ from baselinekit.importers.testcode import (
     CodeChange,
     OneTest,
     SnapshotImport,
+    SnapshotSources,
     TestsOfFile,
-    TestSources,
     ValueDraft,
 )
 from baselinekit.lazy import lazy_pattern
@@ -37,7 +37,7 @@ _REPR = lazy_pattern(
 _IN_CODE = ("matcher", "exclude", "include", "extension_class")
 
 
-def read(files: TestSources, moving: SnapshotImport) -> None:
+def read(files: SnapshotSources, moving: SnapshotImport) -> None:
     """Read all snapshots among the files that were named."""
     tested = set[str]()
     for file in files.files:
@@ -173,7 +173,7 @@ def _line_of(name: NameOfSnapshot, test: OneTest) -> int:
 class AmberSnapshots:
     """One amber file."""
 
-    def __init__(self, files: TestSources, moving: SnapshotImport, module: str):
+    def __init__(self, files: SnapshotSources, moving: SnapshotImport, module: str):
         self._files, self._moving, self._module = files, moving, module
         self._tests = files.tests(module)
 
@@ -222,7 +222,7 @@ class _SingleSnapshot:
     """A file of one value: JSON, or the bytes of a text. Syrupy removes characters from its name that a file
     system may not allow, so the test has to tell the original name."""
 
-    def __init__(self, files: TestSources, moving: SnapshotImport, module: str):
+    def __init__(self, files: SnapshotSources, moving: SnapshotImport, module: str):
         self._files, self._moving, self._module = files, moving, module
         self._tests = files.tests(module)
 

@@ -334,7 +334,7 @@ class CodeChange:
     new: str
 
 
-class TestSources:
+class SnapshotSources:
     """The files that were named, from the project's root. `read`: reads a file of the project; `outside`:
     lists the files of values that sources keep outside of themselves."""
 

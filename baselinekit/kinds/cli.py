@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, Family
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
@@ -93,7 +93,7 @@ def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
         for name in dict.fromkeys(name for word in words for name in PLACEHOLDER.findall(word)):
             if name not in PLACEHOLDERS:
                 placeholders = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
-                hint = suggest_nearest(name, PLACEHOLDERS) or placeholders
+                hint = suggest(name, PLACEHOLDERS) or placeholders
                 yield Problem("BK791", f"unknown placeholder {{{name}}} in the command line", hint, at=place)
 
 

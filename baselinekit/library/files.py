@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 from baselinekit.cli.clients import open_clients, with_models
 from baselinekit.cli.entry import clock
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.library.verdicts import Verdict
 from baselinekit.model import baselines as model
 from baselinekit.model.values import ABSENT, Json
@@ -64,7 +64,7 @@ def load(path: str | os.PathLike[str], id: str | None = None) -> Baseline:
             f"{name} holds {len(baselines)} baselines" if id is None else f"there is no {id!r} in {name}"
         )
         raise InvalidInput(
-            Problem("BK509", message, suggest_nearest(id or "", baselines) or f"name one of them: {ids}")
+            Problem("BK509", message, suggest(id or "", baselines) or f"name one of them: {ids}")
         )
     baseline = baselines[id]
     stored = baseline.baseline

@@ -21,7 +21,7 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import parse_record
 from baselinekit.texts import count_noun
-from baselinekit.tree.paths import find, parse, render, suggest
+from baselinekit.tree.paths import find, parse, render, suggest_path
 from baselinekit.tree.places import with_values
 
 _NOWHERE = "<compare>"
@@ -220,6 +220,6 @@ def with_placeholders(value: Json, placeholders: Mapping[str, Placeholder | str]
         paths = [path for path, _ in find(pattern, value)]
         if not paths:
             message = f"placeholders: {text} leads nowhere in the expected value"
-            raise InvalidInput(Problem("BK204", message, suggest(pattern, value)))
+            raise InvalidInput(Problem("BK204", message, suggest_path(pattern, value)))
         by_path |= dict.fromkeys(paths, str(placeholder))
     return with_values(value, by_path) if by_path else value

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
@@ -35,7 +35,7 @@ from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.texts import count_noun
 from baselinekit.tree.equality import is_number
-from baselinekit.tree.paths import Pattern, parse, suggest
+from baselinekit.tree.paths import Pattern, parse, suggest_path
 from baselinekit.tree.places import Wild
 
 # Reads a file's `comparison:`: the mode of the whole output and the path rules, rooted in the form of the
@@ -74,7 +74,7 @@ def check_form(output: Json, form: Form) -> Iterator[Problem]:
             continue
         for key in response:
             if key not in parts:
-                hint = suggest_nearest(key, parts) or f"it has {', '.join(parts)}"
+                hint = suggest(key, parts) or f"it has {', '.join(parts)}"
                 yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
 
 
@@ -108,7 +108,7 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
         if name in FLAGS:
             flags[name] = value
         else:
-            hint = suggest_nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
+            hint = suggest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
             message = f"{name!r} is not an option of a comparison"
             problems.append(Problem("BK202", message, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
@@ -186,7 +186,7 @@ def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
             message = (
                 f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
             )
-            yield Problem("BK202", message, suggest_nearest(name, FLAGS.union(BOUNDS)), at=place)
+            yield Problem("BK202", message, suggest(name, FLAGS.union(BOUNDS)), at=place)
         elif (name in FLAGS) != isinstance(value, bool):
             message = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
             yield Problem("BK202", message, at=place)
@@ -322,7 +322,7 @@ class Matcher:
         matched = {rule.at for rule in walk.hits}
         stale = {rule.at: rule for rule in self.path_rules if rule.at not in matched}
         for rule in stale.values():
-            suggestion = suggest(rule.pattern, self.root.expected)
+            suggestion = suggest_path(rule.pattern, self.root.expected)
             message = f"{rule.kind}: {rule.text} matched nothing" + (f": {suggestion}" if suggestion else "")
             yield RuleReport(rule.text, "stale", message, rule.at)
         for rule, message in walk.hidden.items():

@@ -15,7 +15,7 @@ from baselinekit.errors import (
     NeverSent,
     OutOfBudget,
     Problem,
-    suggest_nearest,
+    suggest,
 )
 from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
@@ -58,7 +58,7 @@ _EXAMPLE = "models: {%s: {openai: MODEL, base_url: 'http://127.0.0.1:11434'}}"
 def entry(name: str, models: Mapping[str, Model]) -> Model:
     """The entry of a model, which must exist and state exactly one way to ask it."""
     if name not in models:
-        hint = suggest_nearest(name, models) or "declare it in baselinekit.yaml"
+        hint = suggest(name, models) or "declare it in baselinekit.yaml"
         raise InvalidInput(Problem("BK601", f"no model is called {name!r}", f"{hint} ({_EXAMPLE % name})"))
     model = models[name]
     stated_kinds = [kind for kind in _KINDS if getattr(model, kind) is not None]
@@ -84,7 +84,7 @@ def form_of(name: str, model: Model) -> Form:
     entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
     if form_name not in entry_points:
         hint = (
-            suggest_nearest(form_name, entry_points)
+            suggest(form_name, entry_points)
             or f"install the package that provides it (entry point of {GROUP})"
         )
         message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"

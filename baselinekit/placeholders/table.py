@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
@@ -206,7 +206,7 @@ def kind_of(token: Token, words: PlaceholderContext) -> Kind:
             raise bad_args(token.name, "takes no arguments", token.name)
         return _regex_kind(words.own[token.name], words.regex_budget)
     if row is None:
-        hint = suggest_nearest(token.name, {*words.table, *words.own})
+        hint = suggest(token.name, {*words.table, *words.own})
         hint = hint or "declare it under `placeholders:`, or write \\<< to mean the text"
         raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", hint))
     return row.build(token.args, words)

@@ -5,7 +5,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment
@@ -95,8 +95,7 @@ class Git:
             listing = self.run("for-each-ref", "--format=%(refname:short)", *refs)
             names = listing.stdout.decode("utf-8", "replace").split()
             hint = (
-                suggest_nearest(rev, names)
-                or "name a branch, a tag or a commit of this clone, or git fetch it first"
+                suggest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
             )
             if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
                 hint = (

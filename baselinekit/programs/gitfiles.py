@@ -16,7 +16,7 @@ from baselinekit.errors import (
     InvalidInput,
     Problem,
     cannot_replay,
-    suggest_nearest,
+    suggest,
 )
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
@@ -172,9 +172,7 @@ class GitFiles:
         known_names = {
             name for (url, _), refs in self._refs.items() if url == address.clone_url for name in refs
         }
-        hint = (
-            suggest_nearest(address.words[0], known_names) or "name a branch, a tag or a commit that it has"
-        )
+        hint = suggest(address.words[0], known_names) or "name a branch, a tag or a commit that it has"
         message = f"{address.clone_url} has no branch, tag or commit {address.words[0]!r}"
         return InvalidInput(Problem("BK683", message, hint))
 

@@ -11,7 +11,7 @@ import pytest
 
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.kinds.pytest import file_of
 from baselinekit.pytest_plugin.files import OpenProject
 from baselinekit.pytest_plugin.fixture import BaselineRun
@@ -184,9 +184,7 @@ def settings_of(mark: pytest.Mark) -> tuple[str, MatchSettings]:
     unknown = [name for name in mark.kwargs if name not in _OPTIONS]
     if unknown:
         message = f"@pytest.mark.{mark.name} has no argument {unknown[0]!r}"
-        raise InvalidInput(
-            Problem("BK632", message, suggest_nearest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS))
-        )
+        raise InvalidInput(Problem("BK632", message, suggest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS)))
     if len(mark.args) > 1 or not all(isinstance(arg, str) and arg for arg in mark.args):
         message = f"@pytest.mark.{mark.name} takes one name, of a file or a folder"
         raise InvalidInput(Problem("BK632", message, f'as in model_calls("{FOLDER}/chat.yaml")'))

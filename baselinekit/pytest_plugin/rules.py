@@ -12,7 +12,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema.records import check
 from baselinekit.store.dialects.native import check_rules
-from baselinekit.tree.paths import Pattern, find, parse, render, suggest, values_at
+from baselinekit.tree.paths import Pattern, find, parse, render, suggest_path, values_at
 from baselinekit.tree.places import with_values
 
 _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_keys": "require"}
@@ -146,7 +146,7 @@ def _refuse_lost(text: str, pattern: Pattern, value: Json) -> None:
     if "*" in text:
         return
     message = f"baseline(placeholders): {text} leads nowhere in the value"
-    raise InvalidInput(Problem("BK204", message, suggest(pattern, value)))
+    raise InvalidInput(Problem("BK204", message, suggest_path(pattern, value)))
 
 
 def merge_rules(stored: model.Rules, code: model.Rules) -> tuple[model.Rules, list[str]]:

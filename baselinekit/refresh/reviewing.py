@@ -100,11 +100,9 @@ def needs_words(change: Change) -> bool:
 def confirmation_question(changes: Sequence[Change]) -> str:
     """Return the question, with the reasons against a yes; empty if there are none."""
     reasons = list(dict.fromkeys(_reasons(changes)))
-    if not reasons:
-        return ""
-    if len(reasons) == 1:
-        return f"this {reasons[0]}: accept?"
-    return f"this {', '.join(reasons[:-1])} and {reasons[-1]}: accept?"
+    if len(reasons) > 1:
+        return f"this {', '.join(reasons[:-1])} and {reasons[-1]}: accept?"
+    return f"this {reasons[0]}: accept?" if reasons else ""
 
 
 def _reasons(changes: Sequence[Change]) -> Iterator[str]:
@@ -241,11 +239,10 @@ def apply_key(dialog: Dialog, key: str) -> KeyResult:
     if key.isdecimal() and 0 < int(key) <= len(dialog.offers):
         return KeyResult(dialog, dialog.offers[int(key) - 1].text)
     if key in ("t", "<"):
-        initial = dialog.offers[0].text if dialog.offers and key == "t" else ""
+        initial = dialog.offers[0].text if dialog.offers else ""
         return KeyResult(replace(dialog, typed=initial if key == "t" else key))
-    return KeyResult(
-        dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels" if key else ""
-    )
+    said = f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels"
+    return KeyResult(dialog, said=said if key else "")
 
 
 def _type_key(dialog: Dialog, typed: str, key: str) -> KeyResult:

@@ -8,14 +8,14 @@ from functools import lru_cache
 from operator import add
 from typing import Any
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.kinds.http import HttpFlow, split_step, step_names
 from baselinekit.kinds.kind import INPUT
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import invalid
 from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.tree.paths import Pattern, find, parse, roots, suggest
+from baselinekit.tree.paths import Pattern, find, parse, roots, suggest_path
 
 # Computed values of a flow, which no path can select: a count, a part of a text or a sum. jsonpath-ng
 # evaluates them (``$.body.items.`len` ``, ``$.body.price * 2``), where `save` and `collect` take a value
@@ -136,7 +136,7 @@ def pick(text: str, output: Json, step: str, at: Path, full_output: Json = None)
     if not values:
         body = output["body"]
         keys = ", ".join(list(body)[:10]) if isinstance(body, dict) else ""
-        suggestion = suggest(pattern, output if full_output is None else full_output) or suggest(
+        suggestion = suggest_path(pattern, output if full_output is None else full_output) or suggest_path(
             pattern, body
         )
         hint = suggestion or (f"its body has {keys}" if keys else f"its status was {output['status']}")
@@ -211,7 +211,7 @@ def problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
         named_steps = [((*at, index), name, "") for index, name in enumerate(flow.collect or [])]
     for place, name, path in named_steps:
         if name not in names:
-            hint = suggest_nearest(name, names) or f"there are {', '.join(names)}"
+            hint = suggest(name, names) or f"there are {', '.join(names)}"
             yield Problem("BK312", f"no step is called {name!r}", hint, at=place)
         elif path:
             yield from problems_of_path(path, place)

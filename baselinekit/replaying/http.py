@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest_nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern
@@ -66,7 +66,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        hint = suggest_nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+        hint = suggest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
         raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
     content, content_type = _body_of(step, setting.surroundings, at)
     headers = _headers(step, execution, setting, at)

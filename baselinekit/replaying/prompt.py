@@ -8,7 +8,7 @@ from typing import get_args
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.documents.text import place
-from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
@@ -62,7 +62,7 @@ class Template:
                     yield self._undefined(name, at, error.problems[0])
         for name in self.inputs:
             if name not in used:
-                unused, hint = f"the template does not use {name!r}", suggest_nearest(name, used)
+                unused, hint = f"the template does not use {name!r}", suggest(name, used)
                 yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
@@ -76,7 +76,7 @@ class Template:
         where = None if at is not None else place(path, text, max(position, 0))
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
-        hint = suggest_nearest(name, self.inputs) or (
+        hint = suggest(name, self.inputs) or (
             f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
         )
         message = f"the template uses {{{{{name}}}}}, which is not an input"

@@ -14,7 +14,7 @@ from decimal import Decimal
 from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
-from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
@@ -139,7 +139,7 @@ def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Sk
             known_names += (
                 entry for entry in entries if os.path.isfile(os.path.join(skills_folder, entry, "SKILL.md"))
             )
-    hint = suggest_nearest(name, known_names) or "declare it in baselinekit.yaml"
+    hint = suggest(name, known_names) or "declare it in baselinekit.yaml"
     example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
     raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.documents.languages import YAML
-from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest_nearest
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.stored import KIND, ReplayExecution
@@ -47,7 +47,7 @@ def replay_stored(recipe: Recipe, setting: Setting) -> Observation:
         if name in stored.flaws:
             raise cannot_replay("BK795", f"{source} holds no answer for {name}: {stored.flaws[name]}")
     name = case or setting.asker
-    hint = suggest_nearest(name, stored.answers) or "store one, a line {id, text} or {id, output_messages}"
+    hint = suggest(name, stored.answers) or "store one, a line {id, text} or {id, output_messages}"
     raise cannot_replay("BK795", f"{source} holds no answer for {name}", hint)
 
 

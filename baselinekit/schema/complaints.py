@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_header
@@ -133,7 +133,7 @@ class _Explainer:
         if complaint.kind in ("unexpected_keyword_argument", "extra_forbidden"):
             known_keys = keys_at(self.schema, loc[:-1])
             hint = self.find_parent(str(at[-1]), loc[:-1], known_keys)
-            hint = hint or suggest_nearest(str(at[-1]), known_keys) or f"known here: {', '.join(known_keys)}"
+            hint = hint or suggest(str(at[-1]), known_keys) or f"known here: {', '.join(known_keys)}"
             return [Problem("BK103", f"unknown key {at[-1]!r}", hint, at=at)]
         if complaint.kind == "missing":
             return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
@@ -187,7 +187,7 @@ def kind_problem(current: Json, at: Path, kinds: str) -> Problem:
     hint_kinds = f"one of {kinds}"
     if kind is None:
         return Problem("BK104", "the key 'type' is missing", hint_kinds, at=type_path)
-    hint = suggest_nearest(str(kind), kinds.split(", ")) or hint_kinds
+    hint = suggest(str(kind), kinds.split(", ")) or hint_kinds
     return Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=type_path)
 
 
@@ -223,7 +223,7 @@ def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem
     if not choices and complaints[0].kind == "literal_error":  # a single value that is not a text
         expected = [complaints[0].context["expected"]]
     description = " or ".join(word for word in expected if word) or complaints[0].words.lower()
-    hint = suggest_nearest(value, choices) if isinstance(value, str) and choices else ""
+    hint = suggest(value, choices) if isinstance(value, str) and choices else ""
     if at[-2:-1] == ("tolerance",) and type(value) in (int, float, Decimal):
         hint = f"write {{abs: {value}}}"  # the form on the command line
     return Problem(

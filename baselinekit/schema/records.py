@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union, g
 
 from baselinekit.documents.languages import Language, language
 from baselinekit.documents.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
-from baselinekit.errors import Problem, ProblemLimiter, suggest_nearest
+from baselinekit.errors import Problem, ProblemLimiter, suggest
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.texts import mask_and_clip, no_mask
 
@@ -222,7 +222,7 @@ class RecordReader:
         for key, value in raw.items():
             field = table.get(key)
             if field is None:
-                hint = suggest_nearest(key, table) or "a newer version may have written it: use that one"
+                hint = suggest(key, table) or "a newer version may have written it: use that one"
                 self.complain((*at, key), "is not a known key", hint)
             elif field.classes and value.__class__ not in field.classes:
                 self.mismatch((*at, key), value, field.words)

@@ -12,7 +12,7 @@ from typing import Literal
 from baselinekit.documents.jsontext import NotJson, decode as decode_json
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import records
 from baselinekit.store.project import (
@@ -273,7 +273,7 @@ def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:
 def _missing(path: str, full: str) -> Problem:
     folder = os.path.dirname(full)
     siblings = os.listdir(folder) if os.path.isdir(folder) else []
-    suggestion = suggest_nearest(os.path.basename(full), siblings)
+    suggestion = suggest(os.path.basename(full), siblings)
     hint = suggestion or "check the name"
     if not suggestion and not os.path.splitext(path)[1] and "/" not in path:
         hint += f" (to select an id: --id {path})"

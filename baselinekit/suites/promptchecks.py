@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.documents.text import place
-from baselinekit.errors import InvalidInput, Place, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder
@@ -91,7 +91,7 @@ def _check_description(root: str, folder: PromptFolder, raw: Mapping[str, Json])
         yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))
     status = raw.get("status")
     if status is not None and status not in STATUSES:
-        hint = suggest_nearest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
+        hint = suggest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
         yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
 
 

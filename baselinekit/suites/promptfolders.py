@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode, place
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
@@ -276,8 +276,7 @@ def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
         Problem(
             "BK753",
             f"the template uses {{{{{name}}}}}, which meta.inputs does not declare",
-            suggest_nearest(name, meta.inputs)
-            or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
+            suggest(name, meta.inputs) or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
             template.place_of(name),
         )
         for name in template.names

@@ -7,7 +7,7 @@ from typing import get_args
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode, mark_each
-from baselinekit.errors import BaselinekitError, Place, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
@@ -126,7 +126,7 @@ def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
     is most likely a key of another program."""
     missing = [] if key in STATED else sorted(STATED - raw.keys())
     similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
-    return suggest_nearest(key, similar)
+    return suggest(key, similar)
 
 
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:

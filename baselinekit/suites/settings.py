@@ -15,7 +15,7 @@ from baselinekit.errors import (
     Place,
     Problem,
     Refused,
-    suggest_nearest,
+    suggest,
 )
 from baselinekit.grade.graders import files_of, with_parts
 from baselinekit.lazy import lazy_pattern
@@ -214,13 +214,13 @@ def _add_threshold(thresholds: dict[str, float], name: str, raw: Json) -> list[P
     """Add the threshold of a metric, or those of a preset."""
     if name == "preset":
         if not isinstance(raw, str) or raw.lower() not in PRESETS:
-            hint = suggest_nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
+            hint = suggest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
             return [Problem("BK717", f"there is no preset {raw!r}", hint, at=())]
         thresholds |= PRESETS[raw.lower()]
         return []
     metric = metric_name(name)
     if metric is None and name not in _RATE_METRICS:
-        hint = suggest_nearest(
+        hint = suggest(
             name, [*_RATE_METRICS, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"]
         )
         hint = hint or "such as pass@1, pass^3, pass_rate or `preset: production`"

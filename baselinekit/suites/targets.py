@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.prompt import PromptExecution
@@ -120,9 +120,7 @@ class Targets:
             if known_names
             else f"describe it in {FOUND}, or under `targets:`"
         )
-        return None, [
-            Problem("BK798", f"there is no target {name!r}", suggest_nearest(name, known_names) or hint)
-        ]
+        return None, [Problem("BK798", f"there is no target {name!r}", suggest(name, known_names) or hint)]
 
     def no_model(self, name: str) -> list[Problem]:
         """Return why the target with this name cannot be used as a model; none if there is no such target."""
@@ -206,7 +204,7 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
         return None, [Problem("BK105", message, "such as {type: mock, response: '42'}", at=())]
     kind = KINDS.get(str(raw.get("type")))
     if kind is None:
-        hint = suggest_nearest(str(raw.get("type")), KINDS) or f"one of {kinds}"
+        hint = suggest(str(raw.get("type")), KINDS) or f"one of {kinds}"
         return None, [Problem("BK105", f"unknown type {describe_value(raw.get('type'))}", hint, at=("type",))]
     execution_settings = {key: value for key, value in raw.items() if key not in ("judge", "workers")}
     if "target" in {execution_field.name for execution_field in fields(kind.execution)}:

@@ -8,7 +8,7 @@ from typing import Any
 
 from baselinekit.documents.languages import YAML
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
@@ -245,7 +245,7 @@ class _TargetReader:
     def check_keys(self, values: Mapping[str, Json], *allowed_keys: str) -> None:
         for key in values:
             if key not in allowed_keys:
-                hint = suggest_nearest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
+                hint = suggest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
                 message = f"unknown key {self.spellings[key]!r} of a target"
                 self.problems.append(Problem("BK103", message, hint, at=(self.spellings[key],)))
 
@@ -478,4 +478,4 @@ def _describe_unknown_provider(provider: str) -> tuple[str, str]:
         return message, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
     providers = ("cli", "mock", *_MODEL_PROVIDERS)
     message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-    return message, suggest_nearest(provider, providers) or f"one of {', '.join(providers)}"
+    return message, suggest(provider, providers) or f"one of {', '.join(providers)}"

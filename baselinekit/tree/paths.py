@@ -282,7 +282,7 @@ def _meets(wide: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
     return not differ and _meets(wide[1:], other[1:])
 
 
-def suggest(pattern: Pattern, value: Json) -> str:
+def suggest_path(pattern: Pattern, value: Json) -> str:
     """A question that suggests the nearest existing path; empty if none is near."""
     from difflib import get_close_matches
 

@@ -14,7 +14,7 @@ from baselinekit.errors import (
     NothingSelected,
     Place,
     Problem,
-    suggest_nearest,
+    suggest,
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES
@@ -363,9 +363,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     if not chosen_ids:
         message = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
         raise NothingSelected(
-            Problem(
-                "BK509", message, suggest_nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}"
-            )
+            Problem("BK509", message, suggest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
         )
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen_ids)
     return History(tuple(runs), trends, tuple(unreadable))

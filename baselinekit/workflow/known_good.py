@@ -20,7 +20,7 @@ from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.store.reading import without_garbage_collector
 from baselinekit.texts import count_noun
-from baselinekit.tree.paths import find, parse, render, suggest
+from baselinekit.tree.paths import find, parse, render, suggest_path
 from baselinekit.tree.places import value_at, with_values
 from baselinekit.variables import Redactor
 from baselinekit.workflow.asking import ReplayJob, Replays, observe_as_they_come
@@ -466,7 +466,9 @@ def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeK
         in_answer = kind.paths_start_in_answer and isinstance(output, dict)
         whole = output.get(kind.answer) if in_answer else output
         raise InvalidInput(
-            Problem("BK523", f"the path {text!r} leads to nothing in the output", suggest(pattern, whole))
+            Problem(
+                "BK523", f"the path {text!r} leads to nothing in the output", suggest_path(pattern, whole)
+            )
         )
     return with_values(output, {(*start[0], *path): placeholder for path in places})
 

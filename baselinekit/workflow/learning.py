@@ -270,15 +270,13 @@ def learn(
     if not is_new:
         refusals += _refuse_templates(output, _output_of(draft), matcher)
     if len(observations) > 1 or texts:
-        if matcher is first:
-            settled = [accepted, *comparisons]
-        else:
+        settled = [accepted, *comparisons]
+        if matcher is not first:
             settled = [matcher.compare(observation) for observation in observations]
         refusals += _find_unresolved(settled, refusals)
     redactor = project.redactor.knowing(steady.outputs) if volatile or same else project.redactor
-    return CaptureLesson(
-        output, masked_places(volatile, redactor), tuple(refusals), masked_places(same, redactor)
-    )
+    learnt = masked_places(volatile, redactor)
+    return CaptureLesson(output, learnt, tuple(refusals), masked_places(same, redactor))
 
 
 def masked_places(places: Iterable[Volatile], redactor: Redactor) -> tuple[Volatile, ...]:

@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, Place
 from baselinekit.frozen import frozen
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.importers.testcode import SnapshotImport, TestSources, ValueDraft
+from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
@@ -34,7 +34,7 @@ from baselinekit.workflow.known_good import (
 from baselinekit.workflow.learning import CaptureLesson, OutputTemplater, single_element_arrays
 from baselinekit.workflow.project import Project
 
-TOOLS: Mapping[str, Callable[[TestSources, SnapshotImport], None]] = {
+TOOLS: Mapping[str, Callable[[SnapshotSources, SnapshotImport], None]] = {
     syrupy.TITLE: syrupy.read,
     regressions.TITLE: regressions.read,
     inlinesnapshots.TITLE: inlinesnapshots.read,

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
@@ -284,7 +284,7 @@ def _environment(config: Config, name: str | None) -> Environment:
     if name not in config.environments:
         names = list(config.environments)
         choices = f"there are {', '.join(names)}" if names else "declare `environments:`"
-        hint = suggest_nearest(name, names) or choices
+        hint = suggest(name, names) or choices
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return config.environments[name]
 
@@ -408,15 +408,12 @@ class CaptureEnvironment:
         """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
         if name not in facts and not name.startswith("git."):
             others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            hint = suggest_nearest(name, facts) or others
+            hint = suggest(name, facts) or others
             yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
         environments = self.project.config.environments
         for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
             if "*" not in glob and glob not in environments:
-                hint = (
-                    suggest_nearest(glob, environments)
-                    or "declare it under `environments:` of the configuration"
-                )
+                hint = suggest(glob, environments) or "declare it under `environments:` of the configuration"
                 yield Problem("BK232", f"there is no environment {glob!r}", hint, at=at)
 
 

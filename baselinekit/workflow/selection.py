@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
@@ -142,10 +142,10 @@ def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) ->
     ids = [baseline.id for baseline in baselines]
     tags = sorted({tag for baseline in baselines for tag in baseline.tags})
     if selection.ids:
-        return message, suggest_nearest(selection.ids[0], ids) or f"the ids are {list_names(ids)}"
+        return message, suggest(selection.ids[0], ids) or f"the ids are {list_names(ids)}"
     if selection.tags:
         hint = f"the tags are {list_names(tags)}" if tags else "none of them has a tag"
-        return message, suggest_nearest(selection.tags[0], tags) or hint
+        return message, suggest(selection.tags[0], tags) or hint
     if selection.expression:
         return message, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
     return message, "leave out --exclude-tag"

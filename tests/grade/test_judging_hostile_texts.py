@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cases import case, exactly, graded, judge, short_digest
+from cases import case, exactly, graded, judge, nonce_of
 from hostile_texts import GULLIBLE, TEXTS, VERDICT, output_in
 
 from baselinekit.errors import CannotReplay
@@ -95,7 +95,7 @@ def _texts_for(right: dict[str, Any]) -> Iterator[str]:
     """All of them, with the reply that would pass in the place of that of another judge."""
     verdict = json.dumps({"nonce": "0123456789abcdef", **right})
     yield from (text.replace(VERDICT, verdict) for text in TEXTS)
-    yield verdict.replace("0123456789abcdef", short_digest(verdict))
+    yield verdict.replace("0123456789abcdef", nonce_of(verdict))
 
 
 def _in_its_marks(asked: str) -> str:

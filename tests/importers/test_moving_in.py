@@ -9,12 +9,12 @@ from baselinekit.documents import yaml11
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import amber, inlinesnapshots, regressions, syrupy
 from baselinekit.importers.pyvalues import LostValue, PlaceholderText, value_of_repr
-from baselinekit.importers.testcode import OneTest, SnapshotImport, TestsOfFile, TestSources, told_apart
+from baselinekit.importers.testcode import OneTest, SnapshotImport, SnapshotSources, TestsOfFile, told_apart
 
 
 def moved(tool, files: dict[str, str]) -> SnapshotImport:
     moving, contents = SnapshotImport(), {name: text.encode() for name, text in files.items()}
-    tool.read(TestSources([*files], lambda name: contents.get(name, b""), lambda: [*files]), moving)
+    tool.read(SnapshotSources([*files], lambda name: contents.get(name, b""), lambda: [*files]), moving)
     return moving
 
 
@@ -303,7 +303,7 @@ def test_fixtures_of_the_folders_above_count() -> None:
         "tests/conftest.py": "import pytest\n@pytest.fixture(params=[1])\ndef role(): ...\n",
         "tests/unit/test_x.py": "def test_x(role): ...\ndef test_y(): ...\n",
     }
-    found = TestSources([], lambda name: files.get(name, "").encode()).tests("tests/unit/test_x.py")
+    found = SnapshotSources([], lambda name: files.get(name, "").encode()).tests("tests/unit/test_x.py")
     assert found is not None
     assert [test.params for test in found.tests] == [None, (None,)]
 

@@ -11,7 +11,7 @@ from importers.moved.values import VALUES
 
 from baselinekit.importers import inlinesnapshots, regressions, syrupy
 from baselinekit.importers.drafts import ImportChoices, SourceText
-from baselinekit.importers.testcode import SnapshotImport, TestSources
+from baselinekit.importers.testcode import SnapshotImport, SnapshotSources
 from baselinekit.importers.vcr import Cassette, read as read_cassette
 from baselinekit.library.values import as_json
 from baselinekit.tree.equality import identical
@@ -20,11 +20,13 @@ MADE = Path(__file__).parent / "moved"
 TESTS = "@pytest.mark.parametrize('number', range(305))\ndef test_value(number, {}): ...\n"
 
 
-def moved(read: Callable[[TestSources, SnapshotImport], None], files: Mapping[str, str]) -> SnapshotImport:
+def moved(
+    read: Callable[[SnapshotSources, SnapshotImport], None], files: Mapping[str, str]
+) -> SnapshotImport:
     moving = SnapshotImport()
     contents = {name: text.encode() for name, text in files.items()}
 
-    read(TestSources([*files], lambda name: contents.get(name, b"")), moving)
+    read(SnapshotSources([*files], lambda name: contents.get(name, b"")), moving)
     return moving
 
 

@@ -9,7 +9,7 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.tree.paths import find, parse, roots, suggest
+from baselinekit.tree.paths import find, parse, roots, suggest_path
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_f54_a_path_takes_no_longer_than_the_document_is_large(path: str) -> Non
     pattern = parse(path)
     find(pattern, deep)
     roots(pattern, {"body": deep})
-    suggest(pattern, deep)
+    suggest_path(pattern, deep)
     for rules in ({"ignore_fields": [path]}, {"tolerance": {path: {"abs": 1}}}, {"require_keys": [path]}):
         with suppress(InvalidInput):
             ruled.compare({"x": deep}, {"x": deep}, rules)

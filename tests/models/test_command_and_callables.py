@@ -275,7 +275,7 @@ def test_the_llm_package_is_asked_through_its_command_line(project: Path) -> Non
         import sys
         sys.path[:0] = [{str(project)!r}, {str(ROOT)!r}, {str(Path(__file__).parent)!r}]
         from model_server import failure, models, question, world
-        from baselinekit.model.recipes import Ask, Message, Model
+        from baselinekit.model.recipes import ModelQuestion, Message, Model
         from baselinekit.programs.process import Processes
         entry = Model(llm="mini", system="-s", settings={{"top_p": 0.5}}, temperature=0, env=["PYTHONPATH"])
         asked = models(entry, world(execute=Processes().execute, root="/"))

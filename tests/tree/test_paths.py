@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
-from baselinekit.tree.paths import find, parse, render, roots, suggest, values_at
+from baselinekit.tree.paths import find, parse, render, roots, suggest_path, values_at
 from baselinekit.tree.places import children
 
 DOC = {
@@ -134,22 +134,24 @@ def test_who_looks_for_the_root_is_told_its_name(text: str) -> None:
     ],
 )
 def test_the_nearest_path_is_suggested(text: str, hint: str) -> None:
-    assert suggest(parse(text), DOC) == hint
+    assert suggest_path(parse(text), DOC) == hint
 
 
 def test_a_path_that_misses_below_the_body_is_answered_with_the_whole_one() -> None:
-    assert suggest(parse("$.users"), {"status": 200, "body": {"users": []}}) == "did you mean 'body.users'?"
+    assert (
+        suggest_path(parse("$.users"), {"status": 200, "body": {"users": []}}) == "did you mean 'body.users'?"
+    )
 
 
 def test_a_suggestion_survives_odd_keys() -> None:
-    assert suggest(parse("it.s"), {"it's": 1, 'a"b': 2, "back\\slash": 3}) != ""
-    assert suggest(parse("back.slas"), {"back\\slash": 3}) == "did you mean '\"back\\\\\\\\slash\"'?"
+    assert suggest_path(parse("it.s"), {"it's": 1, 'a"b': 2, "back\\slash": 3}) != ""
+    assert suggest_path(parse("back.slas"), {"back\\slash": 3}) == "did you mean '\"back\\\\\\\\slash\"'?"
 
 
 def test_a_suggestion_in_a_huge_document_is_quick() -> None:
     document = {f"key{n}": {f"inner{n}": n} for n in range(100_000)}
     began = time.process_time()
-    assert suggest(parse("kye1"), document).startswith("did you mean 'key1")
+    assert suggest_path(parse("kye1"), document).startswith("did you mean 'key1")
     assert time.process_time() - began < 2
 
 

@@ -20,7 +20,7 @@ from baselinekit.model.recipes import Answer
 from baselinekit.model.recipes import Request
 from baselinekit.replaying.client import Client
 from baselinekit.store.reading import load
-from baselinekit.workflow.context import AtOnce
+from baselinekit.workflow.context import ModelThreads
 from baselinekit.workflow.context import Stop, ThreadPool
 from baselinekit.workflow.compare import Recorder
 from nobody import NOBODY, become_nobody
@@ -35,7 +35,7 @@ def work(folder):
     for go_on in (lambda status: True, lambda status: status < 300):
         print(ThreadPool(4, ask, client.cancel, Stop()).run(["/health", "/nowhere", "/health"], go_on))
     client.close()
-    with AtOnce(NoClients(), 4) as at_once:
+    with ModelThreads(NoClients(), 4) as at_once:
         print([answer.text for answer in at_once.together([lambda: Answer("a"), lambda: Answer("b")])])
     recorder = Recorder(folder, lambda: "2024-02-01T00:00:00Z", False, [baseline.source])
     recorder.add(baseline.source, False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from baselinekit.errors import InvalidInput, Problem, suggest_nearest
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.model.results import Report
 
 Form = Callable[[Report], str]
@@ -37,7 +37,7 @@ def form_of(path: str, forms: Mapping[str, str] = FORMS) -> Form:
         form_name = form_name or (ending if name.endswith(ending) else "")
     if not form_name:
         ending = name[name.rindex(".") :] if "." in name else name
-        hint = suggest_nearest(ending, endings) or "name it x.json, x.junit.xml, x.md or x.html"
+        hint = suggest(ending, endings) or "name it x.json, x.junit.xml, x.md or x.html"
         allowed = ", ".join(endings)
         raise InvalidInput(
             Problem("BK503", f"the ending of {path!r} is not that of a report ({allowed})", hint)

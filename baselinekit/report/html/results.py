@@ -453,20 +453,12 @@ def classes_section(report: Report) -> Iterator[Markup]:
 
 
 def _summary(classification: Classification) -> Markup:
+    title, text = classification_title(classification), describe_accuracy(classification)
+    heading = element("p", element("b", title), f" {text}")
     if classification.accuracy is None:
-        return element(
-            "p", element("b", classification_title(classification)), " ", describe_accuracy(classification)
-        )
-    text = describe_accuracy(classification)
-    picture = interval_picture(
-        classification.accuracy,
-        *classification.interval,
-        None,
-        f"{classification_title(classification)}: {text}",
-    )
-    return element(
-        "div", element("p", element("b", classification_title(classification)), f" {text}"), picture
-    )
+        return heading
+    picture = interval_picture(classification.accuracy, *classification.interval, None, f"{title}: {text}")
+    return element("div", heading, picture)
 
 
 def _confusion_table(classification: Classification) -> Markup:

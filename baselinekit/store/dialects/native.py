@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
@@ -99,7 +99,7 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             if isinstance(value, bool):
                 yield from check_flag(name, (*field_path, "tolerance", name))
             elif not isinstance(value, Tolerance) and name not in BOUNDS:
-                hint = suggest_nearest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
+                hint = suggest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
                 yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*field_path, "tolerance", name))
 
 
@@ -114,7 +114,7 @@ def check_lists(rules: Rules) -> Iterator[Problem]:
 def check_flag(name: str, at: Path) -> Iterator[Problem]:
     if name not in FLAGS:
         message = f"{name!r} is not an option, and a path takes a mapping"
-        hint = suggest_nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
+        hint = suggest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
         yield Problem("BK103", message, hint, at=at)
 
 

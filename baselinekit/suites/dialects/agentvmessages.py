@@ -11,7 +11,7 @@ from typing import get_args
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import is_parts
 from baselinekit.lazy import lazy_pattern
@@ -112,7 +112,7 @@ class NamedFiles:
         for path in tried:
             folder = os.path.join(self.root, posixpath.dirname(path))
             if os.path.isdir(folder) and (
-                suggestion := suggest_nearest(posixpath.basename(path), os.listdir(folder))
+                suggestion := suggest(posixpath.basename(path), os.listdir(folder))
             ):
                 return suggestion
         return ""
@@ -230,7 +230,7 @@ def read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, lis
     problems = list(unknown_keys(raw, (*_MESSAGE_KEYS, *_RECORDED_KEYS), "message"))
     role, name, content = raw.get("role"), raw.get("name"), raw.get("content")
     if not isinstance(role, str) or role not in ROLES:
-        hint = suggest_nearest(str(role), ROLES) if role is not None else ""
+        hint = suggest(str(role), ROLES) if role is not None else ""
         message = "a message without a role" if role is None else f"unknown role {describe_value(role)}"
         at = ("role",) if role is not None else ()
         problems.append(Problem("BK781", message, hint or f"one of {', '.join(ROLES)}", at=at))
@@ -251,7 +251,7 @@ def unknown_keys(raw: dict[str, Json], known_keys: Sequence[str], noun: str) -> 
     """Report each key that is not one of the known ones."""
     for key in raw:
         if key not in known_keys:
-            hint = suggest_nearest(key, known_keys) or f"a {noun} has {', '.join(known_keys[:5])}"
+            hint = suggest(key, known_keys) or f"a {noun} has {', '.join(known_keys[:5])}"
             yield Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
 
 
@@ -347,7 +347,7 @@ def read_part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
     problems = list(unknown_keys(raw, _PART_KEYS, "part"))
     type, value = raw.get("type"), raw.get("value")
     if type not in _PART_TYPES:
-        hint = suggest_nearest(str(type), _PART_TYPES) or "text or file"
+        hint = suggest(str(type), _PART_TYPES) or "text or file"
         at = ("type",) if "type" in raw else ()
         problems.append(Problem("BK781", f"unknown type of content {describe_value(type)}", hint, at=at))
     if not isinstance(value, str) or (type == "file" and not value.strip()):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, Place, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_schema import JsonSchema, SchemaRefused
@@ -137,9 +137,7 @@ def _shape_problem(entry: Json) -> Problem | None:
         return Problem("BK751", message, "write each in an entry of its own, with a dash", at=())
     (op,) = entry
     if op not in OPS:
-        return Problem(
-            "BK103", f"there is no assertion {op!r}", suggest_nearest(op, OPS) or ops_hint, at=(op,)
-        )
+        return Problem("BK103", f"there is no assertion {op!r}", suggest(op, OPS) or ops_hint, at=(op,))
     return None
 
 

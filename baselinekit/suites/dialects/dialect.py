@@ -6,15 +6,7 @@ from typing import Any, Literal
 
 from baselinekit.documents.languages import LINES
 from baselinekit.documents.text import decode
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    Place,
-    Problem,
-    Refused,
-    suggest_nearest,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
@@ -196,7 +188,7 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
     if not message:
         keys = [*(candidate.wrapper for candidate in dialects if candidate.wrapper), *_KEYS_OF_CASES]
         message = f"it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
-        hint = next((suggestion for key in raw if (suggestion := suggest_nearest(key, keys))), "")
+        hint = next((suggestion for key in raw if (suggestion := suggest(key, keys))), "")
         hint = hint or "a case has id, input, expected and grader"
     return EvalItem(form, at, None, Problem("BK710", f"not a case: {message}", hint, at=at))
 
@@ -388,7 +380,7 @@ def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
         types = f"one of {', '.join(EXECUTIONS)}"
         if kind is None:
             return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
-        hint = suggest_nearest(str(kind), EXECUTIONS) or types
+        hint = suggest(str(kind), EXECUTIONS) or types
         return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
     return check(EXECUTIONS[kind], raw)
 
@@ -399,9 +391,7 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in _INPUT_READERS:
         message = f"expected one of {', '.join(_INPUT_READERS)}, found {describe_value(type)}"
-        problems.insert(
-            0, Problem("BK105", message, suggest_nearest(str(type), _INPUT_READERS), at=("type",))
-        )
+        problems.insert(0, Problem("BK105", message, suggest(str(type), _INPUT_READERS), at=("type",)))
     if case_input is None or problems:
         return None, problems
     result, problems = _INPUT_READERS[case_input.type](case_input, own_target, origin)

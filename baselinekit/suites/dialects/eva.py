@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.echo import EchoExecution
@@ -353,7 +353,7 @@ def _check_inputs(values: Mapping[str, Json], reading: _EvalFileReading) -> list
     problems = []
     for name, value in values.items():
         if known_inputs is not None and name not in known_inputs:
-            hint = suggest_nearest(name, known_inputs) or (
+            hint = suggest(name, known_inputs) or (
                 f"it has {', '.join(known_inputs)}" if known_inputs else "it has none"
             )
             message = f"the prompt has no variable {name!r}"

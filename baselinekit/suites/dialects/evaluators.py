@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from baselinekit.errors import BaselinekitError, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.by_field import FieldAccuracy
 from baselinekit.grade.by_program import CodeJudge
@@ -140,7 +140,7 @@ def unknown_type(raw: Mapping[str, Json]) -> Problem:
     elif type_name in _OTHER_VERSION_TYPES:
         hint = f"other versions of AgentV have it; here: {_OTHER_VERSION_TYPES[type_name]}"
     else:
-        hint = suggest_nearest(type_name, _TYPE_READERS) or types
+        hint = suggest(type_name, _TYPE_READERS) or types
     return Problem("BK783", f"there is no evaluator of the type {describe_value(type)}", hint, at=("type",))
 
 
@@ -196,7 +196,7 @@ def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     program_config = {key: value for key, value in raw.items() if key not in known_keys}
     settings = {key: value for key, value in raw.items() if key in known_keys}
     if "script" not in settings:
-        similar = next((key for key in program_config if suggest_nearest(key, ("script",))), "")
+        similar = next((key for key in program_config if suggest(key, ("script",))), "")
         hint = f"`script: [python3, check.py]`{f' instead of {similar!r}' if similar else ''}"
         return None, [Problem("BK783", "a code_judge without a script", hint, at=())]
     settings, problems = with_cwd_found(settings, place)
@@ -301,7 +301,7 @@ def read_composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     problems = []
     for key in raw:
         if key not in ("evaluators", "aggregator", "pass_at"):
-            hint = suggest_nearest(key, ("evaluators", "aggregator")) or "it has evaluators and an aggregator"
+            hint = suggest(key, ("evaluators", "aggregator")) or "it has evaluators and an aggregator"
             problems.append(Problem("BK103", f"unknown key {key!r}", hint, at=(key,)))
     members_place = replace(place, at=(*place.at, "evaluators"))
     members, new_problems = read_evaluators(raw.get("evaluators"), members_place)

@@ -5,7 +5,7 @@ from dataclasses import field, fields, replace
 from functools import cache
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, suggest_nearest
+from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.grade.composite import with_unique_names
 from baselinekit.grade.graders import GRADERS, Graders
@@ -173,7 +173,7 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
         return None, prefix_paths(problems, at)
     if reference.ref not in given.named:
         known_names = sorted(given.named)
-        hint = given.as_method(reference.ref) or suggest_nearest(reference.ref, known_names)
+        hint = given.as_method(reference.ref) or suggest(reference.ref, known_names)
         hint = hint or (f"there are {', '.join(known_names)}" if known_names else "")
         hint = hint or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
@@ -229,7 +229,7 @@ def _read_config(
     method = config["method"]
     if not isinstance(method, str) or method not in methods:
         methods_hint = f"one of {', '.join(methods)}; without a method it is a {default_row.name} grader"
-        hint = given.as_method(method) or suggest_nearest(str(method), methods) or methods_hint
+        hint = given.as_method(method) or suggest(str(method), methods) or methods_hint
         return None, [
             Problem("BK712", f"there is no method {method!r} of a {kind} grader", hint, at=("method",))
         ]
@@ -252,9 +252,7 @@ def read_by_method(
     if method is None:
         return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(methods)}", at=())]
     if not isinstance(method, str) or method not in methods:
-        hint = (
-            given.as_method(method) or suggest_nearest(str(method), methods) or f"one of {', '.join(methods)}"
-        )
+        hint = given.as_method(method) or suggest(str(method), methods) or f"one of {', '.join(methods)}"
         return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
     return _read_row_config(methods[method], config, given, at)
 

@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest_nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
@@ -218,7 +218,7 @@ def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
         neighbours = (
             os.listdir(os.path.dirname(full_path)) if os.path.isdir(os.path.dirname(full_path)) else []
         )
-        hint = suggest_nearest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
+        hint = suggest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
         raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
     if path in loading.open_suites:
         cycle = " -> ".join([*loading.open_suites[loading.open_suites.index(path) :], path])
