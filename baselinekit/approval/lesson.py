@@ -233,6 +233,8 @@ class Lesson:
         return [stored if is_literal else answers[0], *answers] if is_new else []
 
     def _is_natural_part(self, path: Path, whole: str, part: TextPart) -> bool:
+        if part.is_peer_port:
+            return True
         place = (*path, part.name) if part.name else path
         siblings = {str(number): _ANY_AMOUNT for number in range(part.moved)}
         nature = nature_of_change(place, part.before, part.after, self._span, _output_with(place, siblings))
@@ -281,7 +283,8 @@ class Lesson:
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         if self._is_unchanged or any(value is ABSENT or not same_json(value, values[0]) for value in values):
             return True
-        return nature_of_change(path, stored, values[0], self._span, self._moving) is not None
+        place = kind_of(self._baseline.current).named_place(self._baseline.current, path)
+        return nature_of_change(place, stored, values[0], self._span, self._moving) is not None
 
     def _mark_moving_numbers(self) -> Json:
         """Return the stored output with a placeholder for each number that was different in each answer: a

@@ -231,6 +231,12 @@ class HttpKind(RecipeKind):
         request = recipe.input
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
+    def named_place(self, recipe: Recipe, path: Path) -> Path:
+        if path not in self.answers(recipe):
+            return path
+        names = urlsplit(self.endpoint(recipe) or "").path.rstrip("/").split("/")
+        return (*path, names[-1]) if names[-1] else path
+
     def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
         """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no
         media type."""

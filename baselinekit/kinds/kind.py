@@ -129,6 +129,11 @@ class RecipeKind:
         """Return the places of all that was answered: a body, the output of a program."""
         return tuple((*place, self.answer) for place in self.responses(recipe)) if self.answer else ()
 
+    def named_place(self, recipe: Recipe, path: Path) -> Path:
+        """Return the path of a place with the name of its value. A whole answer has one if its recipe names
+        it: `GET /api/uptime`."""
+        return path
+
     def starts(self, pattern: Pattern, output: Json) -> list[Path]:
         """Return the places from which a path matches in an output; the path is ambiguous if there are
         several."""

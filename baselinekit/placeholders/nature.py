@@ -22,6 +22,7 @@ from baselinekit.placeholders.moments import (
     moments_in,
     seconds_of,
 )
+from baselinekit.placeholders.varying import is_timespan
 from baselinekit.secrets.finding import COMMON_PAIRS, SHORTEST_RANDOM, random_in
 from baselinekit.secrets.scan import TextScan
 from baselinekit.tree.equality import decimal, is_number
@@ -47,6 +48,8 @@ def moment_of(value: Json) -> float | None:
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ULID = lazy_pattern(r"0[0-9A-HJKMNP-TV-Z]{25}")
 _HEX = lazy_pattern(r"[0-9a-f]{12,}|[0-9A-F]{12,}")
+_HEX_NUMBER = lazy_pattern(r"0x(?P<digits>[0-9a-fA-F]{12,})")
+_BASE32 = lazy_pattern(r"[A-Z2-7]{24,}={0,6}")
 _LONG_NUMBER = lazy_pattern(r"[1-9][0-9]{16,19}")
 _LIMITS = (str(2**63 - 1), str(2**64 - 1), str(2**63))
 _RUN = lazy_pattern(r"[A-Za-z0-9]+")
@@ -83,7 +86,9 @@ most."""
 _FEWEST_DIGITS = 6
 """Different hexadecimal digits: a text with fewer was typed, such as 11111111-… or 0000….001."""
 
-_PARTS = lazy_pattern(rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])")
+_PARTS = lazy_pattern(
+    rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|(?:0x)?[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])"
+)
 
 
 def looks_like_id(value: Json, path: Path = ()) -> bool:
@@ -101,10 +106,14 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         return is_id and not text.endswith("000")
     tag = _TAG.fullmatch(text)
     text = tag["tag"] if tag else text
+    if hex_number := _HEX_NUMBER.fullmatch(text):  # an address, a hash of a chain
+        text = hex_number["digits"].lower()
     if _UUID.fullmatch(text) or _HEX.fullmatch(text):
         is_typed = len(set(text.lower()) - {"-"}) < _FEWEST_DIGITS or text.endswith("0000")
         return not is_typed and _count_turns(text.replace("-", "")) >= _FEWEST_TURNS
     if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
+        return True
+    if _BASE32.fullmatch(text) and _count_turns(text) >= _FEWEST_TURNS:
         return True
     return is_generated(text, name, tag is not None)
 
@@ -172,22 +181,38 @@ def name_of(path: Path) -> str:
     return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
-# Rows that name their value: {name: uptime, value: 12} means the same as {uptime: 12}.
+# Rows that name their value: {name: uptime, value: 12} means the same as {uptime: 12}, and so does
+# {columns: [uptime], values: [[12]]}.
 
 _ROW_NAMES = ("name", "key", "metric", "stat", "label")
 ROW_VALUES = frozenset({"value", "val", "count"})
+_TABLE_ROWS = frozenset({"values", "rows", "data"})
+_COLUMN_NAMES = ("columns", "fields", "header", "headers")
 _ROW_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.:/-]{0,80}")
 _ANY_NUMBER = lazy_pattern(r"<<any_(?:integer|number|float|digits|numeric|size)\b[^<>]*>>%?")
 _FEWEST_MOVED = 2
 
 
 def path_with_row_name(path: Path, root: Json) -> Path:
-    """The path of a value, with `value` replaced by the name that its row gives it."""
+    """The path of a value, with `value` replaced by the name that its row gives it, or with the name of its
+    column in the place of the column's number."""
+    if len(path) > 2 and path[-3] in _TABLE_ROWS and isinstance(path[-1], int):
+        return _path_with_column_name(path, root)
     row = _container_above(path, root, 1) if path and path[-1] in ROW_VALUES else None
     if not isinstance(row, dict):
         return path
     name = next((row[key] for key in _ROW_NAMES if isinstance(row.get(key), str)), "")
     return (*path[:-1], name) if _ROW_NAME.fullmatch(name) else path
+
+
+def _path_with_column_name(path: Path, root: Json) -> Path:
+    table, number = _container_above(path, root, 3), path[-1]
+    assert isinstance(number, int)
+    names = next((table[key] for key in _COLUMN_NAMES if key in table), ()) if isinstance(table, dict) else ()
+    name = names[number] if isinstance(names, list) and number < len(names) else None
+    if isinstance(name, dict):
+        name = next((name[key] for key in (*_ROW_NAMES, "text") if isinstance(name.get(key), str)), None)
+    return (*path[:-1], name) if isinstance(name, str) and _ROW_NAME.fullmatch(name) else path
 
 
 def is_among_metrics(path: Path, root: Json) -> bool:
@@ -226,7 +251,7 @@ def _container_above(path: Path, root: Json, steps: int) -> Json:
 # that may as well be a setting or a property (a port, a timeout, an age, the length of a film) is none,
 # unless it looks measured.
 
-_WORD = lazy_pattern(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
+_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
 _COUNTED_WORDS = (
     "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
 )
@@ -243,6 +268,9 @@ _PROCESS_WORDS = (
     " fragmentation vsize resident goroutines softirq irq interrupts ctxt switches syscalls faults ops qps"
     " rps instantaneous loadavg fds"
 )
+_MEMORY_STATISTICS = "memstats"
+"""The key under which Go programs tell what their memory is used for."""
+
 _RESOURCE_WORDS = "cpu memory mem swap cache bytes buffer buffers network net disk"
 _STATE_WORDS = (
     "used usage peak free idle active busy sent received recv in out input output read written rx tx"
@@ -294,7 +322,7 @@ def tells_of_process(path: Path, root: Json) -> bool:
     """Whether a number beside others that have moved has a name that tells what a process uses or does. The
     name of a resource alone may as well be an order: `memory: 16`."""
     words = _words_of(path)
-    is_named = words & _PROCESS or (words & _RESOURCE and words & _STATE)
+    is_named = words & _PROCESS or (words & _RESOURCE and words & _STATE) or _MEMORY_STATISTICS in path
     return bool(is_named) and not words & _SETTING and is_beside_moving(path, root)
 
 
@@ -369,6 +397,8 @@ def nature_of_change(
         if "\0" in marked and marked == _mask_moments_and_ids(after):
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
+    if is_timespan(before) and is_timespan(after):
+        return "counter" if is_counted(path) else None
     counts = are_numbers(before, after) and (
         is_counted(path, before, after)
         or is_among_metrics(original_path, stored)
@@ -401,7 +431,7 @@ def _id_form(value: Json) -> str:
     text = str(value)
     if _UUID.fullmatch(text):
         return "uuid"
-    if _HEX.fullmatch(text) or _LONG_NUMBER.fullmatch(text):
+    if _HEX.fullmatch(text) or _LONG_NUMBER.fullmatch(text) or _HEX_NUMBER.fullmatch(text):
         return f"{type(value).__name__} {len(text)}"
     prefixed = _PREFIXED.fullmatch(text)
     return f"{text[: prefixed.start('rest')]} {len(text)}" if prefixed else f"text {len(text) // 8}"
@@ -412,4 +442,7 @@ def _mask_moments_and_ids(text: str) -> str:
     result, position = "", 0
     for start, end, _ in moments_in(text):
         result, position = f"{result}{text[position:start]}\0", end
-    return _PARTS.sub(lambda match: f"\0{_id_form(match[0])}", result + text[position:])
+    return _PARTS.sub(
+        lambda match: f"\0{_id_form(match[0])}" if looks_like_id(match[0]) else match[0],
+        result + text[position:],
+    )

@@ -89,6 +89,14 @@ _WORDED_SPAN = (
 )
 _SHORT_SPAN = rf"{_COUNT} ?{_SHORT_UNITS}(?: {_COUNT} ?{_SHORT_UNITS}){{0,6}}"
 _SPAN = rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN}|{_SHORT_SPAN})"
+_WHOLE_SPAN = lazy_pattern(_SPAN)
+
+
+def is_timespan(value: object) -> bool:
+    """Whether a value is a text that states a length of time: 0:30:36, 3m20s, 2 days."""
+    return isinstance(value, str) and _WHOLE_SPAN.fullmatch(value) is not None
+
+
 _SIZE = rf"{_COUNT} ?(?:[kKMGTPE]i?[Bb]|[KMGTPE]i?|B|[Bb]ytes?)"
 _NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-][0-9]{1,4})?)"
 

@@ -263,10 +263,10 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     is_recognizable = not is_wide and any(
         part.name in SURE for part in split(text) if isinstance(part, Token)
     )
-    if is_root and (
-        is_alone(text)
-        or not (is_recognizable or share * fixed_length >= min(len(str(value)) for value in volatile.values))
-    ):
+    keeps_enough = not is_alone(text) and share * fixed_length >= min(
+        len(str(value)) for value in volatile.values
+    )
+    if is_root and not (is_recognizable or keeps_enough):
         reason = "all of it varies: a placeholder would accept anything"
         return UnlearnablePlace(path, "root_value", reason, f"request something stable, or {meaning}")
     parent = path[:-1]

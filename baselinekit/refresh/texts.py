@@ -14,6 +14,8 @@ from baselinekit.placeholders.table import PlaceholderContext
 _LONGEST = 200_000
 _LINE = 200
 _NUMBER = lazy_pattern(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_PEER = lazy_pattern(r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\]|localhost):$")
+_LOWEST_DYNAMIC_PORT = 32_768
 _NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
 
 
@@ -32,6 +34,13 @@ class TextPart:
         """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
         match = _NAME.search(self.line)
         return match["name"] if match else ""
+
+    @property
+    def is_peer_port(self) -> bool:
+        """Whether the part is the port of a connection's other end, which the system assigns anew each time:
+        `addr=127.0.0.1:50546`."""
+        is_port = self.before.isdecimal() and self.after.isdecimal() and _PEER.search(self.line) is not None
+        return is_port and min(int(self.before), int(self.after)) >= _LOWEST_DYNAMIC_PORT
 
 
 @frozen

@@ -263,6 +263,31 @@ BESIDE: list[tuple[str, Any, Any, str | None]] = [  # a key of an object in whic
 ]
 
 
+@pytest.mark.parametrize(
+    ("columns", "nature"),
+    [
+        (["PID", "uptime"], "counter"),
+        ([{"name": "pid"}, {"name": "uptime"}], "counter"),
+        ([{"text": "pid"}], "counter"),
+        (["price", "uptime"], None),
+        ([], None),
+        ("pid", None),
+        (None, None),
+    ],
+)
+def test_a_column_names_its_values_as_a_key_does(columns: Any, nature: str | None) -> None:
+    table = {"series": [{"columns": columns, "values": [[11349, "5s"]]}]}
+    span, path = SinceCapture(None, 0.0), ("series", 0, "values", 0, 0)
+    assert nature_of_change(path, 11349, 11542, span, table) == nature
+
+
+def test_all_that_go_tells_of_its_memory_moves_together() -> None:
+    span, path = SinceCapture(None, 0.0), ("memstats", "MSpanInuse")
+    moving = {"memstats": {"Alloc": "<<any_integer(0)>>", "Frees": "<<any_integer(0)>>", "MSpanInuse": 40320}}
+    assert nature_of_change(path, 40320, 49536, span, moving) == "counter"
+    assert nature_of_change(path, 40320, 49536, span, {"memstats": {"MSpanInuse": 40320}}) is None
+
+
 @pytest.mark.parametrize(("name", "before", "after", "nature"), BESIDE)
 def test_a_number_of_a_process_moves_as_those_beside_it(
     name: str, before: Any, after: Any, nature: str | None
@@ -336,6 +361,19 @@ CHANGES: list[tuple[str, Any, Any, str | None]] = [
     ("uptime", 500, "a day", None),
     ("uptime", 500, True, None),
     ("text", "hello 1767225600 Ada", "hello 1767225700 Ada", "moment"),
+    ("uptime", "0:30:00", "0:30:36", "counter"),
+    ("uptime", "3 m 20 s", "14 s", "counter"),
+    ("length", "1:43:00", "1:44:30", None),  # of a film
+    ("PID", 5041, 6566, "counter"),
+    ("server_name", "NDRO45BHCOSDN2NQWNRLCNN46ZMF", "NAKAPB5JOG5JQAWEQROFAOQQYG7P", "id"),
+    ("name", "CONSTANTS_IN_CAPITALS", "OTHERS_IN_CAPITALS", None),
+    ("name", "INTERNATIONALIZATIONSERVICE", "INTERNATIONALISATIONSERVICE", None),
+    ("miner", "0x3f2b8c1e7a9d4e21b6f0", "0x9a1c77de04b24f6a8e3b", "id"),
+    ("gas", "0x6fc23ac00", "0x6fc23ac01", None),
+    ("to", "0x3f2b8c1e7a9d4e21b6f0", "0x00000000000000000000", None),
+    ("to", "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456", "00000000-0000-0000-0000-000000000000", None),
+    ("text", "of 3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456", "of 00000000-0000-0000-0000-000000000000", None),
+    ("block_hash", "0x3f2b8c1e7a9d4e21b6f0", "0x9a1c77de04b24f6a8e3b", None),
     ("text", "hello 1767225600 Ada", "hello 1767225700 Bob", None),
     ("sha256", "3f2b8c1e7a9d4e21" * 4, "9a1c77de04b24f6a" * 4, None),  # of a body of bytes, or of a file
     ("contentHash", "3f2b8c1e7a9d4e21" * 2, "9a1c77de04b24f6a" * 2, None),

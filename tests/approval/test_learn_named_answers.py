@@ -1,0 +1,44 @@
+"""refresh --learn of what the address of a request or its surroundings name: a body that is one length of
+time, the port of a connection's other end."""
+
+from pathlib import Path
+
+from ticking import ticking
+
+from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
+from baselinekit.approval.refresh import RefreshScope
+from baselinekit.model.changes import ApprovalNote
+
+
+def learn(folder: Path, name: str, stored: str, answer: str) -> LearnPlan:
+    desk = ticking(folder, **{name: lambda now, number: answer})
+    desk.put(name, f"status: 200\nbody: {stored}\n")
+    proposal = propose_learning(desk.project, RefreshScope([name]), 3, desk.ticking())
+    assert not proposal.failures
+    (plan,) = proposal.plans
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
+    return plan
+
+
+def test_a_body_is_named_by_its_address(tmp_path: Path) -> None:
+    plan = learn(tmp_path, "uptime", '"0:30:00"', "0:30:36")
+    assert [volatile.proposal.text for volatile in plan.volatile] == ["<<any_timespan>>"]
+
+
+def test_a_body_of_another_address_is_a_change(tmp_path: Path) -> None:
+    plan = learn(tmp_path, "length", '"1:43:00"', "1:44:30")
+    assert [place.what for place in plan.stays] == [
+        "it is 1:44:30 in all 3 answers, and 1:43:00 on file: a change"
+    ]
+
+
+def test_the_port_of_a_peer_is_another_one_after_a_restart(tmp_path: Path) -> None:
+    line = "id={id} addr=127.0.0.1:{peer} laddr=127.0.0.1:{port} age=4"
+    stored = line.format(id=3, peer=50546, port=9916)
+    plan = learn(tmp_path, "clients", f'"{stored}"', line.format(id=3, peer=45340, port=9916))
+    assert plan.is_whole
+    assert plan.volatile
+    assert "laddr=127.0.0.1:9916" in plan.volatile[0].proposal.text
+    plan = learn(tmp_path / "other", "clients", f'"{stored}"', line.format(id=3, peer=50546, port=9917))
+    assert plan.stays
+    assert not plan.volatile
