@@ -699,7 +699,7 @@ def cuts(package: Package) -> Iterator[str]:
                 yield f"{module}:{getattr(node, 'lineno', 0)} cuts a text: {how}"
             if _takes_a_part(node) and not {module, folder_of(module)} & {*TAKEN_APART, *CUTTERS}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} takes a part of a text: {ast.unparse(node)}"
-            said = isinstance(node, ast.Name) and node.id == "already_masked"
+            said = isinstance(node, ast.Name) and node.id == "no_mask"
             if said and not {module, folder_of(module)} & {*MASKED_ALREADY, "texts"}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} says that a text is masked already"
 

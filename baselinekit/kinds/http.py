@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from baselinekit.documents.jsontext import NotJson
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import json_in
@@ -241,19 +242,20 @@ class HttpKind(RecipeKind):
         """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no
         media type."""
         http_input, body = recipe.input, output.get("body") if isinstance(output, dict) else None
-        if (
-            isinstance(http_input, HttpFlow)
-            or http_input.parse
-            or recipe.execution.parse
-            or not isinstance(body, str)
-        ):
+        if isinstance(http_input, HttpFlow):
             return None
-        kind = str(output["headers"].get("content-type", "")).partition(";")[0].strip().lower()
-        if kind not in ("text/plain", "application/openmetrics-text"):
+        parse = http_input.parse or recipe.execution.parse
+        if parse == "prometheus" and isinstance(body, dict):
+            return RecognisedForm(output, {}, (_RULES_NOTE,), _IGNORED_OF_METRICS)
+        if parse or not isinstance(body, str):
+            return None
+        content_type = str(output["headers"].get("content-type", "")).lower()
+        kind = content_type.partition(";")[0].strip()
+        if kind not in ("text/plain", _OPEN_METRICS):
             return None
         value = json_in(body)
         if value is ABSENT:
-            return _metrics_found(output, body)
+            return _metrics_found(output, body, kind == _OPEN_METRICS or "version=0.0.4" in content_type)
         note = "the body is JSON, sent as text/plain: it is compared as JSON (--parse text compares the text)"
         return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
 
@@ -277,20 +279,30 @@ class HttpKind(RecipeKind):
 KIND = HttpKind()
 
 
-def _metrics_found(output: dict[str, Json], body: str) -> RecognisedForm | None:
+_OPEN_METRICS = "application/openmetrics-text"
+_IGNORED_OF_METRICS = ("body.*.samples",)
+_RULES_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
+
+
+def _metrics_found(output: dict[str, Json], body: str, is_declared: bool) -> RecognisedForm | None:
+    """Recognise metrics by their text, or as declared; declared metrics that cannot be read stay a text."""
     if "\n" not in body:
         return None
-    from baselinekit.kinds.metrics_text import SAMPLES, looks_like_metrics, read_metrics
+    from baselinekit.kinds.metrics_text import looks_like_metrics, read_metrics
 
-    if not looks_like_metrics(body):
+    if not is_declared and not looks_like_metrics(body):
         return None
+    try:
+        families = read_metrics(body)
+    except NotJson as error:
+        note = f"declared as Prometheus metrics, but {error}: the body is compared as text"
+        return RecognisedForm(output, {}, (note,))
     notes = (
-        "the body is Prometheus metrics: their names, types, help and labels are compared (--parse text"
-        " compares the text)",
-        "their numbers are ignored, and further metrics may come: `comparison` states both",
+        "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
+        " text compares the text)",
+        _RULES_NOTE,
     )
-    ignored = (f"body.*.{SAMPLES}",)
-    return RecognisedForm({**output, "body": read_metrics(body)}, {"parse": "prometheus"}, notes, ignored)
+    return RecognisedForm({**output, "body": families}, {"parse": "prometheus"}, notes, _IGNORED_OF_METRICS)
 
 
 def _collected_places(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:

@@ -1,22 +1,27 @@
 """Prometheus metrics as a value: the text format 0.0.4 and OpenMetrics, one entry for each metric family.
 
-A family keeps what a dashboard or an alert relies on: its name, type, help, unit and label names. Its
-numbers stand apart under `samples`, because they vary by nature and are usually ignored as a whole. What a
-metric states by its labels alone (`go_info{version="go1.19"} 1`) stands under `info`, to be compared."""
+A family keeps what a dashboard or an alert relies on: its name, type, help, unit, label names, and the bounds
+of its buckets or quantiles. Its numbers stand apart under `samples`, because they vary by nature and are
+usually ignored as a whole. What a metric states by its labels alone (`go_info{version="go1.19"} 1`) stands
+under `info`, to be compared."""
+
+from math import inf
 
 from baselinekit.documents.jsontext import NotJson
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
-SAMPLES = "samples"
-_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_SAMPLES = "samples"
+_PLAIN_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
+_NAME = rf"(?:{_PLAIN_NAME}|{_QUOTED})"
 _COMMENT = lazy_pattern(rf"#\s+(HELP|TYPE|UNIT)\s+({_NAME})(?:[ \t]+(.*))?")
 _SAMPLE = lazy_pattern(
-    rf"({_NAME})[ \t]*(?:\{{((?:[^\"}}]|\"(?:[^\"\\]|\\.)*\")*)\}})?[ \t]*([^\s#]+)"
+    rf"({_PLAIN_NAME}|(?=\{{))[ \t]*(?:\{{((?:[^\"}}]|{_QUOTED})*)\}})?[ \t]*([^\s#]+)"
     r"(?:[ \t]+[-+0-9.eE]+)?[ \t]*(?:#.*)?"
 )
-_LABEL = lazy_pattern(r"[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*\"((?:[^\"\\]|\\.)*)\"[ \t]*(?:,|$)")
+_LABEL = lazy_pattern(rf"[ \t]*(?:([a-zA-Z_][a-zA-Z0-9_]*|{_QUOTED})[ \t]*=[ \t]*)?({_QUOTED})[ \t]*(?:,|$)")
 _ESCAPE = lazy_pattern(r"\\(.)")
 _INTEGER = lazy_pattern(r"[-+]?[0-9]{1,18}")
 _DECIMAL = lazy_pattern(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -59,16 +64,22 @@ class _Family:
         rows: dict[tuple[tuple[str, str], ...], dict[str, Json]] = {}
         for sample in self.samples:
             self.gather(sample, rows)
+        if not rows:
+            return value
         names: list[Json] = sorted({label for key in rows for label, _ in key})
+        value["labels"] = names
         if self.type == "info" or (self.name.endswith("_info") and names and _are_ones(rows)):
-            infos: list[Json] = [dict(key) for key in sorted(rows)]
-            return value | ({"info": infos} if infos else {})
-        if names:
-            return value | {
-                "labels": names,
-                SAMPLES: [{"labels": dict(key), **_numbers(row)} for key, row in sorted(rows.items())],
-            }
-        return value | ({SAMPLES: _alone(rows[()])} if rows else {})
+            return value | {"info": [dict(key) for key in sorted(rows)]}
+        for _, gathered in _SPREAD.values():
+            bounds = {bound for row in rows.values() for bound in _keys(row.get(gathered))}
+            if bounds:
+                value[gathered] = [*sorted(bounds, key=lambda bound: (_as_number(bound), bound))]
+        return value | {
+            _SAMPLES: [
+                {**({"labels": dict(key)} if key else {}), **_numbers(row)}
+                for key, row in sorted(rows.items())
+            ]
+        }
 
     def gather(self, sample: _Sample, rows: dict[tuple[tuple[str, str], ...], dict[str, Json]]) -> None:
         ending = sample.name.removeprefix(self.name)
@@ -84,13 +95,19 @@ class _Family:
             row[ending.lstrip("_") or "value"] = sample.value
 
 
+def _keys(value: Json) -> list[str]:
+    return list(value) if isinstance(value, dict) else []
+
+
+def _as_number(bound: str) -> float:
+    try:
+        return float(bound)
+    except ValueError:
+        return inf
+
+
 def _numbers(row: dict[str, Json]) -> dict[str, Json]:
     return {"value": row["total"]} if row.keys() == {"total"} else row
-
-
-def _alone(row: dict[str, Json]) -> Json:
-    numbers = _numbers(row)
-    return numbers["value"] if numbers.keys() == {"value"} else numbers
 
 
 def _are_ones(rows: dict[tuple[tuple[str, str], ...], dict[str, Json]]) -> bool:
@@ -106,7 +123,7 @@ def read_metrics(text: str) -> dict[str, Json]:
         if not stripped or (stripped[0] == "#" and not _COMMENT.fullmatch(stripped)):
             continue
         if comment := _COMMENT.fullmatch(stripped):
-            kind, name, words = comment[1].lower(), comment[2], comment[3] or ""
+            kind, name, words = comment[1].lower(), _unquoted(comment[2]), comment[3] or ""
             family = families.setdefault(name, _Family(name))
             family.facts[kind] = words.strip().lower() if kind == "type" else _unescaped(words)
             if kind == "type":
@@ -122,21 +139,27 @@ def _sample(line: str, number: int, text: str) -> _Sample:
     match = _SAMPLE.fullmatch(line)
     value = _value(match[3]) if match else None
     labels = _labels(match[2] or "") if match else None
-    if match is None or value is None or labels is None:
+    name = match[1] or (labels or {}).pop("", "") if match else ""
+    if match is None or value is None or labels is None or not name:
         raise NotJson("syntax", f"line {number} is no sample of a metric", text, text.find(line))
-    return _Sample(match[1], labels, value)
+    return _Sample(name, labels, value)
 
 
 def _labels(text: str) -> dict[str, str] | None:
-    """The labels by their names; None where the text is anything else."""
+    """The labels by their names, and the name of the metric, if it is quoted, by "". None where the text is
+    anything else."""
     labels, end = {}, 0
     while end < len(text):
         match = _LABEL.match(text, end)
         if match is None:
             return None
-        labels[match[1]] = _unescaped(match[2])
+        labels[_unquoted(match[1] or "")] = _unquoted(match[2])
         end = match.end()
     return labels
+
+
+def _unquoted(text: str) -> str:
+    return _unescaped(text[1:-1]) if text.startswith('"') else text
 
 
 def _unescaped(text: str) -> str:

@@ -30,13 +30,16 @@ build_info{version="1.2"} 1
 
 
 def untyped(samples: Any) -> dict[str, Any]:
-    return {"type": "untyped", "samples": samples}
+    return {"type": "untyped", "labels": [], "samples": [{"value": samples}]}
 
 
 @pytest.mark.parametrize(
     ("text", "families"),
     [
-        (GAUGE, {"up": {"type": "gauge", "help": "Whether it is up.", "samples": 1}}),
+        (
+            GAUGE,
+            {"up": {"type": "gauge", "help": "Whether it is up.", "labels": [], "samples": [{"value": 1}]}},
+        ),
         ("up 1\nup_time 2.5 1700000000000\n", {"up": untyped(1), "up_time": untyped(2.5)}),
         (
             HISTOGRAM,
@@ -44,6 +47,7 @@ def untyped(samples: Any) -> dict[str, Any]:
                 "took_seconds": {
                     "type": "histogram",
                     "labels": ["handler"],
+                    "buckets": ["0.1", "+Inf"],
                     "samples": [
                         {
                             "labels": {"handler": "/"},
@@ -60,7 +64,9 @@ def untyped(samples: Any) -> dict[str, Any]:
             {
                 "gc": {
                     "type": "summary",
-                    "samples": {"quantiles": {"0": 1e-05, "1": 0.5}, "sum": 2, "count": 7},
+                    "labels": [],
+                    "quantiles": ["0", "1"],
+                    "samples": [{"quantiles": {"0": 1e-05, "1": 0.5}, "sum": 2, "count": 7}],
                 }
             },
         ),
@@ -74,12 +80,12 @@ def untyped(samples: Any) -> dict[str, Any]:
                     "labels": ["disk"],
                     "samples": [{"labels": {"disk": "a"}, "total": 17, "created": 1700000000}],
                 },
-                "build": {"type": "info", "info": [{"version": "1.2"}]},
+                "build": {"type": "info", "labels": ["version"], "info": [{"version": "1.2"}]},
             },
         ),
         (
             '# TYPE go_info gauge\ngo_info{version="go1.19"} 1\n',
-            {"go_info": {"type": "gauge", "info": [{"version": "go1.19"}]}},
+            {"go_info": {"type": "gauge", "labels": ["version"], "info": [{"version": "go1.19"}]}},
         ),
         (
             'x{ a="q\\"u\\\\o\\nte" , b="}{" } NaN\n',
@@ -91,7 +97,17 @@ def untyped(samples: Any) -> dict[str, Any]:
                 }
             },
         ),
-        ("x +Inf\n\n# a comment\n", {"x": {"type": "untyped", "samples": "+Inf"}}),
+        ("x +Inf\n\n# a comment\n", {"x": untyped("+Inf")}),
+        (
+            '# TYPE "my.metric" counter\n{"my.metric", "a.b"="c"} 1\n',
+            {
+                "my.metric": {
+                    "type": "counter",
+                    "labels": ["a.b"],
+                    "samples": [{"labels": {"a.b": "c"}, "value": 1}],
+                }
+            },
+        ),
         ("# TYPE never counter\n", {"never": {"type": "counter"}}),
         ("", {}),
     ],
@@ -104,6 +120,7 @@ def untyped(samples: Any) -> dict[str, Any]:
         "info",
         "labels",
         "infinite",
+        "quoted",
         "empty",
         "none",
     ],
