@@ -324,10 +324,12 @@ class ManyCaptures:
         if not self._options.many.dry_run and (unset := _unset_variables(summary)):
             yield f"note: before the next compare: export {' '.join(f'{name}=…' for name in unset)}"
         if base := summary.shared_base():
-            _, file_count = summary.sharing(base)
+            sharing_count, file_count = summary.sharing(base)
             files_note = f" with {count_noun(file_count, 'file')} of the project" if file_count else ""
             hint = "--write-config puts it into baselinekit.yaml instead"
-            yield f"note: they share base_url: {base}{files_note}; {hint}"
+            others = len(summary.new) - sharing_count
+            who = f"{sharing_count:,} of {len(summary.new):,}" if others else "they"
+            yield f"note: {who} share base_url: {base}{files_note}; {hint}"
 
     def _counts(self, summary: ImportSummary, errors: Sequence[BaselinekitError]) -> dict[str, Json]:
         problems = [problem for error in errors for problem in error.problems]

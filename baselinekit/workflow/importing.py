@@ -68,18 +68,19 @@ class ImportSummary:
     """The base_urls in the files of the project, each with the number of its files."""
 
     def shared_base(self) -> str | None:
-        """Return the base_url that several files have in common, at least one of them new, if the
-        configuration has none."""
+        """Return the base_url that most files have in common, at least one of them new, if the configuration
+        has none."""
         if self.project.config.base_url or self.project.override_base_url:
             return None
         new_counts = Counter(draft.current["execution"].get("base_url") for draft, _, _ in self.new)
         new_counts.pop(None, None)
         counts = {base: count + self.stated.get(base, 0) for base, count in new_counts.items()}
         base = max(counts, key=lambda base: counts[base], default=None)
-        return base if base is not None and counts[base] >= _SHARED_FROM else None
+        others = sum({**self.stated, **counts}.values()) - counts.get(base, 0)
+        return base if base is not None and counts[base] >= _SHARED_FROM and counts[base] > others else None
 
     def sharing(self, base: str) -> tuple[int, int]:
-        """Return how many new files have this base_url, and how many existing ones."""
+        """Return how many new files have this base_url, and how many of the existing ones."""
         new = sum(draft.current["execution"].get("base_url") == base for draft, _, _ in self.new)
         return new, self.stated.get(base, 0)
 

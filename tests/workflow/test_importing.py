@@ -191,6 +191,10 @@ def test_what_writes_is_sent_after_what_reads_was_read_twice(tmp_path: Path) -> 
         (("http://one",), ("http://one",), ("http://one", 1, 1)),
         (("http://one", "http://one"), ("http://two",), None),
         (("http://one",), ("http://one", "http://two"), ("http://one", 1, 1)),
+        ((), ("http://one", "http://two", "http://two"), ("http://two", 2, 0)),
+        ((), ("http://one", "http://one", "http://two", "http://two"), None),
+        ((), ("http://one", "http://two", "http://two", "http://three"), None),
+        (("http://three", "http://four"), ("http://two", "http://two"), None),
     ],
 )
 def test_a_base_url_is_proposed_once_several_files_state_it(
