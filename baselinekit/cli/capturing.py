@@ -193,7 +193,7 @@ def document(captured: Captured) -> dict[str, Json]:
             {
                 "path": render(unlearnt.found.path),
                 "kind": unlearnt.found.kind,
-                "what": unlearnt.found.what,
+                "what": unlearnt.found.message,
                 "mend": unlearnt.found.hint,
                 "line": unlearnt.place.line if unlearnt.place else None,
             }

@@ -314,7 +314,7 @@ class _Delivery:
 
     def document(self, files: Mapping[str, str]) -> dict[str, Json]:
         lost = [
-            {"what": item.what, "hint": item.hint, "at": place}
+            {"what": item.message, "hint": item.hint, "at": place}
             | ({"case": item.case.id} if item.case is not None else {})
             for place, item in self.lost_places
         ]

@@ -157,7 +157,7 @@ class LearningScreen:
                         {
                             "path": render(difference.path),
                             "kind": difference.kind,
-                            "what": difference.what,
+                            "what": difference.message,
                             "hint": difference.hint,
                         }
                         for difference in plan.stays
@@ -213,7 +213,7 @@ def describe(plan: LearnPlan) -> list[str]:
     lines += [screen.safe_line(line) for rule in plan.lists for line in describe_rule(rule)]
     for difference in plan.stays[:_MOST_STAYS]:
         hint = "" if difference.hint == ACCEPT else f": {difference.hint}"
-        lines.append(screen.safe_line(f"  stays: {render(difference.path)}: {difference.what}{hint}"))
+        lines.append(screen.safe_line(f"  stays: {render(difference.path)}: {difference.message}{hint}"))
     if len(plan.stays) > _MOST_STAYS:
         lines.append(f"  … and {len(plan.stays) - _MOST_STAYS:,} more that stay")
     return lines

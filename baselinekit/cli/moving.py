@@ -246,7 +246,7 @@ class MovedDelivery:
     def _lost_lines(self) -> Iterator[str]:
         for place, item in self._lost:
             hint = f" ({item.hint})" if item.hint else ""
-            yield screen.safe_line(f"{place}: {item.what}{hint}")
+            yield screen.safe_line(f"{place}: {item.message}{hint}")
 
     def _print_changes(self) -> None:
         if self._tool not in _IN_TESTS:
@@ -265,7 +265,9 @@ class MovedDelivery:
         return f"pytest {' '.join(self._moved.tests[:3])}"
 
     def _document(self, written: Sequence[str]) -> dict[str, Json]:
-        lost: list[Json] = [{"what": item.what, "hint": item.hint, "at": place} for place, item in self._lost]
+        lost: list[Json] = [
+            {"what": item.message, "hint": item.hint, "at": place} for place, item in self._lost
+        ]
         changes: list[Json] = [
             {"at": str(change.place), "old": change.old, "new": change.new} for change in self._changes
         ]

@@ -153,9 +153,9 @@ Kind = Literal["syntax", "repeated", "deep", "long", "value"]
 class NotJson(ValueError):
     """What is wrong, and where: `position` counts characters from 0, the message counts bytes."""
 
-    def __init__(self, kind: Kind, what: str, text: str, position: int):
-        self.kind, self.what, self.position = kind, what, position
-        super().__init__(f"{what} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
+    def __init__(self, kind: Kind, message: str, text: str, position: int):
+        self.kind, self.message, self.position = kind, message, position
+        super().__init__(f"{message} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
 
     @property
     def is_beyond_limits(self) -> bool:
@@ -382,10 +382,12 @@ def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) 
     if fault.kind == "syntax":
         hint = "fix the text there, or the end of the value before it"
         return [
-            Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", hint, fault_place)
+            Problem(
+                "BK101", f"not valid JSON: {fault.message[0].lower()}{fault.message[1:]}", hint, fault_place
+            )
         ]
     hint = "store such data as a string" if fault.kind == "deep" else "write it as a string, in quotes"
-    return [Problem("BK106", fault.what, hint, fault_place)]
+    return [Problem("BK106", fault.message, hint, fault_place)]
 
 
 def dump_json(value: Json, indent: str = "  ") -> str:

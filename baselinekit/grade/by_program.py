@@ -178,7 +178,7 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
         value = decode(text[start:])
     except NotJson as fault:
         quoted = mask_and_clip(text, _LONGEST_SHOWN, mask)
-        raise _no_verdict(f"printed no JSON ({fault.what}): {quoted!r}", _ONE_OBJECT) from None
+        raise _no_verdict(f"printed no JSON ({fault.message}): {quoted!r}", _ONE_OBJECT) from None
     if not isinstance(value, dict):
         quoted = mask_and_clip(encode(value), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed {quoted}, which is no JSON object", _ONE_OBJECT)

@@ -55,7 +55,7 @@ def _describe_bad_json(text: str) -> str:
     try:
         decode(text.strip())
     except NotJson as fault:
-        return f"it is not JSON: line {line_at(text, start + fault.position)}: {fault.what}"
+        return f"it is not JSON: line {line_at(text, start + fault.position)}: {fault.message}"
     return "it is not JSON: it holds more than one block of it"
 
 

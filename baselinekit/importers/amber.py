@@ -81,8 +81,8 @@ class _Amber:
             raise self.unreadable("text behind the value", "write it anew: pytest --snapshot-update")
         return value
 
-    def unreadable(self, what: str, hint: str = "") -> LostValue:
-        return LostValue(what, hint, self._first + min(self._at, len(self._lines) - 1))
+    def unreadable(self, message: str, hint: str = "") -> LostValue:
+        return LostValue(message, hint, self._first + min(self._at, len(self._lines) - 1))
 
     def value(self, text: str, depth: int, is_key: bool = False) -> tuple[Any, str]:
         """The value that begins with this text of the current line, and the text after it."""
@@ -97,7 +97,7 @@ class _Amber:
         try:
             return self.leaf(written), rest
         except LostValue as error:
-            raise LostValue(error.what, error.hint, self._first + start_line) from None
+            raise LostValue(error.message, error.hint, self._first + start_line) from None
 
     def text(self, depth: int) -> tuple[str, str]:
         """A text of several lines. Each of them is deeper than the line that ends it."""

@@ -40,9 +40,9 @@ class CannotAskError(Exception):
     """An operation that cannot be turned into a request. `at`: the place in the document that is the
     reason."""
 
-    def __init__(self, at: Path, what: str, hint: str = ""):
-        super().__init__(what)
-        self.at, self.what, self.hint = at, what, hint
+    def __init__(self, at: Path, message: str, hint: str = ""):
+        super().__init__(message)
+        self.at, self.message, self.hint = at, message, hint
 
 
 Resolve = Callable[[Json, Path], tuple[Json, Path]]

@@ -46,7 +46,7 @@ class LeftOut:
     another one, to which the file refers."""
 
     line: int
-    what: str
+    message: str
     hint: str = ""
     file: str = ""
 

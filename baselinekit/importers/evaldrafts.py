@@ -48,8 +48,8 @@ class Reading:
     models: dict[str, Json] = field(default_factory=dict)
     used_ids: set[str] = field(default_factory=set)
 
-    def leave_out(self, at: Path, what: str, hint: str = "", file: str = "") -> None:
-        self.omissions[(at, what, hint, file)] = None
+    def leave_out(self, at: Path, message: str, hint: str = "", file: str = "") -> None:
+        self.omissions[(at, message, hint, file)] = None
 
     def note(self, text: str) -> None:
         self.notes[text] = None
@@ -62,8 +62,8 @@ class Reading:
         """Everything that is left out, with its lines and in their order."""
         lines = self.source.lines([at for at, *_ in self.omissions]) if self.omissions else []
         left_out = [
-            LeftOut(0 if file else line, what, hint, file)
-            for line, (_, what, hint, file) in zip(lines, self.omissions, strict=True)
+            LeftOut(0 if file else line, message, hint, file)
+            for line, (_, message, hint, file) in zip(lines, self.omissions, strict=True)
         ]
         return tuple(sorted(left_out, key=lambda left: (left.file, left.line)))
 

@@ -27,9 +27,9 @@ _AS_JSON = ("dump", "tojson")
 class TemplateLogic(Exception):
     """Something in a template that is more than the name of a value."""
 
-    def __init__(self, what: str):
-        super().__init__(what)
-        self.what = what
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.message = message
 
 
 @frozen

@@ -69,7 +69,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     places = bundle.places([*(at for _, at in drafts), *(error.at for error, _ in errors)])
     placed = [replace(draft, line=line) for (draft, _), (_, line) in zip(drafts, places, strict=False)]
     left_out = [
-        LeftOut(line, f"{operation}: {error.what}", error.hint, file)
+        LeftOut(line, f"{operation}: {error.message}", error.hint, file)
         for (error, operation), (file, line) in zip(errors, places[len(drafts) :], strict=True)
     ]
     return ImportedFile(tuple(placed), tuple(left_out), unsafe)
@@ -77,8 +77,8 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
 
 def _without_repeats(errors: list[tuple[CannotAskError, str]]) -> list[tuple[CannotAskError, str]]:
     """The errors, with those of several operations that have the same reason and place as one."""
-    counts = Counter((error.at, error.what) for error, _ in errors)
-    first = {(error.at, error.what): (error, operation) for error, operation in reversed(errors)}
+    counts = Counter((error.at, error.message) for error, _ in errors)
+    first = {(error.at, error.message): (error, operation) for error, operation in reversed(errors)}
     return [
         (error, operation if counts[key] == 1 else count_noun(counts[key], "operation"))
         for key, (error, operation) in reversed(first.items())

@@ -162,7 +162,7 @@ def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
                 [*_prompt_texts(source)] if not _is_file(source) else [*_prompt_files(source, reading, at)]
             )
         except NotCarried as error:
-            reading.leave_out(at, error.what, error.hint)
+            reading.leave_out(at, error.message, error.hint)
             continue
         for index, (name, text) in enumerate(texts):
             prompt_label = label or name or f"prompt-{number + 1}"
@@ -253,7 +253,7 @@ def _cases(
     try:
         variants = [*values_of(test, reading)]
     except NotCarried as error:
-        reading.leave_out(test.at, error.what, error.hint, test.file)
+        reading.leave_out(test.at, error.message, error.hint, test.file)
         return
     test_providers = providers_of_test(test, providers, reading)
     for values in variants:
@@ -262,11 +262,11 @@ def _cases(
                 try:
                     case = _case(test, values, prompt, provider, reading)
                 except TemplateLogic as logic:
-                    message = f"{logic.what} in the prompt {prompt.label!r}: only names are filled in"
+                    message = f"{logic.message} in the prompt {prompt.label!r}: only names are filled in"
                     reading.leave_out(test.at, message, "write the prompts without it", test.file)
                     continue
                 except NotCarried as error:
-                    reading.leave_out(test.at, error.what, error.hint, test.file)
+                    reading.leave_out(test.at, error.message, error.hint, test.file)
                     continue
                 if case is not None:
                     labels = [*([prompt.label] if len(prompts) > 1 else [])]
@@ -309,10 +309,10 @@ def _grader_of(
             return _grader_of_set(assertion, at, values, test, reading)
         asserted = graded(_assertion(assertion, values, test, reading))
     except NotCarried as error:
-        reading.leave_out(at, error.what, error.hint, test.file_of(at))
+        reading.leave_out(at, error.message, error.hint, test.file_of(at))
         return None
     except TemplateLogic as logic:
-        message = f"{logic.what} in an assertion"
+        message = f"{logic.message} in an assertion"
         reading.leave_out(at, message, "write down what it gives", test.file_of(at))
         return None
     if asserted.note:

@@ -23,9 +23,9 @@ _LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 class NotCarried(Exception):
     """Why an assertion does not carry over, and what to do about it."""
 
-    def __init__(self, what: str, hint: str = ""):
-        super().__init__(what)
-        self.what, self.hint = what, hint
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message, self.hint = message, hint
 
 
 @frozen

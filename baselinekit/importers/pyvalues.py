@@ -24,9 +24,9 @@ MOST_LEVELS = 64
 class LostValue(Exception):
     """A value that is not carried over: why not, and what to do. `at`: its line."""
 
-    def __init__(self, what: str, hint: str = "", at: int = 0):
-        super().__init__(what)
-        self.what, self.hint, self.at = what, hint, at
+    def __init__(self, message: str, hint: str = "", at: int = 0):
+        super().__init__(message)
+        self.message, self.hint, self.at = message, hint, at
 
 
 class PlaceholderText(str):

@@ -392,14 +392,14 @@ class SnapshotImport:
         self._changes: dict[CodeChange, None] = {}
         self.seen = 0
 
-    def leave_out(self, place: Place, what: str, hint: str = "") -> None:
-        self.left_out.append(LeftOut(place.line or 0, what, hint, place.file))
+    def leave_out(self, place: Place, message: str, hint: str = "") -> None:
+        self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
 
     def lose(self, place: Place, error: LostValue | BaselinekitError, of: str = "") -> None:
         """Leave out the value at a place, because of an error. `of`: the owner of the value."""
         prefix = f"{of}: " if of else ""
         if isinstance(error, LostValue):
-            self.leave_out(Place(place.file, error.at or place.line), f"{prefix}{error.what}", error.hint)
+            self.leave_out(Place(place.file, error.at or place.line), f"{prefix}{error.message}", error.hint)
         else:
             (problem, *_) = error.problems
             self.leave_out(problem.place or place, f"{prefix}{problem.message}", problem.hint)

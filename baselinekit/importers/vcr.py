@@ -87,7 +87,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
                 message = f"{request_name}: asked again, and answered otherwise"
                 left_out.append((number, message, "of two answers to one request the first was taken"))
         except LostValue as error:
-            left_out.append((number, error.what, error.hint))
+            left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an interaction that cannot be read", "record it again"))
     numbers = [number for number, *_ in (*drafts, *left_out)]

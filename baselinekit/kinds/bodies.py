@@ -302,7 +302,9 @@ def _read_rows(form: BodyForm, text: str, take: int | None) -> Body:
         try:
             values.append(form.row(row))
         except NotJson as error:
-            raise NotJson(error.kind, f"row {len(values) + 1}: {error.what}", row, error.position) from None
+            raise NotJson(
+                error.kind, f"row {len(values) + 1}: {error.message}", row, error.position
+            ) from None
     return Body(values)
 
 

@@ -38,7 +38,7 @@ class Loosened:
     expects something else, as after a refresh, but asks for no less."""
 
     at: Path
-    what: str
+    message: str
     honest: bool = False
 
 

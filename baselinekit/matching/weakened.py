@@ -336,7 +336,7 @@ def _compare_fields(
         was, mode = mode_at(old[0], before), mode_at(new[0], after)
         at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
         for change in _compare_modes(was, mode, at, breaks):
-            yield Loosened(at, f"fields: {text}: {change.what}")
+            yield Loosened(at, f"fields: {text}: {change.message}")
         if _is_wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
             then_bounds, now_bounds = _format_bounds(was.tolerance), _format_bounds(mode.tolerance)
             yield Loosened(at, f"fields: {text}: tolerance {then_bounds} -> {now_bounds}")

@@ -262,7 +262,7 @@ class RuleReport:
 
     rule: str
     kind: Literal["stale", "unchecked", "hid", "uncompared", "aged", "advice"]
-    what: str
+    message: str
     at: Path
 
 

@@ -45,12 +45,12 @@ _SCALARS = ("string", "number", "boolean")
 
 @frozen
 class UnlearnablePlace:
-    """A place that varies and for which no placeholder may stand. `what` says why, `hint` what its owner can
-    do."""
+    """A place that varies and for which no placeholder may stand. `message` says why, `hint` what its owner
+    can do."""
 
     path: Path
     kind: RefusalKind
-    what: str
+    message: str
     hint: str
 
 

@@ -51,7 +51,7 @@ class Unlearnt:
 
     @property
     def problem(self) -> Problem:
-        message = f"{render(self.found.path)} varies: {self.found.what}"
+        message = f"{render(self.found.path)} varies: {self.found.message}"
         return Problem("BK527", message, self.found.hint, self.place)
 
 

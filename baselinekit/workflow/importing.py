@@ -145,7 +145,7 @@ def summarize(
     for file, imported in files.items():
         problems += [
             CannotReplay(
-                Problem("BK551", omitted.what, omitted.hint, Place(omitted.file or file, omitted.line))
+                Problem("BK551", omitted.message, omitted.hint, Place(omitted.file or file, omitted.line))
             )
             for omitted in imported.left_out
         ]

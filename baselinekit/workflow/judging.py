@@ -266,7 +266,7 @@ class BaselineRunner:
         kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._explain else ()))
         facts: dict[str, Any] = {
             "notes": (
-                *(report.what for report in comparison.reports if report.kind in kinds),
+                *(report.message for report in comparison.reports if report.kind in kinds),
                 *(f"{name}: {reason}" for name, reason in observation.failed_checks.items()),
                 *(() if comparison.passed else self._text_judged(baseline, comparison, observation)),
             ),
@@ -281,7 +281,7 @@ class BaselineRunner:
         unfit = [report for report in comparison.reports if report.kind in UNFIT]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
-            fault = CannotReplay(Problem("BK226", unfit[0].what, hint, at=unfit[0].at))
+            fault = CannotReplay(Problem("BK226", unfit[0].message, hint, at=unfit[0].at))
             return ReplayResult(self._error_result(baseline, fault), settles=True)
         return ReplayResult(self._result(baseline, outcome="passed", **facts), settles=True)
 

@@ -298,7 +298,7 @@ def _learn_from(
         *templating.notes(),
         *formats,
         *describe_hidden(hidden),
-        *(report.what for report in accepted.reports if report.kind == "stale"),
+        *(report.message for report in accepted.reports if report.kind == "stale"),
     )
     return Learnable(draft, folder, observations, lesson, notes, form)
 

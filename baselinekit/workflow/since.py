@@ -399,7 +399,7 @@ def _describe_revision(
     project: Project,
 ) -> BaselineChange:
     where = locate(after.source, ways[0].at, project.root)
-    lines = [_with_path(way.at, way.what) for way in ways[:_MOST_LISTED]]
+    lines = [_with_path(way.at, way.message) for way in ways[:_MOST_LISTED]]
     remaining = len(ways) - len(lines)
     lines += [f"and {remaining:,} more"] if remaining else []
     approver, reason = _approval(before, after)

@@ -180,7 +180,7 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
     )
     plan = learn(desk)
     (told,) = plan.stays
-    assert (render(told.path), told.what, told.hint) == (
+    assert (render(told.path), told.message, told.hint) == (
         "body.n",
         "<<any_integer(0, 20)>>, written by hand, does not accept 101, 102, 103",
         "widen it, or have it replaced: --learn --drop-placeholders",

@@ -123,7 +123,9 @@ def test_the_change_is_told_with_its_name(tmp_path: Path) -> None:
         lambda now, number: f"visits: {6 + number}\nprice: 13\n",
     )
     plan = learn(desk)
-    assert [one.what for one in plan.stays] == ["in it, price: 13 in all 4 answers, and 12 on file: a change"]
+    assert [one.message for one in plan.stays] == [
+        "in it, price: 13 in all 4 answers, and 12 on file: a change"
+    ]
     assert plan.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
 
 
@@ -160,7 +162,9 @@ def test_of_a_long_line_placeholders_stay_where_they_are(tmp_path: Path) -> None
     assert "\\<<" not in file.read_text()
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 901)
     plan = learn(desk)
-    assert [place.what for place in plan.stays] == ["in it, 901 in all 4 answers, and 900 on file: a change"]
+    assert [place.message for place in plan.stays] == [
+        "in it, 901 in all 4 answers, and 900 on file: a change"
+    ]
     assert not passes(desk)
 
 

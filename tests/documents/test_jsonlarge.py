@@ -55,7 +55,9 @@ def found_in(text: str) -> tuple[str, Any, Any]:
     try:
         return "value", repr(decode(text)), ""
     except NotJson as fault:
-        return ("fault", fault.kind, "") if fault.kind == "syntax" else ("fault", fault.what, fault.position)
+        return (
+            ("fault", fault.kind, "") if fault.kind == "syntax" else ("fault", fault.message, fault.position)
+        )
 
 
 @given(JSON_TEXTS | DEEP)

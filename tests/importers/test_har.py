@@ -175,7 +175,7 @@ def test_bodies() -> None:
         {"method": "POST", "endpoint": "/fields", "form": {"a": "1"}},
         {"method": "POST", "endpoint": "/json", "json": {"q": "\\{{x}}"}},
     ]
-    assert [left.what for left in found.left_out] == ["POST /parts: its body is not in the HAR file"]
+    assert [left.message for left in found.left_out] == ["POST /parts: its body is not in the HAR file"]
 
 
 def test_an_answer_in_base64_gives_its_token_too() -> None:
@@ -190,7 +190,7 @@ def test_an_entry_that_is_none_is_told_with_its_line() -> None:
     found = read(entry("GET /users"), {"request": 7})
     assert len(found.drafts) == 1
     (left,) = found.left_out
-    assert (left.what, left.line > found.drafts[0].line > 1) == ("an entry that cannot be read", True)
+    assert (left.message, left.line > found.drafts[0].line > 1) == ("an entry that cannot be read", True)
 
 
 PARTS = (
@@ -234,7 +234,7 @@ def test_a_multipart_form(posted: Json, expected: Json) -> None:
     one["request"] |= {"postData": posted} if posted else {}
     found = read(one, unsafe=True)
     if isinstance(expected, str):
-        assert ([left.what for left in found.left_out], found.drafts) == ([f"POST /parts: {expected}"], ())
+        assert ([left.message for left in found.left_out], found.drafts) == ([f"POST /parts: {expected}"], ())
     else:
         assert asked(found) == [{"method": "POST", "endpoint": "/parts", **expected}]
     assert (read(one).unsafe, read(one).left_out) == (1, ()), "what was not asked for is not missed"
@@ -246,7 +246,7 @@ def test_a_body_that_was_not_saved_is_missed_and_none_is_not() -> None:
     lost = entry("PUT /a", sent={**sent, "Content-Length": "17"})
     none = entry("PUT /b", sent={**sent, "Content-Length": "0"})
     found = read(lost, none, entry("GET /c", sent=sent), unsafe=True)
-    assert [left.what for left in found.left_out] == ["PUT /a: its body is not in the HAR file"]
+    assert [left.message for left in found.left_out] == ["PUT /a: its body is not in the HAR file"]
     assert [request["endpoint"] for request in asked(found)] == ["/b", "/c"]
 
 
@@ -257,7 +257,7 @@ def test_what_needs_an_answer_that_cannot_be_asked_for_is_told() -> None:
         "params": [{"name": "f", "fileName": "k"}],
     }
     found = read(login, entry("GET /me", cookies={"sid": SID}), entry("GET /free"))
-    assert [left.what for left in found.left_out] == [
+    assert [left.message for left in found.left_out] == [
         "POST /login: it sends the file k, which is not in the HAR file"
     ]
     assert [request["endpoint"] for request in asked(found)] == ["/free"]

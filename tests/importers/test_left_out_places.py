@@ -23,7 +23,7 @@ BAD_URLS = [
 
 
 def told(imported: ImportedFile) -> list[tuple[int, str]]:
-    return [(left.line, left.what) for left in imported.left_out]
+    return [(left.line, left.message) for left in imported.left_out]
 
 
 @pytest.mark.parametrize(("url", "what"), BAD_URLS)
@@ -123,7 +123,7 @@ def test_a_body_that_is_no_mapping_is_named() -> None:
     stated = document({}) | {"paths": {"/x": {"post": {"requestBody": {"content": {"text/plain": 1}}}}}}
     source = SourceText("a.json", json.dumps(stated))
     (left,) = openapi.read(source, ImportChoices(unsafe=True)).left_out
-    assert left.what == "POST /x: `text/plain` is 1 (integer)"
+    assert left.message == "POST /x: `text/plain` is 1 (integer)"
 
 
 # promptfoo.
@@ -143,7 +143,7 @@ def imported(*assertions: Json, beside: str = "", default: Json = None, **more: 
 
 
 def lost(draft: DraftEvals) -> list[str]:
-    return [left.what for left in draft.left_out]
+    return [left.message for left in draft.left_out]
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_what_the_default_test_loses_is_named_there(default: dict[str, Any], wha
     """Also where the tests stand in another file, as often as they are."""
     draft = imported(beside=json.dumps([{"assert": [IS]}, {"assert": [IS]}]), default=default)
     (left,) = draft.left_out
-    assert (left.what, left.file) == (what, "")
+    assert (left.message, left.file) == (what, "")
     assert left.line > 8
     own = imported(beside=json.dumps([{"assert": [IS], **default, "vars": {}}]))
-    assert {(left.what, left.file) for left in own.left_out} >= {(what, "t.yaml")}
+    assert {(left.message, left.file) for left in own.left_out} >= {(what, "t.yaml")}
 
 
 def test_a_further_expected_json_of_the_default_test_is_named_there() -> None:

@@ -25,7 +25,7 @@ def shown(moving: SnapshotImport) -> dict[tuple[str, str | None], object]:
 
 
 def lost(moving: SnapshotImport) -> list[str]:
-    return [f"{one.file}:{one.line}: {one.what}" for one in moving.left_out]
+    return [f"{one.file}:{one.line}: {one.message}" for one in moving.left_out]
 
 
 REPRS = [

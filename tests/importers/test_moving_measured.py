@@ -151,7 +151,7 @@ def test_credentials_become_variables_and_stand_nowhere() -> None:
 
 def test_what_cannot_be_sent_again_is_told_with_its_line() -> None:
     found = cassette("binary.yaml").imported
-    assert [(one.line, one.what.partition("8765")[2]) for one in found.left_out] == [
+    assert [(one.line, one.message.partition("8765")[2]) for one in found.left_out] == [
         (2, "/bin: a body that is no text"),
         (34, "/file: a body of multipart/form-data"),
     ]

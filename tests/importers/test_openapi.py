@@ -220,7 +220,7 @@ def test_what_cannot_be_asked_is_told_with_its_line(paths: dict[str, Json], what
     found = read(document)
     assert [draft.current["input"]["endpoint"] for draft in found.drafts] == ["/v1/fine"]
     (left,) = found.left_out
-    assert left.what == f"GET {next(iter(paths))}: {what}"
+    assert left.message == f"GET {next(iter(paths))}: {what}"
     assert hint in left.hint
     lines = json.dumps(document, indent=1).splitlines()
     assert left.line > 10
@@ -229,7 +229,7 @@ def test_what_cannot_be_asked_is_told_with_its_line(paths: dict[str, Json], what
 
 def test_a_document_without_an_address_asks_for_one() -> None:
     (left,) = read(three(get(), servers=[{"url": "/v1"}]), ImportChoices()).left_out
-    assert (left.what, left.hint) == (
+    assert (left.message, left.hint) == (
         "GET /x: the document names no address to ask, but /v1",
         "pass --base-url http://…",
     )
@@ -286,7 +286,7 @@ def test_a_body_is_the_example_or_is_made_of_those_of_its_properties(
 def test_a_body_without_an_example_is_told(content: Json) -> None:
     document = three({"/x": {"post": {"requestBody": {"content": content}}}})
     found = read(document, ImportChoices(base_url="http://desk", unsafe=True))
-    assert [left.what for left in found.left_out] == ["POST /x: the body has no example"]
+    assert [left.message for left in found.left_out] == ["POST /x: the body has no example"]
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_forms(media: str, schema: Json, params: dict[str, str], expected: Json)
     document = three({"/x": {"post": operation}}, components={"schemas": {"Form": A_FORM}})
     choices = ImportChoices(base_url="http://desk", unsafe=True, params=params)
     if isinstance(expected, str):
-        assert [left.what for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
+        assert [left.message for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
     else:
         assert asked(document, choices) == {"endpoint": "/v1/x", **expected}
 
@@ -479,6 +479,6 @@ def test_forms_of_swagger(params: dict[str, str], expected: Json) -> None:
     document = two({"/x": {"post": {"consumes": ["multipart/form-data"], "parameters": parameters}}})
     choices = ImportChoices(base_url="http://desk", unsafe=True, params=params)
     if isinstance(expected, str):
-        assert [left.what for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
+        assert [left.message for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
     else:
         assert asked(document, choices) == {"endpoint": "/v1/x", **expected}

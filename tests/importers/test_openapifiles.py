@@ -115,7 +115,7 @@ paths:
     found = read(root, files)
     assert [draft.id for draft in found.drafts] == ["get-b"]
     (left,) = found.left_out
-    assert left.what.removeprefix("GET /a: ") == told
+    assert left.message.removeprefix("GET /a: ") == told
     place = str(Place(left.file, left.line))
     assert place == f"specs/api.yaml:{at}" if isinstance(at, int) else place.startswith(at)
 
@@ -126,13 +126,13 @@ def test_a_path_that_leads_nowhere_leaves_the_others() -> None:
     assert [draft.id for draft in found.drafts] == ["get-owners"]
     (left,) = found.left_out
     what = "/pets/{id}: refers to paths/gone.yaml, which cannot be used: there is no such file"
-    assert (left.what, left.line) == (what, 4)
+    assert (left.message, left.line) == (what, 4)
 
 
 def test_a_file_that_is_none_is_told_with_its_own_line() -> None:
     found = read(ROOT, {**FILES, "paths/pet.yaml": "get:\n  a: [1\n"})
     (left,) = found.left_out
-    assert left.what.startswith(
+    assert left.message.startswith(
         "/pets/{id}: refers to paths/pet.yaml, which cannot be used: specs/paths/pet.yaml:"
     )
 

@@ -60,7 +60,7 @@ def asked(draft: DraftEvals) -> list[Json]:
 
 
 def lost(draft: DraftEvals) -> list[str]:
-    return [one.what for one in draft.left_out]
+    return [one.message for one in draft.left_out]
 
 
 # Templates.
@@ -472,7 +472,7 @@ def test_other_files_are_not_taken_for_one(raw: Json) -> None:
 def test_files_that_name_each_other_are_a_circle() -> None:
     beside = {"a.yaml": '["file://b.yaml"]', "b.yaml": '["file://a.yaml"]', "p.yaml": '["file://p.yaml"]'}
     draft = imported(config("file://a.yaml", providers=["file://p.yaml", "openai:gpt-4o"]), beside)
-    told = [(one.file, one.what) for one in draft.left_out]
+    told = [(one.file, one.message) for one in draft.left_out]
     assert told == [("b.yaml", "'a.yaml', which names itself"), ("p.yaml", "'p.yaml', which names itself")]
 
 
@@ -480,7 +480,7 @@ def test_more_combinations_than_anybody_runs_are_left_out() -> None:
     many: dict[str, Json] = {name: [*range(10)] for name in "abcdefghijklmnop"}
     draft = imported(config({"vars": many, "assert": [IS]}, stated_test(IS)))
     assert len(cases_of(draft)) == 1
-    assert "10,000,000,000,000,000 combinations" in draft.left_out[0].what
+    assert "10,000,000,000,000,000 combinations" in draft.left_out[0].message
 
 
 @pytest.mark.parametrize("key", ["id", "label"])

@@ -62,7 +62,7 @@ def test_each_line_is_a_request() -> None:
 
 def test_what_is_no_request_is_told_with_its_line() -> None:
     found = read("https://a.test/x\nnonsense\ncurl --nosuch a\n/users\ncurl 'a\n")
-    assert [(left.line, left.what) for left in found.left_out] == [
+    assert [(left.line, left.message) for left in found.left_out] == [
         (2, "neither a URL nor a curl line"),
         (3, "the option --nosuch of curl is not known"),
         (4, "/users has no base_url"),

@@ -75,9 +75,9 @@ LOST: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("one", "what"), LOST)
 def test_what_does_not_carry_over_is_named_with_its_line(one: Any, what: str) -> None:
     (left,) = imported(one).left_out
-    assert left.what == what
+    assert left.message == what
     assert left.line >= 4
 
 
 def test_a_key_of_the_file_that_nothing_reads_is_named() -> None:
-    assert [one.what for one in imported(EVAL, surprise=1).left_out] == ["the key `surprise`"]
+    assert [one.message for one in imported(EVAL, surprise=1).left_out] == ["the key `surprise`"]

@@ -127,7 +127,7 @@ def test_a_jsonpath_that_misses_the_body_is_answered_with_a_suggestion() -> None
         {"status": 200, "body": {"users": []}}, ACTUAL, {"ignore_fields": ["$.users"]}, "http"
     )
     (report,) = (report for report in found.reports if report.kind == "stale")
-    assert "did you mean 'body.users'?" in report.what
+    assert "did you mean 'body.users'?" in report.message
 
 
 def test_the_default_tolerance_is_for_the_body() -> None:

@@ -48,7 +48,7 @@ def test_a_ratio_that_cannot_be_looked_at_is_told() -> None:
     comparison = costing(Cost(max_ratio=2)).compare(seen("1"))
     (report,) = comparison.reports
     lost = "baseline.observed.cost_usd is missing: write what the capture took, or state max_usd"
-    assert (report.kind, report.what) == ("unchecked", f"cost.max_ratio: not checked, {lost}")
+    assert (report.kind, report.message) == ("unchecked", f"cost.max_ratio: not checked, {lost}")
 
 
 def test_a_cost_that_nobody_knows_is_no_pass() -> None:

@@ -67,7 +67,7 @@ def test_a_rule_that_met_only_what_came_is_not_stale() -> None:
 def test_the_report_names_the_nearest_path_and_the_rule_in_the_file() -> None:
     found = ruled.compare(STORED, STORED, {"ignore_fields": ["meta.total", "users.*.nmae"]})
     (report,) = found.reports
-    assert report.what == "ignore_fields: users.*.nmae matched nothing: did you mean 'users.*.name'?"
+    assert report.message == "ignore_fields: users.*.nmae matched nothing: did you mean 'users.*.name'?"
     assert report.at == ("comparison", "ignore_fields", 1)
 
 
@@ -84,7 +84,7 @@ def test_the_report_names_the_nearest_path_and_the_rule_in_the_file() -> None:
 def test_a_rule_that_hid_a_change_of_type_is_reported(actual: Json, hid: str) -> None:
     for kind in ("ignore_fields", "ignore_values"):
         found = ruled.compare({"id": 1, "a": 1}, {**actual, "a": 1}, {kind: ["id"]})
-        shown = [report.what for report in found.reports]
+        shown = [report.message for report in found.reports]
         assert shown == ([f"{kind}: id hid a change of type: {hid}"] if hid else [])
 
 
@@ -94,7 +94,7 @@ def test_a_placeholder_that_is_ignored_hides_nothing() -> None:
 
 def test_a_numeric_comparison_says_how_much_it_leaves_out() -> None:
     found = ruled.compare({"n": 1, "a": ["x", {"b": None}], "c": True}, {"n": 1}, {"type": "numeric"})
-    assert [(report.kind, report.what) for report in found.reports] == [
+    assert [(report.kind, report.message) for report in found.reports] == [
         ("uncompared", "3 values other than numbers: not compared (type: numeric)")
     ]
 

@@ -85,7 +85,7 @@ def test_a_pass_by_an_embedding_says_what_it_does_not_tell() -> None:
     pair = KEPT[0]
     found = compared(pair, "embedding", {pair: 0.9})
     assert found.passed
-    assert [report.what for report in found.reports if report.kind == "advice"] == [
+    assert [report.message for report in found.reports if report.kind == "advice"] == [
         "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
     ]
     assert not [one for one in compared(pair, "embedding", {pair: 0.1}).reports if one.kind == "advice"]

@@ -129,7 +129,9 @@ def test_below_a_field_of_its_own(expected: Json, actual: Json, passes: bool) ->
 
 def test_what_is_not_compared_is_told() -> None:
     reports = ruled.compare(ROW, ["cpu", 0.93, 7], NUMERIC).reports
-    assert [report.what for report in reports] == ["1 value other than numbers: not compared (type: numeric)"]
+    assert [report.message for report in reports] == [
+        "1 value other than numbers: not compared (type: numeric)"
+    ]
 
 
 @pytest.mark.parametrize(

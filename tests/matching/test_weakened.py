@@ -42,7 +42,7 @@ def baseline(text: str) -> Baseline:
 def found(old: str, new: str, record: str = RECORD) -> list[str]:
     assert old in record
     before, after = baseline(record), baseline(record.replace(old, new))
-    return [f"{'.'.join(map(str, way.at))}: {way.what}" for way in weakened(before, after, WORDS, WORDS)]
+    return [f"{'.'.join(map(str, way.at))}: {way.message}" for way in weakened(before, after, WORDS, WORDS)]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ RANKED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 def test_what_gives_way_to_another_rule_is_told(then: dict[str, Any], now: dict[str, Any], told: str) -> None:
     output = {"a": {"b": 1, "c": 2}, "x": {"b": 3}}
     before, after = made(output, then), made(output, now)
-    found = [way.what for way in weakened(before, after, WORDS, WORDS)]
+    found = [way.message for way in weakened(before, after, WORDS, WORDS)]
     assert any(told in way for way in found), found
     assert weakened(before, before, WORDS, WORDS) == weakened(after, after, WORDS, WORDS) == []
 

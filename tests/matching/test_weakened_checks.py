@@ -38,7 +38,7 @@ def told(before: Baseline, after: Baseline) -> list[str]:
 
     def shown(way: Loosened) -> str:
         place = ".".join(map(str, way.at)).removeprefix("current.execution.")
-        return f"{'~' if way.honest else ''}{place}: {way.what}"
+        return f"{'~' if way.honest else ''}{place}: {way.message}"
 
     return list(map(shown, weakened(before, after, WORDS, WORDS)))
 

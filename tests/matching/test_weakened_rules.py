@@ -29,7 +29,7 @@ def made(output: Json, comparison: dict[str, Any]) -> Baseline:
 
 
 def told(then: dict[str, Any], now: dict[str, Any], old: Json = OUTPUT, new: Json = OUTPUT) -> list[str]:
-    return [way.what for way in weakened(made(old, then), made(new, now), WORDS, WORDS)]
+    return [way.message for way in weakened(made(old, then), made(new, now), WORDS, WORDS)]
 
 
 BOUND = "<<any_integer as k>>"

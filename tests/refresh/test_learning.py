@@ -124,7 +124,7 @@ def test_f13_what_a_placeholder_would_hide_is_refused_and_named(
     found = lesson(*outputs, **look)
     assert refused(found) == expected
     assert not found.placeholders
-    assert all(one.what and one.hint for one in found.refusals)
+    assert all(one.message and one.hint for one in found.refusals)
 
 
 def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:

@@ -182,7 +182,7 @@ def import_draft(
 ) -> Conversion:
     """Return a draft in a form. `file`: the file that it was read from; `wish` has all but the cases."""
     lost = [
-        Loss(item.what, item.hint, place=Place(item.file or file, item.line or None))
+        Loss(item.message, item.hint, place=Place(item.file or file, item.line or None))
         for item in draft.left_out
     ]
     own_place = place if form is CASES else CASES.place(draft.name)

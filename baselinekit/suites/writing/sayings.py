@@ -34,14 +34,14 @@ class Loss:
     """Something that does not carry over: what it is, what to do about it, and its case; `place`: its place,
     in a file from which no case was read."""
 
-    what: str
+    message: str
     hint: str = ""
     case: Case | None = None
     place: Place | None = None
 
     def __str__(self) -> str:
         name = f"{self.case.name or self.case.id}: " if self.case is not None else ""
-        return f"{name}{self.what}" + (f": {self.hint}" if self.hint else "")
+        return f"{name}{self.message}" + (f": {self.hint}" if self.hint else "")
 
 
 # A value of the model as a file states it: defaults are left out.
