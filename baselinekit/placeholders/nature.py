@@ -321,8 +321,10 @@ def counts_running(path: Path) -> bool:
 def tells_of_process(path: Path, root: Json) -> bool:
     """Whether a number beside others that have moved has a name that tells what a process uses or does. The
     name of a resource alone may as well be an order: `memory: 16`."""
+    if _MEMORY_STATISTICS in path:  # all of it, lists and rows below too
+        return is_beside_moving(path[: path.index(_MEMORY_STATISTICS) + 2], root)
     words = _words_of(path)
-    is_named = words & _PROCESS or (words & _RESOURCE and words & _STATE) or _MEMORY_STATISTICS in path
+    is_named = words & _PROCESS or (words & _RESOURCE and words & _STATE)
     return bool(is_named) and not words & _SETTING and is_beside_moving(path, root)
 
 

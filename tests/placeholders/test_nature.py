@@ -286,6 +286,8 @@ def test_all_that_go_tells_of_its_memory_moves_together() -> None:
     moving = {"memstats": {"Alloc": "<<any_integer(0)>>", "Frees": "<<any_integer(0)>>", "MSpanInuse": 40320}}
     assert nature_of_change(path, 40320, 49536, span, moving) == "counter"
     assert nature_of_change(path, 40320, 49536, span, {"memstats": {"MSpanInuse": 40320}}) is None
+    rows = {"memstats": {**moving["memstats"], "BySize": [{"Size": 8, "Frees": 338}]}}
+    assert nature_of_change(("memstats", "BySize", 0, "Frees"), 338, 155, span, rows) == "counter"
 
 
 @pytest.mark.parametrize(("name", "before", "after", "nature"), BESIDE)
