@@ -48,6 +48,15 @@ _MESSAGES: Mapping[str, str] = {
 }
 
 
+def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
+    """Whether a difference that stays would be learnt if the service is known to be unchanged: all but a key
+    that is gone or new."""
+    is_key = bool(place.path) and isinstance(place.path[-1], str)
+    return place.hint == ACCEPT and not (
+        is_key and place.message in (_MESSAGES["missing"], _MESSAGES["extra"])
+    )
+
+
 def _row_values(stored: Json, table: Path) -> Iterator[tuple[Path, Json]]:
     """Yield the leaves of the rows of a table."""
     for number, row in children(value_at(stored, table)):

@@ -17,7 +17,7 @@ from baselinekit.approval.learn import (
     preview_learning,
     propose_learning,
 )
-from baselinekit.approval.lesson import ACCEPT
+from baselinekit.approval.lesson import is_learnable_if_unchanged
 from baselinekit.approval.planning import compare_command
 from baselinekit.cli import approving, screen
 from baselinekit.cli.approve import RefreshOptions
@@ -106,13 +106,8 @@ class LearningScreen:
         for plan in self.proposal.plans:
             for line in describe(plan):
                 screen.line(line)
-        acceptable = [
-            difference
-            for plan in self.proposal.plans
-            for difference in plan.stays
-            if difference.hint == ACCEPT
-        ]
-        if acceptable and not self.options.unchanged:
+        stays = [place for plan in self.proposal.plans for place in plan.stays]
+        if any(map(is_learnable_if_unchanged, stays)) and not self.options.unchanged:
             screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
 
     def is_confirmed(self, plans: Sequence[LearnPlan]) -> bool:

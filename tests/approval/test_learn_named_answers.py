@@ -6,8 +6,10 @@ from pathlib import Path
 from ticking import ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
+from baselinekit.approval.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.approval.refresh import RefreshScope
 from baselinekit.model.changes import ApprovalNote
+from baselinekit.refresh.learning import UnlearnablePlace
 
 
 def learn(folder: Path, name: str, stored: str, answer: str) -> LearnPlan:
@@ -42,3 +44,14 @@ def test_the_port_of_a_peer_is_another_one_after_a_restart(tmp_path: Path) -> No
     plan = learn(tmp_path / "other", "clients", f'"{stored}"', line.format(id=3, peer=50546, port=9917))
     assert plan.stays
     assert not plan.volatile
+
+
+def test_a_key_that_is_gone_is_not_learnt_by_unchanged_either() -> None:
+    """So that nobody is told to add --unchanged for it."""
+    gone, other = (
+        UnlearnablePlace(("body", "a"), "structural", "it is gone", ACCEPT),
+        "it is 2, and 1 on file",
+    )
+    assert not is_learnable_if_unchanged(gone)
+    assert is_learnable_if_unchanged(UnlearnablePlace(("body", "a"), "unresolved", other, ACCEPT))
+    assert is_learnable_if_unchanged(UnlearnablePlace(("body", 1), "structural", "it is gone", ACCEPT))
