@@ -17,7 +17,7 @@ from baselinekit.approval.learn import (
     preview_learning,
     propose_learning,
 )
-from baselinekit.approval.lesson import is_learnable_if_unchanged
+from baselinekit.approval.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.approval.planning import compare_command
 from baselinekit.cli import approving, screen
 from baselinekit.cli.approve import RefreshOptions
