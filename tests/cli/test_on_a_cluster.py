@@ -379,16 +379,18 @@ def test_a_ctrl_c_at_a_terminal_is_none_for_workers_that_the_command_started(
 def test_a_signal_while_workers_are_started_leaves_nothing(
     api: Api, tmp_path: Path, kill: Callable[[int, int], None], number: int
 ) -> None:
-    folder = project_in(tmp_path / "project", api.url, 8, others=False)
+    """On a slow machine they may have started: then the run is interrupted, and ends as quietly."""
+    folder = project_in(tmp_path / "project", api.url, 200, "slow", others=False)
     (temporary := tmp_path / "temporary").mkdir()
     environ = {**PLAIN, "API_TOKEN": SECRET, "TMPDIR": str(temporary)}
-    argv = [sys.executable, "-P", "-m", "baselinekit", "compare", "--no-record", "--dask", "local:2"]
+    argv = [sys.executable, "-P", "-m", "baselinekit", "compare", "-q", "--no-record", "--dask", "local:2"]
     running = subprocess.Popen(argv, cwd=folder, env=environ, stderr=subprocess.PIPE, start_new_session=True)
     until(lambda: [*temporary.glob("baselinekit-dask-*")])
     time.sleep(0.5)
     kill(running.pid, number)
     _, err = running.communicate(timeout=30)
-    assert (running.returncode, err.decode().split()) == (130, ["interrupted"])
+    assert running.returncode == 130
+    assert err.decode().split() in ([], ["interrupted"])
     assert [*temporary.glob("baselinekit-dask-*")] == []
 
 
