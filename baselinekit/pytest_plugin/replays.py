@@ -3,7 +3,7 @@ compare`. Clients stay open from the first to the last."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -26,7 +26,7 @@ from baselinekit.store.project import name_in_project, nearest_config, project_r
 from baselinekit.store.reading import find_repeated_ids, locate_each
 from baselinekit.texts import shown
 from baselinekit.workflow.chunks import ChunkWorker, JudgePolicy, unjudged_result
-from baselinekit.workflow.context import ModelThreads, Stop
+from baselinekit.workflow.context import SIGNAL_CHECK, ModelThreads, Stop
 from baselinekit.workflow.judging import JudgedBaseline, keep_seen, mask_result
 from baselinekit.workflow.loading import raise_problems, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, open_project
@@ -227,6 +227,8 @@ class Replays:
         self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="replay")
         future = self._thread.submit(work)
         try:
+            while not wait([future], SIGNAL_CHECK).done:
+                pass
             return future.result()
         except KeyboardInterrupt:
             self._stop.ask()

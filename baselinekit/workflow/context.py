@@ -3,9 +3,9 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
@@ -29,6 +29,10 @@ Done = TypeVar("Done")
 Claim = Callable[[Item], str | None]
 """Returns what nothing else may use while an item is worked on: None for nothing, ALONE for everything, or a
 resource."""
+
+SIGNAL_CHECK = 1.0
+"""Seconds after which the main thread looks up from a wait. A signal that arrives just before a wait begins
+does not end it: Python handles a signal only when the main thread runs again."""
 
 
 class ItemQueue(Generic[Item, Done]):
@@ -212,7 +216,8 @@ class ThreadPool(Generic[Item, Done]):
             try:
                 running = _start_threads(worker, min(self._jobs, len(items)), threads)
                 while running and not self._stop.is_set():
-                    running -= ended.get()
+                    with suppress(Empty):
+                        running -= ended.get(timeout=SIGNAL_CHECK)
             finally:
                 turns.close()
             if self._stop.is_set():
