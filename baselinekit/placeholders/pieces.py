@@ -106,10 +106,6 @@ class TextPieces:
             return len(column[0]) >= _LEAST_FORMAT and self._find_sure(column) is not None
         return any(text != column[0] for text in column) or is_of_now(column[0], self._words.now)
 
-    def stands(self) -> list[str | Column]:
-        """The parts of the template: a literal text, or the values that a placeholder must accept."""
-        return [column if varies else column[0] for column, varies in self.columns]
-
     def rendered(self, write: Write) -> tuple[str, list[str], str]:
         """The template, its placeholders, and all of its literal text."""
         parts = [
