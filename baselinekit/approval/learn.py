@@ -31,13 +31,11 @@ from baselinekit.workflow.asking import ReplayJob, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
-from baselinekit.workflow.learning import (
-    single_element_arrays,
-)
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import select
+from baselinekit.workflow.templating import single_element_arrays
 
 REPLAYS = 3
 LATER = 5.0

@@ -9,27 +9,26 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Difference
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import has_marker
-from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone, narrowest
-from baselinekit.placeholders.nature import (
-    are_numbers,
+from baselinekit.placeholders.counters import (
     counts_running,
     is_among_metrics,
     is_amount,
     is_counted,
-    is_hash,
-    nature_of_change,
     path_with_row_name,
+    with_fraction,
 )
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone, narrowest
+from baselinekit.placeholders.nature import are_numbers, is_hash, nature_of_change
 from baselinekit.refresh.alternatives import unescaped
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, is_handwritten, learn_places
 from baselinekit.refresh.texts import TextPart, fill_placeholders, judge_parts
 from baselinekit.report.values import short
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.places import children, value_at, with_values
-from baselinekit.workflow.learning import OutputTemplater
 from baselinekit.workflow.pending import span_of
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import OutputTemplater
 
 ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
 _ANY_AMOUNT = "<<any_number>>"
@@ -281,7 +280,7 @@ class Lesson:
                 and path not in taken_places
                 and is_among_metrics(path, output)
             ):
-                proposal = narrowest([value], words=self._words)[0]
+                proposal = narrowest(with_fraction(path, [value]), words=self._words)[0]
                 reason = f"{proposal.reason}, which its name counts in a table of such"
                 yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
 

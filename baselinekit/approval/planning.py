@@ -38,10 +38,10 @@ from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.variables import MASK, Redactor
-from baselinekit.workflow.learning import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project, as_variant
+from baselinekit.workflow.templating import OutputTemplater, secrets_in, single_element_arrays
 
 # What a refresh would change in one baseline, and whether anything forbids it.
 

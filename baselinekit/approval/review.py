@@ -55,9 +55,9 @@ from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import Pattern, parse, render
 from baselinekit.variables import MASK, as_text
 from baselinekit.workflow.judging import target_of
-from baselinekit.workflow.learning import secrets_in
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project, flatten
+from baselinekit.workflow.templating import secrets_in
 
 # review: changes are decided one by one; everything is written at once, at the end.
 

@@ -54,10 +54,11 @@ from baselinekit.workflow.capture import (
     named_new,
 )
 from baselinekit.workflow.known_good import CaptureOptions
-from baselinekit.workflow.learning import MOST_VALUES, with_names
+from baselinekit.workflow.learning import MOST_VALUES
 from baselinekit.workflow.loading import load
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import with_names
 
 # The report of `capture --repeat`: each path that varies, its placeholder, and the reason.
 

@@ -25,9 +25,9 @@ from baselinekit.model.values import Json
 from baselinekit.store.writing import declare_variables
 from baselinekit.trust import origin
 from baselinekit.variables import names_in
-from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import with_names
 
 _SINGLE_OPTIONS = (
     ("verb", "-X"),

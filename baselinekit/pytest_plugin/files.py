@@ -28,8 +28,8 @@ from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.places import with_values
 from baselinekit.workflow.known_good import describe_hidden, hide_secrets
-from baselinekit.workflow.learning import OutputTemplater
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, drift_of, open_project
+from baselinekit.workflow.templating import OutputTemplater
 
 _MOST_GIT_QUESTIONS = 10
 

@@ -9,6 +9,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import hash_path
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.placeholders.counters import with_fraction
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.narrowest import (
@@ -233,7 +234,9 @@ def _volatile_places_of(
     def indexes(path: Path) -> list[int]:
         return [key for key in path if isinstance(key, int)]
 
-    proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
+    proposals = [
+        narrowest(with_fraction(leaf.path, leaf.values), view.write, view.words)[0] for leaf in leaves
+    ]
     texts = {proposal.text for proposal in proposals}
     if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
         other_paths = set(rows) - {leaf.path for leaf in leaves}

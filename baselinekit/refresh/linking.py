@@ -13,8 +13,9 @@ from dataclasses import field, replace
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.counters import name_of
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
+from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.counters import counts_writes, name_of, path_with_row_name
 from baselinekit.placeholders.moments import NEAR
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import counts_writes, looks_like_id, name_of, path_with_row_name
+from baselinekit.placeholders.nature import looks_like_id
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile

@@ -7,6 +7,7 @@ from itertools import chain
 
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.counters import ROW_VALUES, path_with_row_name
 from baselinekit.placeholders.moments import (
     NEAR,
     days_in,
@@ -21,15 +22,7 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
     template_around_varying_parts,
 )
-from baselinekit.placeholders.nature import (
-    LEAST,
-    ROW_VALUES,
-    SHORTEST,
-    ids_among,
-    looks_like_id,
-    moment_of,
-    path_with_row_name,
-)
+from baselinekit.placeholders.nature import LEAST, SHORTEST, ids_among, looks_like_id, moment_of
 from baselinekit.placeholders.pieces import Write, split_into_pieces
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile

@@ -28,10 +28,11 @@ from baselinekit.workflow.known_good import (
     observe_known_good,
     refuse_secrets_in_recipe,
 )
-from baselinekit.workflow.learning import ordered_singles, with_names
+from baselinekit.workflow.learning import ordered_singles
 from baselinekit.workflow.loading import load, locate_problems
 from baselinekit.workflow.naming import name_new
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import with_names
 
 
 @frozen

@@ -7,7 +7,8 @@ from baselinekit.refresh.learning import Volatile
 from baselinekit.report.values import short
 from baselinekit.tree.paths import render
 from baselinekit.variables import Redactor
-from baselinekit.workflow.learning import MOST_VALUES, secrets_in
+from baselinekit.workflow.learning import MOST_VALUES
+from baselinekit.workflow.templating import secrets_in
 
 _LONGEST_VALUE = 40
 _HIDDEN = "***"

@@ -26,16 +26,9 @@ from baselinekit.variables import Redactor
 from baselinekit.workflow.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
-from baselinekit.workflow.learning import (
-    DECLARED,
-    IN_A_NAME,
-    CaptureLesson,
-    OutputTemplater,
-    counted_once,
-    learn,
-    secrets_in,
-)
+from baselinekit.workflow.learning import CaptureLesson, counted_once, learn
 from baselinekit.workflow.project import Project, environment_of, observed_for
+from baselinekit.workflow.templating import DECLARED, IN_A_NAME, OutputTemplater, secrets_in
 
 # Secrets in an output: they are refused, or replaced by placeholders.
 

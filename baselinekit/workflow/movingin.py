@@ -31,8 +31,9 @@ from baselinekit.workflow.known_good import (
     hide_secrets,
     refuse_troubles,
 )
-from baselinekit.workflow.learning import CaptureLesson, OutputTemplater, single_element_arrays
+from baselinekit.workflow.learning import CaptureLesson
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import OutputTemplater, single_element_arrays
 
 TOOLS: Mapping[str, Callable[[SnapshotSources, SnapshotImport], None]] = {
     syrupy.TITLE: syrupy.read,

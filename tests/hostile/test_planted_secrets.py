@@ -215,7 +215,7 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
 def test_f07_a_capture_stops_before_it_stores_one(secret: str) -> None:
     """In the recipe or in the output, in every spelling."""
     from baselinekit.variables import Redactor
-    from baselinekit.workflow.learning import secrets_in
+    from baselinekit.workflow.templating import secrets_in
 
     for spelled in spellings(secret):
         for value in ({"a": [spelled]}, {"text": f"It is {spelled} now."}, {spelled: 1}):

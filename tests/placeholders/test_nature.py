@@ -12,14 +12,10 @@ from typing import Any
 
 import pytest
 
+from baselinekit.placeholders.counters import path_with_row_name, with_fraction
 from baselinekit.placeholders.moments import moments_in
-from baselinekit.placeholders.nature import (
-    SinceCapture,
-    looks_like_id,
-    moment_of,
-    nature_of_change,
-    path_with_row_name,
-)
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.nature import SinceCapture, looks_like_id, moment_of, nature_of_change
 
 CHANCE = random.Random(13)
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -288,6 +284,51 @@ def test_all_that_go_tells_of_its_memory_moves_together() -> None:
     assert nature_of_change(path, 40320, 49536, span, {"memstats": {"MSpanInuse": 40320}}) is None
     rows = {"memstats": {**moving["memstats"], "BySize": [{"Size": 8, "Frees": 338}]}}
     assert nature_of_change(("memstats", "BySize", 0, "Frees"), 338, 155, span, rows) == "counter"
+    assert nature_of_change(("memstats", "BySize", 0, "Size"), 8, 16, span, rows) is None
+
+
+def test_what_go_tells_of_its_memory_is_known_by_its_keys() -> None:
+    span, path = SinceCapture(None, 0.0), ("runtime", "values", "Sys")
+    moving = {"Alloc": "<<any_integer(0)>>", "HeapInUse": "<<any_integer(0)>>", "Sys": 14660872}
+    go = {"runtime": {"values": {**moving, "NumGC": 3, "Mallocs": 87}}}
+    assert nature_of_change(path, 14660872, 14398728, span, go) == "counter"
+    assert nature_of_change(path, 14660872, 14398728, span, {"runtime": {"values": moving}}) is None
+
+
+SPACE: list[tuple[str, Any, Any, Any, str | None]] = [  # beside `size`
+    ("used", 73926733824, 35017560064, 35017932800, "counter"),
+    ("free", 73926733824, 35017560064, 35017932800, "counter"),
+    ("available", 73926733824, 35017560064, 35017932800, "counter"),
+    ("used", 50, 20, 21, None),  # seats, places, a quota
+    ("used", 4096, 1200, 1210, None),
+    ("price", 73926733824, 35017560064, 35017932800, None),
+    ("used_limit", 73926733824, 35017560064, 35017932800, None),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "before", "after", "nature"), SPACE)
+def test_the_space_that_is_used_varies_beside_the_size_of_the_whole(
+    name: str, size: int, before: int, after: int, nature: str | None
+) -> None:
+    span = SinceCapture(None, 0.0)
+    body = {"size": size, name: before}
+    assert nature_of_change(("body", name), before, after, span, {"body": body}) == nature
+    assert nature_of_change(("body", name), before, after, span, {"body": {name: before}}) is None
+    assert nature_of_change(("body", "size"), size, size + 1, span, {"body": body}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "text"),
+    [
+        ("GCCPUFraction", [0], "<<any_number>>"),
+        ("cpu", [0, 4], "<<any_number>>"),
+        ("load", [0.5, 1], "<<any_number>>"),
+        ("requests", [0, 4], "<<any_integer(0)>>"),
+        ("cpu", ["0", "4"], "<<any_digits>>"),
+    ],
+)
+def test_a_number_whose_name_says_so_may_have_a_fraction(name: str, values: list[Any], text: str) -> None:
+    assert narrowest(with_fraction(("body", name), values))[0].text == text
 
 
 @pytest.mark.parametrize(("name", "before", "after", "nature"), BESIDE)

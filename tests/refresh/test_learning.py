@@ -11,10 +11,11 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.placeholders.counters import path_with_row_name
 from baselinekit.placeholders.grammar import escape, escape_value
 from baselinekit.placeholders.moments import NEAR, may_hold_now
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of, path_with_row_name
+from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
 from baselinekit.refresh.steady import holds_moment, lookalikes, volatile_values

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from baselinekit.model.values import Json
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.variables import MASK, Redactor, Scope, Secret
-from baselinekit.workflow.learning import OutputTemplater, with_names
+from baselinekit.workflow.templating import OutputTemplater, with_names
 
 SECRETS = {"tiny": "a1", "user": "root", "pin": "1234", "odd": "p@s&", "one": "x"}
 REDACTOR = Redactor({name: Secret(value) for name, value in SECRETS.items()})

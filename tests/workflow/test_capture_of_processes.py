@@ -52,6 +52,26 @@ def test_a_number_of_a_process_is_learnt_beside_those_that_vary(tmp_path: Path) 
         assert outcome(desk) == "failed"
 
 
+def test_all_that_go_tells_of_its_memory_is_learnt_if_two_numbers_vary(tmp_path: Path) -> None:
+    def memory(now: float, number: int) -> dict[str, Any]:
+        sizes = {"Alloc": 9000 + number, "TotalAlloc": 20_000 + number, "HeapInuse": 5, "Sys": 14_660_872}
+        rows = [{"Size": 8, "Mallocs": 338}, {"Size": 16, "Mallocs": 4415}]
+        return {
+            "memstats": {**sizes, "GCCPUFraction": 0, "EnableGC": True, "PauseNs": [7, 0], "BySize": rows}
+        }
+
+    captured = capture(ticking(tmp_path, x=memory))
+    count = "<<any_integer>>"
+    assert captured.output["body"]["memstats"] == {
+        **dict.fromkeys(("Alloc", "TotalAlloc"), "<<any_integer(0)>>"),
+        **dict.fromkeys(("HeapInuse", "Sys"), count),
+        "GCCPUFraction": "<<any_number>>",
+        "EnableGC": True,
+        "PauseNs": [count, count],
+        "BySize": [{"Size": 8, "Mallocs": count}, {"Size": 16, "Mallocs": count}],
+    }
+
+
 def test_one_that_moves_says_nothing_of_the_others(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: info(1000 + number, 2000, 876056))
     assert capture(desk).output["body"]["memory"]["used_memory_startup"] == "876056"

@@ -9,7 +9,7 @@ from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.variables import Redactor, Scope, Secret
-from baselinekit.workflow.learning import OutputTemplater, secrets_in, with_names
+from baselinekit.workflow.templating import OutputTemplater, secrets_in, with_names
 
 SCOPE = Scope({"base_url": "http://127.0.0.1:8080", "short": "abc"}, {"token": Secret("tok-123456")})
 PIECES = st.sampled_from(
