@@ -18,6 +18,7 @@ LAYERS = {
     "": 0,  # the package itself: its version
     "frozen": -1,
     "lazy": -1,
+    "hashes": -1,
     "errors": 0,
     "codes": 0,
     "judge": 0,
@@ -293,6 +294,9 @@ _SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
 _PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
 
 MOST_LINES = 500
+STANDARD_LIBRARY = {*sys.stdlib_module_names, "_sha2"}
+"""With what newer versions of Python have."""
+
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_CLASS = 300
 
@@ -301,6 +305,7 @@ _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
     "workflow.evidence": "what a capture and `refresh --learn` note of what they have learnt",
     "replaying.pytest": "a recipe kind",
+    "hashes": "hash functions that do not load OpenSSL",
     "lazy": "what every regular expression of the project is made by",
     "model.traces": "what the kinds, the models and the graders share",
     "__main__": "`python -m baselinekit`",
@@ -500,7 +505,7 @@ def owners(package: Package) -> Iterator[str]:
     for module, source in package.items():
         for name, line in imports(module, source, package):
             library = name.split(".")[0]
-            if name.startswith(".") or library in sys.stdlib_module_names:
+            if name.startswith(".") or library in STANDARD_LIBRARY:
                 continue
             if not {module, folder_of(module)} & set(OWNERS.get(library, ())):
                 yield f"{module}:{line} imports {name}, which belongs to {OWNERS.get(library, 'nobody')}"

@@ -36,6 +36,7 @@ UNUSED = {
     ),
     *("ssl", "statistics", "subprocess", "tempfile", "xml", "yaml", "pydantic", "httpx", "httpcore", "h11"),
     *("deepdiff", "jsonschema", "regex"),
+    *("hashlib", "pickle", "random", "shutil", "string"),
 }
 """Of the standard library and of our own libraries: nothing of it is used where all is plain and passes."""
 
@@ -136,5 +137,5 @@ def test_help_and_explain_load_options_and_words(
     tmp_path: Path, typed: tuple[str, ...], packages: set[str]
 ) -> None:
     found = loaded(tmp_path, *typed)
-    assert found & UNUSED == set()
+    assert found & UNUSED <= {"shutil"}  # click itself asks it for the width of a terminal
     assert {name.split(".")[0] for name in ours(found)} <= packages

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -42,13 +41,24 @@ def redact(text: str) -> str:
 # Colours, width, and text that any standard output can take.
 
 
+_WIDTH = 100
 _SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
+
+
+def _terminal_width() -> int:
+    """What shutil.get_terminal_size says, without the import of every form of archive."""
+    if (stated := os.environ.get("COLUMNS", "")).isdecimal() and int(stated):
+        return int(stated)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _WIDTH if sys.__stdout__ else _WIDTH
+    except (OSError, ValueError):
+        return _WIDTH
 
 
 def style_of(color: str, verbose: bool = False) -> Style:
     from baselinekit.report.wording import Style  # only needed to show a report
 
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = _terminal_width()
     if color != "auto":
         return Style(color == "always", width, verbose)
     if os.environ.get("NO_COLOR"):

@@ -7,7 +7,6 @@ never ends."""
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot_replay
@@ -332,6 +331,8 @@ def text_or_hash(body: bytes) -> Json:
 
 
 def as_hash(body: bytes) -> dict[str, Json]:
+    from hashlib import sha256  # the fastest one: a body may be large
+
     return {_HASH: sha256(body).hexdigest(), "size": len(body)}
 
 

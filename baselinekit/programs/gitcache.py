@@ -4,12 +4,12 @@ Nothing is left of a fetch that is killed, of two at once the first one counts, 
 long is removed (F46). Names are hashes of what they name, so no two repositories share one."""
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from baselinekit.hashes import sha256
 from baselinekit.lazy import lazy_pattern
 
 _KEEP_DAYS = 30.0
@@ -124,7 +124,7 @@ class GitCache:
 
 def key(*parts: str) -> str:
     """The name of an entry in the cache."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def remove(folder: str) -> None:

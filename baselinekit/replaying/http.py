@@ -2,9 +2,7 @@
 later steps."""
 
 import base64
-import hashlib
 import os
-import random
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +13,7 @@ from urllib.parse import urlencode, urljoin
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
+from baselinekit.hashes import sha256
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern
@@ -205,7 +204,7 @@ def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, st
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         disposition = f'form-data; name="{escape_quotes(name)}"; filename="{filename}"'
         parts.append((disposition, f"\r\nContent-Type: {kind}", read_bytes(surroundings, path)))
-    boundary = hashlib.sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
+    boundary = sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
     body = b"".join(
         f"--{boundary}\r\nContent-Disposition: {disposition}{kind}\r\n\r\n".encode() + content + b"\r\n"
         for disposition, kind, content in parts
@@ -449,6 +448,13 @@ def _redirected(request: Request, response: Response) -> Request:
     return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
 
 
+def _wait_after(tries: int) -> float:
+    """The seconds to wait before another try: a random part, so that workers do not all retry at once."""
+    from random import random  # only a retry needs it
+
+    return _WAITS[min(tries, len(_WAITS)) - 1] * (0.5 + random() / 2)
+
+
 def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
     """Return the answer and the number of tries. A request is retried when nothing was sent, and when the
     server was too busy and the method is idempotent, all within the time limit of the request."""
@@ -458,18 +464,17 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
     tries = 0
     while True:
         tries += 1
-        longest_wait = _WAITS[min(tries, len(_WAITS)) - 1]
-        wait = longest_wait * (0.5 + random.random() / 2)  # so that workers do not all retry at once
         try:
             response = clients.send(replace(request, timeout=remaining) if tries > 1 else request)
         except CannotReplay as error:
             remaining = deadline - time.monotonic()
             nothing_sent = any(problem.code == "BK301" for problem in error.problems)
-            if tries > retries or not nothing_sent or wait >= remaining:
+            if tries > retries or not nothing_sent or (wait := _wait_after(tries)) >= remaining:
                 raise
         else:
             if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
                 return response, tries
+            wait = _wait_after(tries)
             retry_after = response.header("retry-after").strip()  # seconds, or a date
             if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
                 wait = float(retry_after)

@@ -4,7 +4,6 @@ import base64
 import binascii
 import json
 import re
-import string
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +12,7 @@ from urllib.parse import quote
 
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.secrets.scan import Moved, RecentTexts, TextScan, Unescaped, may_escape
+from baselinekit.secrets.scan import ALPHANUMERIC, Moved, RecentTexts, TextScan, Unescaped, may_escape
 
 # The forms in which a known secret could come back, and what a text is searched for to find each of them.
 
@@ -35,8 +34,8 @@ _FENCE = lazy_pattern(r"\s*-----[A-Z ]+-----\s*")
 _NON_LETTERS = lazy_pattern(r"[\W_]+")
 _MIXED = lazy_pattern(r"(?=.*[A-Za-z])(?=.*\d)|(?=.*[a-z]).*[A-Z]")
 _COOKIES = lazy_pattern(r"[\w.-]+=[^;\s]*(?:; [\w.-]+=[^;\s]*)+")
-_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
-_BASE32 = string.ascii_uppercase + "234567"
+_BASE64 = ALPHANUMERIC + "+/"
+_BASE32 = ALPHANUMERIC[:26] + "234567"
 
 Kind = str
 """How a text is read to search for a needle: `plain` as it is, `base64` also with the URL-safe letters, `hex`
@@ -295,7 +294,7 @@ _FOUR_WITH_X = (b"hhshxhhshxhhshxhh", b"hhsshxhhsshxhhsshxhh")
 _MAX_DEPTH = 3
 _CHARS_PER_ERROR = 8
 """In a decoded text, at most one of so many characters may be invalid."""
-_IN_RUNS = string.ascii_letters + string.digits + "+/_-="
+_IN_RUNS = ALPHANUMERIC + "+/_-="
 _PADDING = lazy_pattern("={1,6}")
 _HEX_DIGITS = lazy_pattern(r"(?:[2-7][0-9A-Fa-f]){4}(?:[0-9A-Fa-f]{2})+")
 _BASE32_TEXT = lazy_pattern(r"[A-Z2-7]+|[a-z2-7]+")

@@ -1,7 +1,6 @@
 """Finds what looks like an undeclared secret in a text or a value, and masks it."""
 
 import operator
-import string
 from binascii import a2b_base64
 from bisect import bisect_left
 from collections.abc import Container, Iterator
@@ -10,7 +9,7 @@ from urllib.parse import unquote
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random, name_before
-from baselinekit.secrets.scan import RecentTexts, TextScan, keeps
+from baselinekit.secrets.scan import ALPHANUMERIC, RecentTexts, TextScan, keeps
 
 # Secrets that are recognised by their shape, anywhere in a text. Each shape contains a word: only where that
 # word occurs is the pattern tried.
@@ -286,7 +285,7 @@ COMMON_PAIRS = frozenset(_COMMON.split())
 
 @cache  # computed on demand: most commands do not need it
 def _pair_weights() -> dict[str, float]:
-    characters = string.ascii_letters + string.digits + "+/_-="
+    characters = ALPHANUMERIC + "+/_-="
     return {first + second: _weight(first + second) for first in characters for second in characters}
 
 

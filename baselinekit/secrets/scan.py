@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 
 from baselinekit.lazy import lazy_pattern
 
+ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
 # A fast scan of a text of any length for words, and for runs of letters and digits. What takes a regular
 # expression a second takes a search for bytes a few milliseconds.
 

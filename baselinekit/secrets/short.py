@@ -5,13 +5,13 @@ import base64
 import binascii
 import json
 import re
-import string
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, merge_spans
+from baselinekit.secrets.scan import ALPHANUMERIC
 
 _MAX_CONTEXT = 200
 _NAME = r"[\w.%$\[\]-]{1,80}"
@@ -39,7 +39,7 @@ _CONTEXTS = tuple(
         (":", rf"(?:\A|\s)(?:-u|--user)[ =]?{_QUOTES}[^\s:\"']{{0,100}}:", rf"{_QUOTES}(?:\s|\Z)"),
         # credentials after their scheme
         (
-            string.ascii_letters + string.digits + "-_",
+            ALPHANUMERIC + "-_",
             r"(?i:\b(?:bearer|basic)|\A(?:token|api-?key|key|digest|negotiate)"
             rf"|\bauthorization{_QUOTES}\s?[:=]\s?{_QUOTES}[\w-]{{1,40}})\s+",
             r"(?=[\s,;\"'\\<>)]|\Z)",

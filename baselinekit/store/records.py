@@ -1,6 +1,5 @@
 """The records of a file, each with its place and its dialect, and the outputs in files beside it."""
 
-import hashlib
 import marshal
 import os
 import posixpath
@@ -9,7 +8,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from hashlib import blake2b
 from types import ModuleType
 from typing import TypeVar
 
@@ -18,6 +16,7 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
+from baselinekit.hashes import blake2b, sha256
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import native
@@ -324,7 +323,7 @@ def load(root: str, file: str, name: str) -> Json:
 def parse(data: bytes, path: str) -> Json:
     """Parse the bytes of an output file like `load`."""
     if path.endswith(".bin"):
-        return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        return {"sha256": sha256(data).hexdigest(), "size": len(data)}
     if path.endswith(".json"):
         return load_json(decode(data, path).body, path)
     try:

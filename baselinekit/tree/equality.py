@@ -8,13 +8,22 @@ import json
 from collections.abc import Hashable
 from decimal import Context, Decimal
 from math import isfinite
-from pickle import HIGHEST_PROTOCOL, Pickler
+from typing import TYPE_CHECKING
 
 from baselinekit.model.values import Json
+
+if TYPE_CHECKING:
+    from pickle import Pickler
+else:
+    try:
+        from _pickle import Pickler  # without the rest of pickle, which takes longer to import
+    except ImportError:
+        from pickle import Pickler
 
 EXACT = Context(prec=3_000, traps=[])
 """Precise enough for any two numbers that a file or an answer may hold."""
 
+_PROTOCOL = 5
 _WHOLE = 2**53
 """Below this a float that is written as an integer is exact, and no hashes collide."""
 _MOST_DIGITS = 2_000
@@ -137,7 +146,7 @@ class _ByteMatcher:
 
 
 def _pickler(to: _Pieces | _ByteMatcher) -> Pickler:
-    pickler = Pickler(to, HIGHEST_PROTOCOL)
+    pickler = Pickler(to, _PROTOCOL)
     pickler.fast = True
     return pickler
 
