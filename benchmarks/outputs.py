@@ -25,6 +25,7 @@ PARSER: Any = vars(yaml.cyaml)["CParser"]
 LOADS = "json.loads"
 ALLOWED = "2 json.loads + libyaml"
 EACH = "json.loads of each part"
+EQUAL = "a client that reads JSON twice"
 _LOADING = "import json, sys; print(sum(len(json.load(open(path))['results']) for path in sys.argv[1:]))"
 
 
@@ -43,6 +44,10 @@ def rows(scale: Scale, say: Say) -> Found:
     yield from _compared(scale.pick(4, 100), 200_000, 3, scale, say, beside=True)
     yield from _captured(scale.pick(20_000, 4_000_000), scale, say)
     yield from _merged(16, scale.pick(10, 10_000), scale, say)
+    yield Note(
+        f"{EQUAL}: the bare client, which also reads the answer and a JSON file, and compares them "
+        "with ==: the least that a comparison takes, without rules, YAML, secrets and a report."
+    )
     yield Note(
         f"{ALLOWED}: what reading may take, json.loads of the same twice and the parser's own time in C."
     )
@@ -128,11 +133,20 @@ def _compared(
             engines = [
                 comparing(UNRECORDED, made, ["--no-record"], made.restore),
                 whole(PEER, client, lambda ended: ended.output.strip() == str(count)),
+                whole(
+                    EQUAL,
+                    [*client, str(made.answers)],
+                    lambda ended: ended.output.strip() == str(count),
+                ),
             ]
             what = f"compare {count:,} baselines of {size // 1_000} KB {'beside' if beside else 'inline'}"
             times = in_turn(engines, scale.rounds, about(say, what))
     yield Versus(times).row(
         what, UNRECORDED, PEER, goal=goal, short=f"`compare` of {what.removeprefix('compare ')}"
+    )
+    yield Versus(times).row(what, UNRECORDED, EQUAL)
+    yield Versus(times).row(
+        f"the least for {count:,} answers of {size // 1_000} KB{' again' * beside}", EQUAL, PEER
     )
     yield Row(f"{what}, most memory", median(times[UNRECORDED], "peak"), of="bytes")
 
