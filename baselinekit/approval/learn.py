@@ -27,7 +27,7 @@ from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import with_values
-from baselinekit.workflow.asking import ReplayJob, Replays, observe_each
+from baselinekit.workflow.asking import LATER, ReplayJob, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
@@ -38,9 +38,6 @@ from baselinekit.workflow.selection import select
 from baselinekit.workflow.templating import single_element_arrays
 
 REPLAYS = 3
-LATER = 5.0
-"""Seconds after which a number is requested once more if all answers agree on it: a service may measure
-itself only every few seconds."""
 
 
 @frozen

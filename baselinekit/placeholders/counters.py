@@ -142,6 +142,9 @@ _AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[b
 _FEWEST_MEASURED = 4
 """The least number of digits of a measured number with a fraction; with fewer it may be typed."""
 
+_FEWEST_PRECISE = 10
+"""The least number of digits of a number that was computed. A place on earth has nine."""
+
 _FRACTION = lazy_pattern(r"-?[0-9]{1,20}\.[0-9]{1,20}")
 
 
@@ -206,6 +209,21 @@ def tells_of_space(path: Path, root: Json) -> bool:
     return all(
         any(is_number(value) and value >= _LEAST_SPACE for value in values) for values in (of_whole, of_part)
     )
+
+
+def looks_measured(path: Path, value: Json, root: Json) -> bool:
+    """Whether a number looks as if a service measures it again every few seconds: by its name, or because
+    nobody types so many digits."""
+    if isinstance(value, bool | dict | list) or not is_amount(value):
+        return False
+    if isinstance(value, float) and len(decimal(value).as_tuple().digits) >= _FEWEST_PRECISE:
+        return True
+    words = _words_of(path_with_row_name(path, root))
+    if words & _SETTING:
+        return False
+    is_named = bool(words & _PROCESS or (words & _RESOURCE and words & _STATE) or "uptime" in words)
+    is_timed = bool(words & _MEASURED) and is_measured(value)
+    return is_named or is_timed or tells_of_space(path, root)
 
 
 def with_fraction(path: Path, values: Sequence[Json]) -> Sequence[Json]:

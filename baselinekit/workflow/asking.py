@@ -14,6 +14,9 @@ from baselinekit.replaying.settings import Setting
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import observe
 
+LATER = 5.0
+"""Seconds after which a service that measures itself every few seconds has other numbers."""
+
 _TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
 
@@ -21,12 +24,13 @@ _TURNS_OF_A_THREAD = 8
 @frozen
 class ReplayJob:
     """A recipe that is to be replayed `times` times. `pauses`: whether a clock must tick before each replay,
-    and not only before the second one."""
+    and not only before the second one. `asks_again`: whether all these replays call for one more, LATER."""
 
     recipe: Recipe
     setting: Setting
     times: int
     pauses: bool = False
+    asks_again: Callable[[Sequence[Observation]], bool] = lambda observations: False
 
 
 Replays = list[Observation] | BaselinekitError
@@ -61,9 +65,12 @@ def observe_as_they_come(
 
 @dataclass(slots=True)
 class _Group:
+    """Recipes that are replayed together; `more`: how often beyond the times that each of them states."""
+
     numbers: Sequence[int]
     turn: int = 0
     ready: float = 0.0
+    more: int = 0
 
 
 class _Rounds:
@@ -76,12 +83,13 @@ class _Rounds:
         self.results: list[Replays] = [[] for _ in replay_jobs]
 
     def finish_groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
-        """Yield each group when it has had all its replays."""
-        fresh, waiting = deque(map(_Group, groups)), deque[_Group]()
+        """Yield each group when it has had all its replays, without those that are replayed once more."""
+        fresh, waiting = deque(map(_Group, groups)), list[_Group]()
         seconds = self._context.clock.seconds
         while fresh or waiting:
-            if waiting and (not fresh or waiting[0].ready <= seconds()):
-                group = waiting.popleft()
+            first = min(waiting, key=lambda group: group.ready, default=None)
+            if first is not None and (not fresh or first.ready <= seconds()):
+                waiting.remove(group := first)
                 if (seconds_left := group.ready - seconds()) > 0:
                     self._context.clients.sleep(seconds_left)
             else:
@@ -92,27 +100,41 @@ class _Rounds:
                 ticks = group.turn == 1 or any(self._replay_jobs[n].pauses for n in remaining)
                 group.ready = seconds() + TICK if ticks else 0.0
                 waiting.append(group)
-            else:
-                yield group.numbers
+                continue
+            again = self.asking_again(group)
+            if again:
+                waiting.append(_Group(again, group.turn, seconds() + LATER, more=1))
+            if done := [n for n in group.numbers if n not in again]:
+                yield done
 
     def remaining_numbers(self, group: _Group) -> list[int]:
         return [
             n
             for n in group.numbers
-            if group.turn < self._replay_jobs[n].times and isinstance(self.results[n], list)
+            if group.turn < self._replay_jobs[n].times + group.more and isinstance(self.results[n], list)
+        ]
+
+    def asking_again(self, group: _Group) -> list[int]:
+        """Return those that this turn was the last one of, and whose replays call for one more."""
+        last = [n for n in group.numbers if self._replay_jobs[n].times == group.turn and not group.more]
+        return [
+            n
+            for n in last
+            if isinstance(got := self.results[n], list) and self._replay_jobs[n].asks_again(got)
         ]
 
     def ask(self, group: _Group) -> None:
         numbers = self.remaining_numbers(group)
+        advance = (lambda outcome: None) if group.more else self._advance  # only foreseen replays count
 
         def replay(number: int) -> Observation | BaselinekitError:
             job = self._replay_jobs[number]
             try:
                 observation = observe(job.recipe, replace(job.setting, turn=group.turn))
             except BaselinekitError as error:
-                self._advance("error")
-                return _with_turn(error, group.turn, job.times)
-            self._advance("passed")
+                advance("error")
+                return _with_turn(error, group.turn, job.times + group.more)
+            advance("passed")
             return observation
 
         together = [n for n in numbers if _is_parallel(self._replay_jobs[n])]

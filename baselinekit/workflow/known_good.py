@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
@@ -26,7 +27,7 @@ from baselinekit.variables import Redactor
 from baselinekit.workflow.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
-from baselinekit.workflow.learning import CaptureLesson, counted_once, learn
+from baselinekit.workflow.learning import CaptureLesson, counted_once, learn, may_move_later
 from baselinekit.workflow.project import Project, environment_of, observed_for
 from baselinekit.workflow.templating import DECLARED, IN_A_NAME, OutputTemplater, secrets_in
 
@@ -162,6 +163,10 @@ class CaptureOptions:
             return self.repeat
         return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
 
+    def asks_again(self, recipe: Recipe, observations: Sequence[Observation]) -> bool:
+        """Return whether a read is sent once more after a while, as something in it may vary seldom."""
+        return self.repeat is None and self.times(recipe) > 1 and may_move_later(observations)
+
 
 @frozen
 class KnownGood:
@@ -201,6 +206,7 @@ def observe_known_good(
             draft.current,
             replace(project.setting(folder, context.clients), asker=draft.id),
             options.times(draft.current),
+            asks_again=partial(options.asks_again, draft.current),
         )
         for draft, folder in drafts
     ]

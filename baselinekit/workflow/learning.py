@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
@@ -12,6 +13,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.counters import (
     is_amount,
     is_counted,
+    looks_measured,
     memory_statistics_above,
     path_with_row_name,
     tells_of_process,
@@ -25,6 +27,7 @@ from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile,
 from baselinekit.refresh.linking import LinkView, bind_links
 from baselinekit.refresh.made import made_by_write
 from baselinekit.refresh.steady import UnchangedValues, lookalikes, moments_of_now, volatile_values
+from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, value_at, with_values
 from baselinekit.variables import Redactor
@@ -54,6 +57,7 @@ def ordered_singles(output: Json, is_exact: bool) -> list[str]:
     return [] if is_exact else [render(path) for path in single_element_arrays(output)]
 
 
+_MOST_PLACES = 5_000
 MOST_VALUES = 3
 """How many values of each place are shown as examples."""
 
@@ -173,6 +177,18 @@ def _find_process_counts(
                 counted.append(Volatile(path, (path,), (value,), proposal))
     places = steady.literal([item.places[0] for item in counted]) if counted else ()
     return [item for item in counted if item.places[0] in places]
+
+
+def may_move_later(observations: Sequence[Observation]) -> bool:
+    """Whether a number that was the same in all replays looks measured: it would differ after a while. Of a
+    large output, which is rarely about the service itself, the beginning is looked at."""
+    first, *others = [observation.output for observation in observations]
+    beginning = islice(places(first), _MOST_PLACES)
+    suspects = [path for path, value in beginning if looks_measured(path, value, first)]
+    return any(
+        all(same_json(_value_or_absent(other, path), value_at(first, path)) for other in others)
+        for path in suspects
+    )
 
 
 def _values_beside(learnt: Iterable[Path], output: Json) -> Iterator[tuple[Path, Json]]:

@@ -5,16 +5,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ticking import START, Ticking, record, ticking
 
-from baselinekit.workflow.capture import Captured, capture_new
+from baselinekit.refresh.learning import TICK
+from baselinekit.workflow.asking import LATER
+from baselinekit.workflow.capture import Captured, capture_new, named_new
 from baselinekit.workflow.compare import ComparePolicy, compare
-from baselinekit.workflow.known_good import CaptureOptions
+from baselinekit.workflow.known_good import CaptureOptions, observe_known_good
 from baselinekit.workflow.selection import Selection
 
 
 def capture(desk: Ticking, **options: Any) -> Captured:
-    return capture_new(desk.project, record("x"), CaptureOptions(repeat=None, **options), desk.ticking())
+    wanted = CaptureOptions(**{"repeat": None, **options})
+    return capture_new(desk.project, record("x"), wanted, desk.ticking())
 
 
 def outcome(desk: Ticking) -> str:
@@ -75,6 +79,71 @@ def test_all_that_go_tells_of_its_memory_is_learnt_if_two_numbers_vary(tmp_path:
 def test_one_that_moves_says_nothing_of_the_others(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: info(1000 + number, 2000, 876056))
     assert capture(desk).output["body"]["memory"]["used_memory_startup"] == "876056"
+
+
+def glance(now: float, number: int) -> dict[str, Any]:
+    """What a service says that measures itself every five seconds."""
+    return {"load": round(1 / (now // 5 % 9973 + 7), 12), "context_switches": int(now) // 5, "cores": 4}
+
+
+def test_what_looks_measured_and_was_the_same_twice_is_asked_for_once_more(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=glance)
+    desk.seconds = START // 5 * 5
+    captured = capture(desk)
+    assert (captured.replays, desk.slept) == (3, [TICK, LATER])
+    assert captured.output["body"] == {
+        "load": "<<any_number(0)>>",
+        "context_switches": "<<any_integer(0)>>",
+        "cores": 4,
+    }
+    assert outcome(desk) == "passed"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"price": 12.5, "revision": 7, "lat": 52.5200066, "hits": 12, "duration": 90, "used": 3, "size": 5},
+        {"cpu_limit": 1.2345, "max_heap": 4096},
+        {"started": "2026-01-01T10:00:00Z", "load": "high", "uptime": True, "id": "k3j4h5g6j7k8l9"},
+    ],
+    ids=["ordinary", "settings", "others"],
+)
+def test_what_does_not_look_measured_is_asked_for_twice(tmp_path: Path, body: dict[str, Any]) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: body)
+    assert (capture(desk).replays, desk.slept) == (2, [TICK])
+
+
+def test_what_looks_measured_and_stays_the_same_stays_as_it_is(tmp_path: Path) -> None:
+    body = {"pi": 3.141592653589793, "rss": 12}
+    desk = ticking(tmp_path, x=lambda now, number: body)
+    captured = capture(desk)
+    assert (captured.replays, captured.output["body"]) == (3, body)
+
+
+@pytest.mark.parametrize("options", [{"repeat": 2}, {"exact": True}], ids=["repeat", "exact"])
+def test_whoever_says_how_often_is_asked_so_often(tmp_path: Path, options: dict[str, Any]) -> None:
+    desk = ticking(tmp_path, x=glance)
+    captured = capture(desk, **options)
+    assert captured.replays == options.get("repeat", 1)
+    assert LATER not in desk.slept
+
+
+def test_a_write_is_never_asked_for_once_more(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=glance)
+    capture_new(desk.project, record("x", "POST"), CaptureOptions(repeat=None), desk.ticking())
+    assert desk.counts["/x"] == 1
+
+
+def test_only_those_that_look_measured_wait(tmp_path: Path) -> None:
+    """Of many that are captured together, the others are written first."""
+    desk = ticking(tmp_path, x=glance, y=lambda now, number: {"n": 1}, z=glance)
+    desk.seconds = START // 5 * 5
+    drafts = [(named_new(desk.project, record(id), CaptureOptions()).draft, "baselines") for id in "xyz"]
+    options = CaptureOptions(repeat=None)
+    groups = list(observe_known_good(desk.project, drafts, options, desk.ticking()))
+    assert [[number for number, _ in group] for group in groups] == [[1], [0, 2]]
+    assert desk.slept == [TICK, LATER]
+    assert desk.counts == {"/x": 3, "/y": 2, "/z": 3}
 
 
 def test_exact_learns_none(tmp_path: Path) -> None:
