@@ -327,10 +327,10 @@ _TOKEN = lazy_pattern(rf'({_JSON_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
 
 def load_json(body: str, file: str, deeper: int = 0) -> Json:
     """Load the value of a JSON file. `deeper`: how many levels it may have beyond MAX_DEPTH."""
-    refuse_conflict(body, file)
     try:
         return decode(body, MAX_DEPTH + deeper)
     except NotJson as fault:
+        refuse_conflict(body, file)  # which is never JSON
         raise InvalidInput(*_explain_fault(fault, body, file, (0, len(body)))) from None
 
 
