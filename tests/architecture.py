@@ -294,8 +294,8 @@ _SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
 _PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
 
 MOST_LINES = 500
-STANDARD_LIBRARY = {*sys.stdlib_module_names, "_sha2"}
-"""With what newer versions of Python have."""
+STANDARD_LIBRARY = {*sys.stdlib_module_names, "_sha256", "_sha2"}
+"""With what only older or only newer versions of Python have."""
 
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_CLASS = 300

@@ -17,7 +17,7 @@ from baselinekit.cli.capture import (
     SkillOptions,
     StoringOptions,
 )
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
 from baselinekit.cli.options import RecordingOptions, command_line, parse_pairs, path_from_here, project_of
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
@@ -320,7 +320,7 @@ def capture_drafts(options: DraftOptions) -> int:
     for url in unnamed_origins(project, asked_recipes) if options.allow else ():
         project = project.allowing(url)
     action = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action) as context:
+    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
         context = with_models(context, project, options.recording)
         for draft in drafts:
             check_draft(project, draft, context)
@@ -409,7 +409,7 @@ def capture_and_print(
         line = f"`limits: {{timeout: {timeout:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
     action = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action) as context:
+    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
         context = with_models(context, project, recording or RecordingOptions())
         settings = capture_options(options.storing, group, options.new.id is not None)
         captured = capture_new(project, record, settings, context)

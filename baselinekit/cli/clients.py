@@ -72,9 +72,16 @@ def real_context() -> Iterator[RunContext]:
                 signal.signal(number, handler)
 
 
+ONCE_MORE = "waiting, to ask once more"
+"""What follows where a number that looks measured was the same each time."""
+
+
 @contextmanager
-def with_progress(context: RunContext, action: str, color: str = "auto") -> Iterator[RunContext]:
-    """The context with a progress bar on standard error; without one if `action` is empty."""
+def with_progress(
+    context: RunContext, action: str, color: str = "auto", afterwards: str = "finishing"
+) -> Iterator[RunContext]:
+    """The context with a progress bar on standard error; without one if `action` is empty. `afterwards`: what
+    is done once all results are there."""
     with ExitStack() as bars:
 
         def begin(total: int) -> Callable[[Outcome], None]:
@@ -82,7 +89,7 @@ def with_progress(context: RunContext, action: str, color: str = "auto") -> Iter
                 return lambda outcome: None
             from baselinekit.cli.progress import show_progress
 
-            return bars.enter_context(show_progress(total, sys.stderr, action, color))
+            return bars.enter_context(show_progress(total, sys.stderr, action, color, afterwards))
 
         yield replace(context, advance=begin) if action else context
 

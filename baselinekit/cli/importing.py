@@ -12,7 +12,7 @@ import click
 
 from baselinekit.cli import capturing, recipes, screen
 from baselinekit.cli.capture import DraftOptions, HttpOptions
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
 from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import http_id, open_request, with_files
@@ -260,7 +260,7 @@ class ManyCaptures:
     def _capture(self, summary: ImportSummary) -> CaptureResults:
         project, options = summary.project, self._options
         action = "" if self._silent else "replaying"
-        with real_context() as context, with_progress(context, action) as context:
+        with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
             outcome = capture_many(summary, self._wanted, with_models(context, project))
         captured, errors = outcome.done, outcome.errors
         done_ids = {baseline.id for baseline in captured}

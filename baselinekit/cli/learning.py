@@ -23,7 +23,7 @@ from baselinekit.cli import approving, screen
 from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.approving import complain, parse_scope, suggest_checks
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
 from baselinekit.cli.options import project_of
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Applied
@@ -52,7 +52,7 @@ def refresh_by_learning(options: RefreshOptions) -> int:
     project = project_of(options.project)
     with real_context() as context:
         context = with_models(context, project, options.recording)
-        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+        with with_progress(context, "" if options.as_json else "asking", options.color, ONCE_MORE) as asking:
             proposal = propose_learning(
                 project,
                 scope,
