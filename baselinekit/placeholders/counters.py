@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.varying import is_timespan
 from baselinekit.tree.equality import decimal, is_number
 from baselinekit.tree.places import value_at
 
@@ -206,19 +207,24 @@ def tells_of_space(path: Path, root: Json) -> bool:
     of_whole, of_part = (
         [value for key, value in container.items() if _words_of((key,)) & named] for named in (_WHOLE, _SPACE)
     )
-    return all(
-        any(is_number(value) and value >= _LEAST_SPACE for value in values) for values in (of_whole, of_part)
+    is_large = any(is_number(value) and value >= _LEAST_SPACE for value in of_whole)
+    return is_large and any(
+        value >= _LEAST_SPACE if is_number(value) else _ANY_NUMBER.fullmatch(str(value)) for value in of_part
     )
 
 
 def looks_measured(path: Path, value: Json, root: Json) -> bool:
     """Whether a number looks as if a service measures it again every few seconds: by its name, or because
     nobody types so many digits."""
-    if isinstance(value, bool | dict | list) or not is_amount(value):
+    if isinstance(value, bool | dict | list):
+        return False
+    words = _words_of(path_with_row_name(path, root))
+    if is_timespan(value):
+        return len(path) < 2 or bool(words & {"uptime", "elapsed"})  # a film has a length, too
+    if not is_amount(value):
         return False
     if isinstance(value, float) and len(decimal(value).as_tuple().digits) >= _FEWEST_PRECISE:
         return True
-    words = _words_of(path_with_row_name(path, root))
     if words & _SETTING:
         return False
     is_named = bool(words & _PROCESS or (words & _RESOURCE and words & _STATE) or "uptime" in words)

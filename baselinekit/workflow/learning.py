@@ -17,6 +17,7 @@ from baselinekit.placeholders.counters import (
     memory_statistics_above,
     path_with_row_name,
     tells_of_process,
+    tells_of_space,
     with_fraction,
 )
 from baselinekit.placeholders.grammar import has_marker, tokens_in
@@ -169,7 +170,7 @@ def _find_process_counts(
     counted: list[Volatile] = []
     for path, value in _values_beside(texts, output):
         is_leaf = path not in texts and not isinstance(value, bool | dict | list) and is_amount(value)
-        if is_leaf and tells_of_process(path, output):
+        if is_leaf and (tells_of_process(path, output) or tells_of_space(path, output)):
             best = narrowest(with_fraction(path, [value]), words=words)[0]
             reason = f"{best.reason}, which its name counts beside others that vary"
             proposal = PlaceholderProposal(best.text, reason)

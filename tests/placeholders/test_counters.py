@@ -18,6 +18,8 @@ MEASURED: list[tuple[str, Any]] = [
     ("used_memory_peak", "2039"),
     ("swap_free", 0),
     ("cpu_percent", 3.1),
+    ("uptime", "4:24:24"),
+    ("uptime", "3 days, 4:24:24"),
 ]
 OTHER: list[tuple[str, Any]] = [
     ("price", 12.5),
@@ -37,6 +39,8 @@ OTHER: list[tuple[str, Any]] = [
     ("uptime", None),
     ("rss", ["a"]),
     ("version", "1.2.3"),
+    ("length", "1:52:10"),
+    ("opens", "08:30:00"),
 ]
 
 
@@ -45,12 +49,13 @@ OTHER: list[tuple[str, Any]] = [
     [*((*case, True) for case in MEASURED), *((*case, False) for case in OTHER)],
 )
 def test_what_looks_measured(name: str, value: Any, is_measured: bool) -> None:
-    """0 of 28 are taken for the other."""
+    """0 of 32 are taken for the other."""
     assert looks_measured(("body", name), value, {"body": {name: value}}) == is_measured
 
 
 def test_space_is_measured_beside_the_size_of_the_whole() -> None:
     disk = {"size": 114_802_630_656, "used": 35_017_560_064, "free": 73_926_733_824}
     assert looks_measured(("free",), disk["free"], disk)
+    assert looks_measured(("body",), "4:24:24", {"body": "4:24:24"})
     assert not looks_measured(("size",), disk["size"], disk)
     assert not looks_measured(("free",), 3, {"size": 5, "free": 3})

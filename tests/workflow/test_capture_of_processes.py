@@ -146,6 +146,22 @@ def test_only_those_that_look_measured_wait(tmp_path: Path) -> None:
     assert desk.counts == {"/x": 3, "/y": 2, "/z": 3}
 
 
+def test_the_share_of_a_space_that_is_used_is_learnt_beside_the_space_itself(tmp_path: Path) -> None:
+    """Rounded to one digit it is often the same, also five seconds later."""
+
+    def memory(now: float, number: int) -> dict[str, Any]:
+        used = 900_000_000 + number * 4096
+        return {"total": 25_276_502_016, "used": used, "free": 24_000_000_000 - used, "percent": 3.6}
+
+    captured = capture(ticking(tmp_path, x=memory))
+    assert captured.output["body"] == {
+        "total": 25_276_502_016,
+        "used": "<<any_integer(0)>>",
+        "free": "<<any_integer(0)>>",
+        "percent": "<<any_number>>",
+    }
+
+
 def test_exact_learns_none(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: info(1000 + number, 2000 + number, 876056))
     assert capture(desk, exact=True).output["body"]["memory"]["used_memory_startup"] == "876056"
