@@ -48,6 +48,7 @@ NORMALISED: list[tuple[str, str]] = [
     (r'("(?:duration_)?seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
     (r"platform: [\w.-]+", "platform: {platform}"),
+    (r"(Try '[^']*) -h' for help", r"\1 --help' for help"),  # click 8.2
 ]
 """The one place that says what may differ from run to run, and what is written instead: these, and the times
 of the run itself (clocks.py)."""

@@ -252,6 +252,8 @@ def validated(kind: Any, raw: Json) -> tuple[Any, list[Problem]]:
 def schema_of(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a class, with its parts under `$defs`, without titles, which only repeat the
     names, and without defaults that mean "missing"."""
+    from inspect import cleandoc
+
     from pydantic.json_schema import GenerateJsonSchema
 
     class Schema(GenerateJsonSchema):
@@ -259,6 +261,13 @@ def schema_of(kind: Any) -> dict[str, Any]:
             if schema.get("default") is ABSENT:
                 return self.generate_inner(schema["schema"])
             return super().default_schema(schema)
+
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            described: dict[str, Any] = super().dataclass_schema(schema)
+            described.setdefault("additionalProperties", False)  # before 2.14 only the outermost one said so
+            if text := schema["cls"].__doc__:
+                described.setdefault("description", cleandoc(text))
+            return described
 
         def field_title_should_be_set(self, schema: Any) -> bool:
             return False
