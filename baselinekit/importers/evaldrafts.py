@@ -1,5 +1,5 @@
 """The result of reading another tool's eval files: a file of test cases in our form, and everything that does
-not carry over, with its line."""
+not carry over, with its file and line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,20 +36,30 @@ class DraftEvals:
     models: Mapping[str, Json] = field(default_factory=dict)
 
 
+_BESIDE = "\0beside"
+
+
+def in_file(file: str) -> Path:
+    """The place of another file that the eval file names. What is in it has a place below this one."""
+    return (_BESIDE, file)
+
+
 @dataclass(slots=True)
 class Reading:
     """The reading of one file into test cases. `omissions`: what is left out, by its place: a path in the
-    file, or another file that it refers to; `models`: as in DraftEvals."""
+    file, or below `in_file`; `row_lines`: the line of each row of the files that are tables or JSON Lines;
+    `models`: as in DraftEvals."""
 
     source: SourceText
     files: EvalFiles
     notes: dict[str, None] = field(default_factory=dict)
-    omissions: dict[tuple[Path, str, str, str], None] = field(default_factory=dict)
+    omissions: dict[tuple[Path, str, str], None] = field(default_factory=dict)
+    row_lines: dict[str, Sequence[int]] = field(default_factory=dict)
     models: dict[str, Json] = field(default_factory=dict)
     used_ids: set[str] = field(default_factory=set)
 
-    def leave_out(self, at: Path, message: str, hint: str = "", file: str = "") -> None:
-        self.omissions[(at, message, hint, file)] = None
+    def leave_out(self, at: Path, message: str, hint: str = "") -> None:
+        self.omissions[(at, message, hint)] = None
 
     def note(self, text: str) -> None:
         self.notes[text] = None
@@ -59,13 +69,26 @@ class Reading:
         return unique_id(text, self.used_ids)
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Everything that is left out, with its lines and in their order."""
-        lines = self.source.lines([at for at, *_ in self.omissions]) if self.omissions else []
-        left_out = [
-            LeftOut(0 if file else line, message, hint, file)
-            for line, (_, message, hint, file) in zip(lines, self.omissions, strict=True)
-        ]
+        """Everything that is left out, with its files and lines and in their order."""
+        paths: dict[str, list[Path]] = {}
+        for at, *_ in self.omissions:
+            file, path = _split(at)
+            paths.setdefault(file, []).append(path)
+        lines = {file: iter(self._lines(file, inner)) for file, inner in paths.items()}
+        left_out = []
+        for at, message, hint in self.omissions:
+            file, _ = _split(at)
+            left_out.append(LeftOut(next(lines[file]), message, hint, file))
         return tuple(sorted(left_out, key=lambda left: (left.file, left.line)))
+
+    def _lines(self, file: str, paths: Sequence[Path]) -> Sequence[int]:
+        if not file:
+            return self.source.lines(paths)
+        if rows := self.row_lines.get(file):
+            return [rows[path[0]] if path and isinstance(path[0], int) else 1 for path in paths]
+        source = SourceText(file, self.text_beside(file) or "")
+        source.is_json = file.endswith(".json")
+        return source.lines(paths)
 
     def draft(self, name: str, document: dict[str, Json]) -> DraftEvals:
         return DraftEvals(name, document, self.left_out(), tuple(self.notes), self.models)
@@ -76,6 +99,11 @@ class Reading:
             return self.files.read(path)
         except BaselinekitError:
             return None
+
+
+def _split(at: Path) -> tuple[str, Path]:
+    """The file of a place, empty for the eval file itself, and the path in it."""
+    return (str(at[1]), at[2:]) if at[:1] == (_BESIDE,) else ("", at)
 
 
 def as_name(text: str, usual: str = "cases") -> str:

@@ -34,12 +34,14 @@ from baselinekit.importers.promptfootests import (
     Provider,
     StatedTest,
     fits,
+    lines_of,
     listed,
     mapping,
     model_named,
     providers_of,
     providers_of_test,
     stated_tests,
+    unreadable_table,
     values_of,
 )
 from baselinekit.lazy import lazy_pattern
@@ -196,8 +198,11 @@ def _prompt_files(source: str, reading: Reading, at: Path) -> Iterator[tuple[str
         if file.endswith((".txt", ".md", ".j2")):
             yield from _prompt_texts(text.removesuffix("\n"), name)
         elif file.endswith(".csv"):
-            for row in csv.DictReader(text.splitlines()):
-                yield str(row.get("label") or name), str(row.get("prompt") or "")
+            try:
+                for row in csv.DictReader(lines_of(text)):
+                    yield str(row.get("label") or name), str(row.get("prompt") or "")
+            except csv.Error as error:
+                raise NotCarried(f"{file}: {unreadable_table(error)[0]}") from None
         else:
             yield name, text
 
@@ -237,23 +242,23 @@ def _cases(
     test: StatedTest, prompts: Sequence[PromptText], providers: Sequence[Provider], reading: Reading
 ) -> Iterator[dict[str, Json]]:
     for key in [key for key in test.raw if key not in _TEST_KEYS]:
-        reading.leave_out((*test.at, key), f"`{key}` of a test", _LOST_IN_TESTS.get(key, ""), test.file)
+        reading.leave_out((*test.at, key), f"`{key}` of a test", _LOST_IN_TESTS.get(key, ""))
     for key in [key for key in test.default if key not in _TEST_KEYS]:
         message, hint = f"`{key}` of the default test", _LOST_IN_TESTS.get(key, "")
-        reading.leave_out(("defaultTest", key), message, hint)
+        reading.leave_out((*test.default_at, key), message, hint)
     for key, (types, name) in _TYPES.items():
         if test.raw.get(key) is not None and not isinstance(test.raw[key], types):
-            reading.leave_out((*test.at, key), f"`{key}` that is no {name}", "", test.file)
+            reading.leave_out((*test.at, key), f"`{key}` that is no {name}", "")
         if test.default.get(key) is not None and not isinstance(test.default[key], types):
-            reading.leave_out(("defaultTest", key), f"`{key}` of the default test that is no {name}")
+            reading.leave_out((*test.default_at, key), f"`{key}` of the default test that is no {name}")
     for key in test.merged("options"):
         if key not in _OPTIONS:
             at = test.place_of("options", key)
-            reading.leave_out(at, f"`options.{key}`", _LOST_IN_TESTS.get(key, ""), test.file_of(at))
+            reading.leave_out(at, f"`options.{key}`", _LOST_IN_TESTS.get(key, ""))
     try:
         variants = [*values_of(test, reading)]
     except NotCarried as error:
-        reading.leave_out(test.at, error.message, error.hint, test.file)
+        reading.leave_out(test.at, error.message, error.hint)
         return
     test_providers = providers_of_test(test, providers, reading)
     for values in variants:
@@ -263,10 +268,10 @@ def _cases(
                     case = _case(test, values, prompt, provider, reading)
                 except TemplateLogic as logic:
                     message = f"{logic.message} in the prompt {prompt.label!r}: only names are filled in"
-                    reading.leave_out(test.at, message, "write the prompts without it", test.file)
+                    reading.leave_out(test.at, message, "write the prompts without it")
                     continue
                 except NotCarried as error:
-                    reading.leave_out(test.at, error.message, error.hint, test.file)
+                    reading.leave_out(test.at, error.message, error.hint)
                     continue
                 if case is not None:
                     labels = [*([prompt.label] if len(prompts) > 1 else [])]
@@ -295,7 +300,7 @@ def _case(
             graders.append(asserted.grader)
     if not graders:
         hint = "give it an assertion"
-        reading.leave_out(test.at, "a test without an assertion that carries over", hint, test.file)
+        reading.leave_out(test.at, "a test without an assertion that carries over", hint)
         return None
     return case | _with_pass_rule(test, graders, reading)
 
@@ -309,11 +314,11 @@ def _grader_of(
             return _grader_of_set(assertion, at, values, test, reading)
         asserted = graded(_assertion(assertion, values, test, reading))
     except NotCarried as error:
-        reading.leave_out(at, error.message, error.hint, test.file_of(at))
+        reading.leave_out(at, error.message, error.hint)
         return None
     except TemplateLogic as logic:
         message = f"{logic.message} in an assertion"
-        reading.leave_out(at, message, "write down what it gives", test.file_of(at))
+        reading.leave_out(at, message, "write down what it gives")
         return None
     if asserted.note:
         reading.note(asserted.note)
@@ -342,7 +347,7 @@ def _by_pattern(asserted: Asserted, at: Path, test: StatedTest, reading: Reading
     """A further expected text as a pattern: a case has only one expectation."""
     value = asserted.expected["value"] if asserted.expected else None
     if not isinstance(value, str):
-        reading.leave_out(at, "a further `equals` with JSON", "write a case for it", test.file_of(at))
+        reading.leave_out(at, "a further `equals` with JSON", "write a case for it")
         return None
     config = {"method": "regex", "pattern": rf"\A{re.escape(value)}\Z"}
     return replace(asserted, expected=None, grader={**asserted.grader, "config": config})
@@ -355,7 +360,7 @@ def _with_pass_rule(test: StatedTest, graders: list[Json], reading: Reading) -> 
         return {"graders": graders}
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or threshold <= 0:
         at = test.place_of("threshold")
-        reading.leave_out(at, f"a threshold of {threshold}", "every case reaches it", test.file_of(at))
+        reading.leave_out(at, f"a threshold of {threshold}", "every case reaches it")
         return {"graders": graders}
     optional = [{**grader, "required": False} for grader in graders if isinstance(grader, dict)]
     rule: dict[str, Json] = {"by": "mean", "pass_at": threshold, "borderline_at": threshold}
@@ -416,9 +421,10 @@ def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, 
     """Each assertion of a test and of all tests, with its place. A set that only groups is flattened."""
     is_disabled = test.merged("options").get("disableDefaultAsserts")
     defaults = [] if is_disabled else listed(test.default.get("assert"))
-    places: list[tuple[Json, Path]] = [(raw, ("defaultTest", "assert", n)) for n, raw in enumerate(defaults)]
-    own = listed(test.raw.get("assert"))
-    places += [(raw, (*test.at, "assert", number)) for number, raw in enumerate(own)]
+    places: list[tuple[Json, Path]] = [
+        (raw, (*test.default_at, "assert", number)) for number, raw in enumerate(defaults)
+    ]
+    places += test.assertions()
     while places:
         raw, at = places.pop(0)
         if isinstance(raw, str):
@@ -427,7 +433,7 @@ def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, 
             templates = mapping(mapping(reading.source.value).get("assertionTemplates"))
             raw = {**mapping(templates.get(raw["$ref"].rpartition("/")[2])), **raw}
         if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
-            reading.leave_out(at, "an assertion without a type", "", test.file_of(at))
+            reading.leave_out(at, "an assertion without a type", "")
         elif raw["type"] == SET and raw.get("threshold") is None and raw.get("weight", 1) == 1:
             inner = enumerate(listed(raw.get("assert")))
             places = [(part, (*at, "assert", number)) for number, part in inner] + places

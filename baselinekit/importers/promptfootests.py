@@ -3,14 +3,14 @@ providers, as models by their names in our configuration."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import product
 from math import prod
 
 from baselinekit.documents.languages import JSON, YAML
-from baselinekit.errors import BaselinekitError
+from baselinekit.errors import BaselinekitError, Place
 from baselinekit.frozen import frozen
-from baselinekit.importers.evaldrafts import Reading, as_name
+from baselinekit.importers.evaldrafts import Reading, as_name, in_file
 from baselinekit.importers.promptfooasserts import NotCarried, from_short
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
@@ -19,18 +19,21 @@ from baselinekit.model.values import Json, Path
 FILE = "file://"
 PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
 _MOST_VARIANTS = 10_000
+_LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _LOGIN = lazy_pattern(r"(?<=://)[^/?#\s]*@")
 BESIDE = "paths start at the folder of the configuration"
 
 
 @frozen
 class StatedTest:
-    """A test with the defaults of all tests. `file`: where it stands, if that is another file."""
+    """A test with the defaults of all tests. `at` and `default_at`: where they stand, which may be in other
+    files; `shared`: how many assertions come from its scenario, and where they stand."""
 
     raw: dict[str, Json]
     at: Path
-    file: str = ""
     default: dict[str, Json] = field(default_factory=dict)
+    default_at: Path = ("defaultTest",)
+    shared: tuple[int, Path] = (0, ())
 
     def merged(self, key: str) -> dict[str, Json]:
         stated, default = self.raw.get(key), self.default.get(key)
@@ -47,48 +50,55 @@ class StatedTest:
         stated: Json = self.raw
         for key in keys:
             if key not in mapping(stated):
-                return ("defaultTest", *keys)
+                return (*self.default_at, *keys)
             stated = stated[key]
         return (*self.at, *keys)
 
-    def file_of(self, at: Path) -> str:
-        """The file of a place, as in `file`: the default test is in the configuration."""
-        return "" if at[:1] == ("defaultTest",) else self.file
+    def assertions(self) -> list[tuple[Json, Path]]:
+        """Its own assertions and those of its scenario, each with its place."""
+        shared, at = self.shared
+        return [
+            (raw, (*at, number) if number < shared else (*self.at, "assert", number - shared))
+            for number, raw in enumerate(listed(self.raw.get("assert")))
+        ]
 
 
 # Its tests, from wherever they stand.
 
 
 def stated_tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTest]:
-    default = raw.get("defaultTest")
-    if isinstance(default, str):
-        default = data_of(default.removeprefix(FILE), reading, ("defaultTest",))
+    default, default_at = data_named(raw.get("defaultTest"), reading, ("defaultTest",))
     if default is not None and not isinstance(default, dict):
-        reading.leave_out(("defaultTest",), "a default test that is no mapping")
+        reading.leave_out(default_at, "a default test that is no mapping")
     default = default if isinstance(default, dict) else {}
-    yield from _listed_tests(raw.get("tests"), ("tests",), default, reading)
+    for test in _all_tests(raw, reading):
+        yield replace(test, default=default, default_at=default_at)
+
+
+def _all_tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTest]:
+    yield from _listed_tests(raw.get("tests"), ("tests",), reading)
     scenarios = raw.get("scenarios")
     if scenarios is not None and not isinstance(scenarios, list):
         reading.leave_out(("scenarios",), "scenarios that are no list")
     for number, scenario in enumerate(scenarios if isinstance(scenarios, list) else ()):
-        at: Path = ("scenarios", number)
-        if isinstance(scenario, str):
-            scenario = data_of(scenario.removeprefix(FILE), reading, at)
+        scenario, at = data_named(scenario, reading, ("scenarios", number))
         if not isinstance(scenario, dict):
             reading.leave_out(at, "a scenario that is no mapping")
             continue
         config = scenario.get("config")
-        for data in config if isinstance(config, list) else [{}]:
-            for test in _listed_tests(scenario.get("tests", [{}]), (*at, "tests"), default, reading):
-                yield _in_scenario(test, data if isinstance(data, dict) else {})
+        for index, data in enumerate(config if isinstance(config, list) else [{}]):
+            for test in _listed_tests(scenario.get("tests", [{}]), (*at, "tests"), reading):
+                data_at = (*at, "config", index)
+                yield _in_scenario(test, data if isinstance(data, dict) else {}, data_at)
 
 
-def _in_scenario(test: StatedTest, data: dict[str, Json]) -> StatedTest:
+def _in_scenario(test: StatedTest, data: dict[str, Json], at: Path) -> StatedTest:
     """A test with the data of its scenario, over which its own take precedence."""
     values = {**mapping(data.get("vars")), **mapping(test.raw.get("vars"))}
-    assertions = [*listed(data.get("assert")), *listed(test.raw.get("assert"))]
+    shared = listed(data.get("assert"))
+    assertions = [*shared, *listed(test.raw.get("assert"))]
     raw = {**data, **test.raw, "vars": values} | ({"assert": assertions} if assertions else {})
-    return StatedTest(raw, test.at, test.file, test.default)
+    return StatedTest(raw, test.at, shared=(len(shared), (*at, "assert")))
 
 
 def mapping(raw: Json) -> dict[str, Json]:
@@ -100,31 +110,30 @@ def listed(raw: Json) -> list[Json]:
 
 
 def _listed_tests(
-    raw: Json, at: Path, default: dict[str, Json], reading: Reading, within: tuple[str, ...] = ()
+    raw: Json, at: Path, reading: Reading, within: tuple[str, ...] = ()
 ) -> Iterator[StatedTest]:
     """The tests of a list, or of the files that it names. `within`: the files that lead here."""
-    file = within[-1] if within else ""
     for number, test in enumerate(raw if isinstance(raw, list) else [raw] if raw is not None else []):
-        test_at = at if file else (*at, number) if isinstance(raw, list) else at
+        test_at = (*at, number) if isinstance(raw, list) else at
         if isinstance(test, dict) and isinstance(test.get("path"), str) and "vars" not in test:
             test = test["path"]
         if isinstance(test, dict):
-            yield StatedTest(test, test_at, file, default)
+            yield StatedTest(test, test_at)
         elif not isinstance(test, str):
-            reading.leave_out(test_at, "a test that is no mapping", "", file)
+            reading.leave_out(test_at, "a test that is no mapping")
         elif test.startswith("http"):
-            reading.leave_out(test_at, f"tests from {test!r}", "save them as a CSV file first", file)
+            reading.leave_out(test_at, f"tests from {test!r}", "save them as a CSV file first")
         else:
             for path in _paths_of(test, test_at, reading):
                 if not _is_circle(path, within, test_at, reading):
                     rows = _rows(path, reading, test_at)
-                    yield from _listed_tests(rows, test_at, default, reading, (*within, path))
+                    yield from _listed_tests(rows, in_file(path), reading, (*within, path))
 
 
 def _is_circle(path: str, within: Sequence[str], at: Path, reading: Reading) -> bool:
     """Whether a file names itself, directly or through others; this is reported."""
     if path in within:
-        reading.leave_out(at, f"{path!r}, which names itself", "break the circle", within[-1])
+        reading.leave_out(at, f"{path!r}, which names itself", "break the circle")
     return path in within
 
 
@@ -146,29 +155,52 @@ def _rows(path: str, reading: Reading, at: Path) -> Json:
     if text is None:
         reading.leave_out(at, f"there is no file {path!r}", BESIDE)
         return []
-    table = csv.DictReader(text.splitlines(keepends=True))
-    names = table.fieldnames or ()
-    for name in names:
-        if names.count(name) > 1:
-            reading.leave_out(at, f"the column {name!r} that occurs twice", "name each once", path)
-        elif name.startswith("__") and not name.startswith("__expected") and name not in _COLUMNS:
-            reading.leave_out(at, f"the column {name!r}", "", path)
-    tests = [_row(row, path, reading, at) for row in table]
-    if not tests:
-        reading.leave_out(at, "a table without rows", "the first line names the columns", path)
-    return [*tests]
+    rows: list[Json] = []
+    reading.row_lines[path] = lines = []
+    table = csv.DictReader(lines_of(text))
+    try:
+        names = table.fieldnames or ()
+        for name in names:
+            if names.count(name) > 1:
+                reading.leave_out(in_file(path), f"the column {name!r} that occurs twice", "name each once")
+            elif name.startswith("__") and not name.startswith("__expected") and name not in _COLUMNS:
+                reading.leave_out(in_file(path), f"the column {name!r}")
+        for row in table:
+            lines.append(_first_line(row, table.line_num))
+            rows.append(_row(row, reading, (*in_file(path), len(rows))))
+    except csv.Error as error:
+        lines.append(table.reader.line_num)
+        reading.leave_out((*in_file(path), len(lines) - 1), *unreadable_table(error))
+    if not rows:
+        reading.leave_out(in_file(path), "a table without rows", "the first line names the columns")
+    return rows
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a table with their ends. `splitlines` ends them at further characters."""
+    return _LINE.findall(text)
+
+
+def unreadable_table(error: csv.Error) -> tuple[str, str]:
+    return f"a row of a table that cannot be read: {error}", "the rows from there on are left out: mend it"
+
+
+def _first_line(row: Mapping[str | None, str | list[str]], last: int) -> int:
+    """The line where a table row begins: some of its cells may have several lines."""
+    cells = [cell for value in row.values() for cell in (value if isinstance(value, list) else [value])]
+    return last - sum(len(lines_of(f"{cell}.")) - 1 for cell in cells if cell)
 
 
 _SPECIAL_COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
 _COLUMNS = (*_SPECIAL_COLUMNS, "__prefix", "__suffix")
 
 
-def _row(row: Mapping[str | None, str | list[str]], path: str, reading: Reading, at: Path) -> dict[str, Json]:
+def _row(row: Mapping[str | None, str | list[str]], reading: Reading, at: Path) -> dict[str, Json]:
     """The test of a table row: its columns are variables, and some state what is expected."""
     test: dict[str, Json] = {"vars": {}, "assert": [], "options": {}}
     for key, value in row.items():
         if key is None:
-            reading.leave_out(at, f"{value!r} in no column", "", path)
+            reading.leave_out(at, f"{value!r} in no column")
         elif not isinstance(value, str):  # the row is shorter than the others
             continue
         elif key.startswith("__expected"):
@@ -179,7 +211,7 @@ def _row(row: Mapping[str | None, str | list[str]], path: str, reading: Reading,
             try:
                 test |= {"threshold": float(value)} if value.strip() else {}
             except ValueError:
-                reading.leave_out(at, f"the threshold {value!r}", "a number from 0 to 1", path)
+                reading.leave_out(at, f"the threshold {value!r}", "a number from 0 to 1")
         elif key in _SPECIAL_COLUMNS:
             test |= {_SPECIAL_COLUMNS[key]: value} if value else {}
         elif not key.startswith("__"):
@@ -193,14 +225,30 @@ def data_of(path: str, reading: Reading, at: Path) -> Json:
     if text is None:
         reading.leave_out(at, f"there is no file {path!r}", BESIDE)
         return None
+    number = 0
     try:
         if path.endswith(".jsonl"):
-            return [JSON.load(line, path)[0] for line in text.splitlines() if line.strip()]
+            rows: dict[int, Json] = {}
+            for number, line in enumerate(text.split("\n"), 1):
+                if line.strip():
+                    rows[number] = JSON.load(line, path)[0]
+            reading.row_lines[path] = [*rows]
+            return [*rows.values()]
         documents = (JSON if path.endswith(".json") else YAML).load(text, path)
     except BaselinekitError as error:
-        reading.leave_out(at, f"{path} cannot be read: {error.problems[0].message}", error.problems[0].hint)
+        problem = error.problems[0]
+        place = Place(path, number) if number else problem.place or path
+        reading.leave_out(at, f"{place} cannot be read: {problem.message}", problem.hint)
         return None
     return documents[0] if documents else None
+
+
+def data_named(value: Json, reading: Reading, at: Path) -> tuple[Json, Path]:
+    """A value, or in place of a text that of the file which it names; and its place."""
+    if not isinstance(value, str):
+        return value, at
+    path = value.removeprefix(FILE)
+    return data_of(path, reading, at), in_file(path)
 
 
 # Its variables.
@@ -208,12 +256,8 @@ def data_of(path: str, reading: Reading, at: Path) -> Json:
 
 def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
     """The variables of a test: a list of values makes a test of each value, unless the test disables it."""
-    test_values = test.raw.get("vars")
-    if isinstance(test_values, str):
-        test_values = data_of(test_values.removeprefix(FILE), reading, (*test.at, "vars"))
-    default = test.default.get("vars")
-    if isinstance(default, str):
-        default = data_of(default.removeprefix(FILE), reading, ("defaultTest", "vars"))
+    test_values, _ = data_named(test.raw.get("vars"), reading, (*test.at, "vars"))
+    default, _ = data_named(test.default.get("vars"), reading, (*test.default_at, "vars"))
     values = {**mapping(default), **mapping(test_values)}
     values = {name: _loaded(name, value, test, reading) for name, value in values.items()}
     if test.merged("options").get("disableVarExpansion"):
@@ -281,9 +325,8 @@ def providers_of(raw: Json, at: Path, reading: Reading, within: tuple[str, ...] 
         if isinstance(provider, str) and provider.startswith(FILE) and provider.endswith(_DATA):
             path = provider.removeprefix(FILE)
             if not _is_circle(path, within, provider_at, reading):
-                yield from providers_of(
-                    data_of(path, reading, provider_at), provider_at, reading, (*within, path)
-                )
+                named = data_of(path, reading, provider_at)
+                yield from providers_of(named, in_file(path), reading, (*within, path))
             continue
         if (
             isinstance(provider, dict) and "id" not in provider and len(provider) == 1
@@ -335,7 +378,7 @@ def providers_of_test(test: StatedTest, providers: Sequence[Provider], reading: 
         provider = test_provider if isinstance(test_provider, dict) else {"id": test_provider}
         at = test.place_of("provider")
         if not isinstance(provider.get("id"), str):
-            reading.leave_out(at, "a provider without an id", "name a model", test.file_of(at))
+            reading.leave_out(at, "a provider without an id", "name a model")
             return list(providers)
         id = without_login(provider["id"])
         matching = [candidate for candidate in providers if candidate.label == id]

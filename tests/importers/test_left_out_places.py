@@ -2,6 +2,7 @@
 rest is read."""
 
 import json
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, S
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.promptfoo import read
 from baselinekit.model.values import Json
+from baselinekit.suites.writing.conversion import FORMS, import_draft
+from baselinekit.suites.writing.sayings import CaseReader, WriteRequest
 
 # Addresses that cannot be read.
 
@@ -197,3 +200,133 @@ def test_a_further_expected_json_of_the_default_test_is_named_there() -> None:
     (left,) = imported(beside=json.dumps([{"assert": [IS]}]), default=default).left_out
     assert left == LeftOut(left.line, "a further `equals` with JSON", "write a case for it")
     assert left.line > 8
+
+
+# promptfoo's tests in other files: each loss is told with that file and its line there.
+
+JAVASCRIPT = {"type": "javascript", "value": "1"}
+ELSEWHERE: list[tuple[dict[str, Json], dict[str, str], tuple[str, int]]] = [
+    (
+        {"tests": "file://sub/t.yaml"},
+        {"sub/t.yaml": "- assert:\n  - contains:a\n  - type: javascript\n"},
+        ("sub/t.yaml", 3),
+    ),
+    (
+        {"tests": ["file://t.yaml"]},
+        {"t.yaml": "assert:\n- contains:a\n- {type: javascript}\n"},
+        ("t.yaml", 3),
+    ),
+    ({"tests": "t.yaml"}, {"t.yaml": "[{assert: [contains:a,\n {type: javascript}]}]\n"}, ("t.yaml", 2)),
+    (
+        {"tests": "file://t.json"},
+        {"t.json": json.dumps([{"assert": [IS]}, {"assert": [IS, JAVASCRIPT]}], indent=1)},
+        ("t.json", 16),
+    ),
+    (
+        {"tests": "file://t.jsonl"},
+        {"t.jsonl": '{"assert": ["contains:a\u2028"]}\n\n{"assert": ["contains:a", "javascript:1"]}\n'},
+        ("t.jsonl", 3),
+    ),
+    (
+        {"tests": "file://t.csv"},
+        {"t.csv": 'x,__expected,__expected2\n1,contains:a,\n"2\n3",contains:a,javascript:1\n'},
+        ("t.csv", 3),
+    ),
+    (
+        {"tests": {"path": "file://t.csv"}},
+        {"t.csv": 'x,__expected,__expected2\n1\u2028,contains:a,\r\n"2\r\n3",contains:a,javascript:1\r\n'},
+        ("t.csv", 3),
+    ),
+    ({"tests": "file://t.csv"}, {"t.csv": "x,__expected\n1,contains:a\n2,contains:a,more\n"}, ("t.csv", 3)),
+    (
+        {"tests": "file://t.csv"},
+        {"t.csv": f"x,__expected\n1,contains:a\n{'2' * 200_000},contains:a\n"},
+        ("t.csv", 3),
+    ),
+    ({"tests": "file://t.yaml"}, {"t.yaml": "- assert: ['contains:a']\n- 7\n"}, ("t.yaml", 2)),
+    (
+        {"tests": "file://t.yaml"},
+        {"t.yaml": "- file://u.yaml\n", "u.yaml": "- assert: ['contains:a']\n- file://u.yaml\n"},
+        ("u.yaml", 2),
+    ),
+    (
+        {"defaultTest": "file://d.yaml", "tests": [{"vars": {}}]},
+        {"d.yaml": "assert:\n- contains:a\n- type: javascript\n"},
+        ("d.yaml", 3),
+    ),
+    (
+        {"defaultTest": "file://d.yaml", "tests": [{"assert": [IS]}]},
+        {"d.yaml": "vars: {}\nasert: []\n"},
+        ("d.yaml", 2),
+    ),
+    (
+        {"scenarios": ["file://s.yaml"]},
+        {"s.yaml": "config:\n- {}\ntests:\n- assert:\n  - contains:a\n  - type: javascript\n"},
+        ("s.yaml", 6),
+    ),
+    (
+        {"scenarios": ["file://s.yaml"]},
+        {"s.yaml": "config:\n- assert:\n  - type: javascript\ntests:\n- assert:\n  - contains:a\n"},
+        ("s.yaml", 3),
+    ),
+    (
+        {"scenarios": ["file://s.yaml"]},
+        {"s.yaml": "tests:\n- assert: [equals:a,\n  {type: javascript}]\nconfig: [{assert: [equals:b]}]\n"},
+        ("s.yaml", 3),
+    ),
+    (
+        {"providers": "file://p.yaml", "tests": [{"assert": [IS]}]},
+        {"p.yaml": "- openai:o\n- id: openai:p\n  config:\n    tools: []\n"},
+        ("p.yaml", 4),
+    ),
+]
+
+
+@pytest.mark.parametrize(("more", "beside", "expected"), ELSEWHERE)
+def test_what_another_file_loses_is_told_at_its_line_there(
+    more: dict[str, Json], beside: dict[str, str], expected: tuple[str, int]
+) -> None:
+    config = {"prompts": ["Hi"], "providers": ["openai:o"], **more}
+    source = SourceText("promptfooconfig.yaml", json.dumps(config, indent=1))
+    (left,) = read(source, EvalFiles(beside.__getitem__)).left_out
+    assert (left.file, left.line) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("t.yaml", "- a\n- [\n", "t.yaml:3"),
+        ("t.jsonl", "{}\n\n[\n", "t.jsonl:3"),
+        ("t.json", "[\n1,\n", "t.json:3"),
+    ],
+)
+def test_a_file_of_tests_that_cannot_be_read_is_told_with_its_line(name: str, text: str, place: str) -> None:
+    config = {"prompts": ["Hi"], "tests": f"file://{name}"}
+    source = SourceText("promptfooconfig.yaml", json.dumps(config, indent=1))
+    (left,) = read(source, EvalFiles(lambda path: text)).left_out
+    assert left.message.startswith(place)
+    assert (left.file, left.line) == ("", 5)
+
+
+def test_prompts_of_a_table_keep_their_lines() -> None:
+    config = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
+    source = SourceText("promptfooconfig.yaml", json.dumps(config))
+    draft = read(source, EvalFiles(lambda path: 'prompt\n"Say\n\nhi"\n'))
+    cases: Any = draft.document["test_cases"]
+    assert cases[0]["input"]["content"] == "Say\n\nhi"
+
+
+def test_a_table_of_prompts_that_cannot_be_read_is_told() -> None:
+    config = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
+    source = SourceText("promptfooconfig.yaml", json.dumps(config))
+    (left,) = read(source, EvalFiles(lambda path: f"prompt\n{'a' * 200_000}\n")).left_out
+    assert left.message.startswith("p.csv: a row of a table that cannot be read")
+
+
+def test_another_file_is_shown_from_the_folder_of_the_project() -> None:
+    source = SourceText("config.yaml", json.dumps({"prompts": ["Hi"], "tests": "file://../t.yaml"}))
+    draft = read(source, EvalFiles(lambda path: "- assert:\n  - contains:a\n- 7\n"))
+    with TemporaryDirectory() as root:
+        wish = WriteRequest((), CaseReader(root), "x", today="2026-03-01")
+        made = import_draft(draft, f"{root}/sub/config.yaml", wish, FORMS["cases"], "evals/x.yaml")
+    assert [str(lost.place) for lost in made.lost] == [f"{root}/t.yaml:3"]

@@ -182,7 +182,7 @@ def import_draft(
 ) -> Conversion:
     """Return a draft in a form. `file`: the file that it was read from; `wish` has all but the cases."""
     lost = [
-        Loss(item.message, item.hint, place=Place(item.file or file, item.line or None))
+        Loss(item.message, item.hint, place=Place(_beside(file, item.file), item.line))
         for item in draft.left_out
     ]
     own_place = place if form is CASES else CASES.place(draft.name)
@@ -198,6 +198,11 @@ def import_draft(
         return replace(conversion, lost=(*lost, *conversion.lost), notes=(*draft.notes, *conversion.notes))
     text = dump_yaml({**draft.document, "test_cases": usable})
     return Conversion({place: text} if cases else {}, len(cases), tuple(lost), draft.notes)
+
+
+def _beside(file: str, other: str) -> str:
+    """The path of another file that a file names; its own if there is none."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(file), other)) if other else file
 
 
 def _load_draft(draft: DraftEvals, raw_cases: Sequence[Json], reader: CaseReader, place: str) -> list[Case]:
