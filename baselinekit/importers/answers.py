@@ -86,11 +86,13 @@ class _StatedFormats:
 
     resolve: Resolve
     at: dict[Path, str] = field(default_factory=dict)
+    seen: set[tuple[int, Path]] = field(default_factory=set)
 
     def look(self, schema: Json, value: Json, path: Path, depth: int = 0) -> None:
         schema, _ = self.resolve(schema, ())
-        if not isinstance(schema, dict) or depth > _DEEPEST:
+        if not isinstance(schema, dict) or depth > _DEEPEST or (id(schema), path) in self.seen:
             return
+        self.seen.add((id(schema), path))  # parts of a schema may contain it
         for key in ("allOf", "oneOf", "anyOf"):
             parts = schema.get(key)
             for part in parts if isinstance(parts, list) else ():

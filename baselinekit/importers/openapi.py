@@ -25,6 +25,7 @@ from baselinekit.importers.drafts import (
 from baselinekit.importers.openapidocument import Bundle, OpenApiDocument, list_below, listed, mapping_below
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema.complaints import describe_value
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import count_noun
 from baselinekit.variables import as_text, escape_variables
@@ -35,6 +36,7 @@ _KEY = lazy_pattern(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MU
 _ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MULTIPART = "multipart/form-data"
 _FORMS = (FORM_TYPE, _MULTIPART)
+_PLACES = ("path", "query", "header", "cookie", "body", "formData")
 
 
 def recognises(source: SourceText) -> bool:
@@ -57,6 +59,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         except CannotAskError as error:
             errors.append((error, path))
             continue
+        errors += [(error, path) for error in document.flaws(path)]
         for at, method, operation, shared in operations:
             if method.upper() not in SAFE and not choices.unsafe:
                 unsafe += 1
@@ -115,8 +118,7 @@ class _Operation:
             self.take(parameter, at)
         if missing := re.search(r"\{([^{}]*)\}", self.path):
             raise CannotAskError(self.at, *_no_value("path", missing[1]))
-        if self.method.upper() not in SAFE:
-            self.take_body()
+        self.take_body()
         self.take_security()
         request: dict[str, Json] = {"method": self.method.upper(), "endpoint": f"{prefix}{self.path}"}
         parts = {"headers": self.headers, "params": self.query, "form": self.form}
@@ -142,16 +144,21 @@ class _Operation:
     def base(self) -> tuple[str | None, str]:
         """The base_url to state, and the prefix of each path. A base_url of the project without a path
         replaces the server's origin; one with a path, even `/`, replaces the whole server."""
-        server = self.document.server(self.operation, self.item, self.choices.params)
+        server, at = self.document.server((self.operation, self.at), self.item, self.choices.params)
         if flaw := flaw_of_url(server):
-            at: Path = ("host",) if self.document.is_swagger else ("servers",)
             raise CannotAskError(at, flaw, "correct it, or pass --base-url http://…")
         parts = urlsplit(server)
-        if self.choices.base_url is not None:
-            return None, "" if urlsplit(self.choices.base_url).path else parts.path
+        base_url = self.choices.base_url
+        if base_url is not None and urlsplit(base_url).path:
+            return None, ""
+        if unknown := re.search(r"\{([^{}/]*)\}", parts.path if base_url is not None else server):
+            hint = f"write `default:` there, or pass --param {unknown[1]}=… or --base-url http://…/"
+            raise CannotAskError(at, f"the variable {unknown[1]} of the server has no value", hint)
+        if base_url is not None:
+            return None, parts.path
         if not parts.netloc:
             message = "the document names no address to ask" + (f", but {server}" if server else "")
-            raise CannotAskError(("servers",), message, "pass --base-url http://…")
+            raise CannotAskError(at, message, "pass --base-url http://…")
         return f"{parts.scheme}://{parts.netloc}", parts.path
 
     def parameters(self) -> list[tuple[dict[str, Json], Path]]:
@@ -161,12 +168,14 @@ class _Operation:
         for holder, at in places:
             for number, node in enumerate(list_below(holder, "parameters", at)):
                 parameter, parameter_at = self.document.resolve(node, (*at, "parameters", number))
-                if isinstance(parameter, dict):
-                    key = (parameter.get("name"), parameter.get("in"))
-                    if any(isinstance(part, dict | list) for part in key):
-                        message = "a parameter whose `name` or `in` is no text"
-                        raise CannotAskError(parameter_at, message, "mend the document")
-                    by_name[key] = (parameter, parameter_at)
+                if not isinstance(parameter, dict):
+                    message = f"a parameter that is {describe_value(parameter)}"
+                    raise CannotAskError(parameter_at, message, "write a mapping with `name` and `in` there")
+                key = (parameter.get("name"), parameter.get("in"))
+                if not all(isinstance(part, str) for part in key):
+                    message = "a parameter whose `name` or `in` is no text"
+                    raise CannotAskError(parameter_at, message, "mend the document")
+                by_name[key] = (parameter, parameter_at)
         return list(by_name.values())
 
     def take(self, parameter: dict[str, Json], at: Path) -> None:
@@ -174,12 +183,16 @@ class _Operation:
         it."""
         name, where = str(parameter.get("name")), parameter.get("in")
         given = self.given(name)
-        if (given is ABSENT and not parameter.get("required") and where != "path") or (
-            where in ("body", "formData") and self.method.upper() in SAFE
-        ):
+        if given is ABSENT and not parameter.get("required") and where != "path":
             return
+        if where not in _PLACES:
+            hint = f"a parameter is in {', '.join(_PLACES)}: mend the document"
+            raise CannotAskError(at, f"the parameter {name} is in {where!r}", hint)
         if where == "body":
-            self.body = {"json": _escaped(self.document.body_value(parameter.get("schema"), (*at, "schema")))}
+            schema = parameter.get("schema")
+            value = self.document.body_value(schema, (*at, "schema"))
+            self.document.check_kind(value, schema, (*at, "schema"), "the example of the body")
+            self.body = {"json": _escaped(value)}
             return
         if given is ABSENT and is_secret_key(name) and where in ("query", "header"):
             self.needs.append(variable_name(name))
@@ -194,6 +207,9 @@ class _Operation:
         value = self.document.example(parameter, at) if given is ABSENT else given
         if value is ABSENT:
             raise CannotAskError(at, *_no_value(where, name))
+        if given is ABSENT:
+            schema = parameter if self.document.is_swagger else parameter.get("schema")
+            self.document.check_kind(value, schema, at, f"the example of the parameter {name}")
         if where == "path":
             self.path = self.path.replace(
                 f"{{{name}}}", quote(_joined(value, ","), safe=",:@", errors="replace")
@@ -235,9 +251,14 @@ class _Operation:
         if node is None:
             return
         body, at = self.document.resolve(node, (*self.at, "requestBody"))
-        content = body.get("content") if isinstance(body, dict) else None
-        if not isinstance(content, dict) or not content:
+        if not isinstance(body, dict):
+            message = f"`requestBody` is {describe_value(body)}"
+            raise CannotAskError(at, message, "write a mapping there")
+        if self.method.upper() in SAFE and not body.get("required"):
             return
+        content = mapping_below(body, "content", at)
+        if not content:
+            raise CannotAskError(at, "a request body without `content`", "write its media type there")
         preferred = [name for name in content if "json" in name] + [
             name for name in _FORMS if name in content
         ]
@@ -250,6 +271,7 @@ class _Operation:
         value = self.document.example(described, media_at)
         if value is ABSENT:
             value = self.document.body_value(described.get("schema"), (*media_at, "schema"))
+        self.document.check_kind(value, described.get("schema"), media_at, "the example of the body")
         if "json" in media:
             self.body = {"json": _escaped(value)}
             if media != "application/json":
@@ -288,6 +310,9 @@ class _Operation:
         holder, at = (self.operation, self.at) if is_own else (self.document.root, ())
         security = list_below(holder, "security", at)
         requirements = [requirement for requirement in security if isinstance(requirement, dict)]
+        if len(requirements) < len(security):
+            message = "a security requirement that is no mapping"
+            raise CannotAskError((*at, "security"), message, "write it as in - name: []")
         choices = [self.credentials(requirement) for requirement in requirements]
         available = [choice for choice in choices if choice[1] and set(choice[1]) <= self.choices.known]
         if not choices or (not available and {} in requirements):
@@ -306,7 +331,8 @@ class _Operation:
         needs: list[str] = []
         for scheme in requirement:
             at: Path = ("components", "securitySchemes", scheme)
-            description, _ = self.document.resolve(self.document.schemes().get(scheme), at)
+            at = ("securityDefinitions", scheme) if self.document.is_swagger else at
+            description, described_at = self.document.resolve(self.document.schemes().get(scheme), at)
             if not isinstance(description, dict):
                 raise CannotAskError(
                     self.at, f"the security scheme {scheme} is not described", "mend the document"
@@ -326,6 +352,9 @@ class _Operation:
             elif scheme_type == "apiKey" and description.get("in") in ("header", "query", "cookie"):
                 parts.append((str(description["in"]), str(description.get("name")), f"{{{{{variable}}}}}"))
                 needs.append(variable)
+            elif scheme_type not in ("http", "oauth2", "openIdConnect", "mutualTLS"):
+                message = f"the security scheme {scheme} does not say how it is sent"
+                raise CannotAskError(described_at, message, "mend its `type` and `in`")
             elif scheme_type != "mutualTLS":
                 parts.append(("auth", "", {"type": "bearer", "token": f"{{{{{variable}}}}}"}))
                 needs.append(variable)

@@ -15,6 +15,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value
 
 _ELSEWHERE = lazy_pattern(r"""\$ref["']?\s*:\s*["']?(?![#"'\s])""")
+_IN_BRACES = lazy_pattern(r"\{([^{}/]*)\}")
 _ADDRESS = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _VALUES = frozenset(("example", "default", "const", "enum", "value"))
 """Below these keys are values of the service: what looks like a reference there is none."""
@@ -190,9 +191,13 @@ class OpenApiDocument:
     def operations(self, path: str) -> list[tuple[Path, str, dict[str, Json], dict[str, Json]]]:
         """The operations of a path, each with its place, its method, and its path item."""
         node = self.root["paths"][path]
-        item, _ = self.resolve(node, ("paths", path))
-        if not isinstance(item, dict) or not path.startswith("/"):
+        if node is None or path.startswith("x-"):
             return []
+        item, at = self.resolve(node, ("paths", path))
+        if not isinstance(item, dict):
+            raise CannotAskError(at, f"the path is {describe_value(item)}", "write a mapping there")
+        if not path.startswith("/"):
+            raise CannotAskError(at, "a path that does not begin with /", "write it as in /users/{id}")
         is_reference = "$ref" in node
         return [
             (("paths", path) if is_reference else ("paths", path, method), method, item[method], item)
@@ -200,34 +205,56 @@ class OpenApiDocument:
             if isinstance(item.get(method), dict)
         ]
 
-    def server(self, operation: dict[str, Json], item: dict[str, Json], params: Mapping[str, str]) -> str:
-        """The base address of an operation; empty if the document names none."""
+    def flaws(self, path: str) -> list[CannotAskError]:
+        """What looks like an operation of a path that can be read, and is none."""
+        item, at = self.resolve(self.root["paths"][path], ("paths", path))
+        return [
+            CannotAskError((*at, key), f"`{key}` is no operation", "name it in small letters, with a mapping")
+            for key, value in mapping(item).items()
+            if key.lower() in _METHODS and value is not None
+            if key not in _METHODS or not isinstance(value, dict)
+        ]
+
+    def server(
+        self, operation: tuple[dict[str, Json], Path], item: dict[str, Json], params: Mapping[str, str]
+    ) -> tuple[str, Path]:
+        """The base address of an operation, empty if the document names none; and its place. A variable
+        without a value stays as it is."""
         if self.is_swagger:
             host = self.root.get("host")
-            schemes = [*listed(operation.get("schemes")), *listed(self.root.get("schemes"))] or ["https"]
+            schemes = [*listed(operation[0].get("schemes")), *listed(self.root.get("schemes"))] or ["https"]
             scheme = "https" if "https" in schemes else schemes[0]
             prefix = str(self.root.get("basePath") or "").rstrip("/")
-            return f"{scheme}://{host}{prefix}" if host else prefix
-        for holder in (operation, item, self.root):
-            servers = holder.get("servers")
-            if isinstance(servers, list) and servers and isinstance(servers[0], dict):
-                url = str(servers[0].get("url", ""))
-                for name, variable in mapping(servers[0].get("variables")).items():
-                    default = mapping(variable).get("default", "")
-                    url = url.replace(f"{{{name}}}", str(params.get(name, default)))
-                return url.rstrip("/")
-        return ""
+            return (f"{scheme}://{host}{prefix}" if host else prefix), ("host",)
+        for holder, at in (operation, (item, operation[1][:2]), (self.root, ())):
+            if not (servers := list_below(holder, "servers", at)):
+                continue
+            server, server_at = servers[0], (*at, "servers", 0)
+            if not isinstance(server, dict):
+                message = f"a server that is {describe_value(server)}"
+                raise CannotAskError(server_at, message, "write `url:` there, or pass --base-url http://…")
+            url = str(server.get("url") or "")
+            variables = mapping(server.get("variables"))
+            for name in dict.fromkeys(_IN_BRACES.findall(url)):
+                value = params.get(name, mapping(variables.get(name)).get("default"))
+                if value is not None and not isinstance(value, dict | list):
+                    url = url.replace(f"{{{name}}}", str(value))
+            return url.rstrip("/"), server_at
+        return "", ("servers",)
 
     def schemes(self) -> dict[str, Json]:
         if self.is_swagger:
             return mapping(self.root.get("securityDefinitions"))
         return mapping(mapping(self.root.get("components")).get("securitySchemes"))
 
-    def example(self, node: Json, at: Path, depth: int = 0) -> Json:
-        """A value that the document gives for a parameter or a schema; ABSENT if it gives none."""
+    def example(self, node: Json, at: Path, seen: set[int] | None = None) -> Json:
+        """A value that the document gives for a parameter or a schema; ABSENT if it gives none. `seen`: the
+        nodes already searched, because schemas may contain each other."""
         node, at = self.resolve(node, at)
-        if not isinstance(node, dict) or depth > _DEEPEST:
+        seen = set() if seen is None else seen
+        if not isinstance(node, dict) or id(node) in seen:
             return ABSENT
+        seen.add(id(node))
         for key in ("example", "x-example"):
             if node.get(key) is not None:
                 return node[key]
@@ -238,13 +265,13 @@ class OpenApiDocument:
                 return node[key]
         if isinstance(node.get("enum"), list) and node["enum"]:
             return node["enum"][0]
-        if node.get("type") == "array" and (inner := self._inside(node, "items", at, depth)) is not ABSENT:
+        if node.get("type") == "array" and (inner := self._inside(node, "items", at, seen)) is not ABSENT:
             return [inner]
         for key in ("schema", "allOf", "oneOf", "anyOf"):
-            if (inner := self._inside(node, key, at, depth)) is not ABSENT:
+            if (inner := self._inside(node, key, at, seen)) is not ABSENT:
                 return inner
         media = next(iter(mapping(node.get("content")).values()), None)
-        return ABSENT if media is None else self.example(media, (*at, "content"), depth + 1)
+        return ABSENT if media is None else self.example(media, (*at, "content"), seen)
 
     def _first_of(self, examples: Json, at: Path) -> Json:
         """`examples` is a list of values in a schema, and a mapping of described ones elsewhere."""
@@ -257,36 +284,52 @@ class OpenApiDocument:
                     return node["value"]
         return ABSENT
 
-    def _inside(self, node: dict[str, Json], key: str, at: Path, depth: int) -> Json:
+    def _inside(self, node: dict[str, Json], key: str, at: Path, seen: set[int]) -> Json:
         choices = node.get(key)
         for choice in choices if isinstance(choices, list) else [choices]:
-            if (example := self.example(choice, (*at, key), depth + 1)) is not ABSENT:
+            if (example := self.example(choice, (*at, key), seen)) is not ABSENT:
                 return example
         return ABSENT
 
     def members(self, node: Json, at: Path) -> tuple[dict[str, Json], list[str]]:
         """The properties of an object, its own and those of its parts, and which are required."""
-        node, at = self.resolve(node, at)
-        if not isinstance(node, dict):
-            return {}, []
-        properties, required = dict(mapping_below(node, "properties", at)), listed(node.get("required"))
-        for part in list_below(node, "allOf", at):
-            inner, inner_at = self.resolve(part, at)
-            if isinstance(inner, dict):
-                properties |= mapping_below(inner, "properties", inner_at)
-                required = [*required, *listed(inner.get("required"))]
-        return properties, [name for name in required if isinstance(name, str)]
+        properties: dict[str, Json] = {}
+        required: list[str] = []
+        remaining, seen = [(node, at)], set[int]()
+        while remaining:
+            part, part_at = self.resolve(*remaining.pop(0))
+            if isinstance(part, dict) and id(part) not in seen:
+                seen.add(id(part))
+                properties |= mapping_below(part, "properties", part_at)
+                required += [name for name in listed(part.get("required")) if isinstance(name, str)]
+                parts = enumerate(list_below(part, "allOf", part_at))
+                remaining += [(inner, (*part_at, "allOf", number)) for number, inner in parts]
+        return properties, required
 
     def is_file(self, node: Json, at: Path) -> bool:
         """Whether a field of a form is a file, or several."""
-        node, at = self.resolve(node, at)
-        if not isinstance(node, dict):
+        for _ in range(_DEEPEST):
+            node, at = self.resolve(node, at)
+            if not isinstance(node, dict):
+                return False
+            if node.get("type") != "array":
+                break
+            node, at = node.get("items"), (*at, "items")
+        else:
             return False
-        if node.get("type") == "array":
-            return self.is_file(node.get("items"), at)
         return node.get("format") == "binary" or (
             "contentMediaType" in node and "contentEncoding" not in node
         )
+
+    def check_kind(self, value: Json, schema: Json, at: Path, what: str) -> None:
+        """Refuse an example of another kind than its schema states, if it could not be sent as that one."""
+        schema, _ = self.resolve(schema, at)
+        types = listed(mapping(schema).get("type"))
+        kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else ""
+        known = [type for type in types if isinstance(type, str)]
+        if known and kind not in known and (kind or {"object", "array"} >= set(known) - {"null"}):
+            message = f"{what} is {describe_value(value)}, where the schema says {' or '.join(known)}"
+            raise CannotAskError(at, message, "mend the example")
 
     def body_value(self, node: Json, at: Path, depth: int = 0, without: Collection[str] = ()) -> Json:
         """A value for a body: its example, else one made of the examples of its properties."""

@@ -87,7 +87,7 @@ def document(operation: dict[str, Json], **more: Json) -> dict[str, Json]:
         (document({"parameters": True}), (11, "GET /x: `parameters` is true (boolean)")),
         (document({"security": {"key": []}}), (11, "GET /x: `security` is a mapping")),
         (document({}, security="key"), (13, "GET /x: `security` is 'key' (string)")),
-        (document({}, servers=[{"url": "http://[x/y"}]), (3, "GET /x: http://[x/y is not a URL")),
+        (document({}, servers=[{"url": "http://[x/y"}]), (4, "GET /x: http://[x/y is not a URL")),
         (
             document({"parameters": [{"name": ["a"], "in": "query"}]}),
             (12, "GET /x: a parameter whose `name` or `in` is no text"),
