@@ -167,14 +167,15 @@ class _Folder:
 
     def table(self, file: str, owner: OwnerOfFile, fixtures: set[str]) -> tuple[Json, Mapping[str, Json]]:
         """The columns by their names, or the rows of a frame; and the tolerance of numbers."""
-        rows = list(csv.reader(re.findall(r"[^\n]*\n|[^\n]+", self._files.text(file))))
+        lines, rows = _table_rows(self._files.text(file))
         if not rows or len(rows[0]) < 2:
-            raise LostValue("a table without columns")
+            raise LostValue("a table without columns", "write it anew: pytest --force-regen", 1)
         header, cells = rows[0][1:], rows[1:]
-        if any(len(row) != len(rows[0]) for row in cells):
-            raise LostValue("a table whose rows are of different lengths")
+        for line, row in zip(lines, rows, strict=True):
+            if len(row) != len(rows[0]):
+                raise LostValue("a row of another length than the first", "write the table anew", line)
         if len({*header}) != len(header):
-            raise LostValue("a table with two columns of one name")
+            raise LostValue("a table with two columns of one name", "give each a name of its own", 1)
         is_frame = "dataframe_regression" in fixtures and "num_regression" not in fixtures
         start = 1
         if [row[0] for row in cells] != [str(number) for number in range(len(cells))]:
@@ -190,6 +191,20 @@ class _Folder:
         if not is_frame:
             return columns, rules
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], rules
+
+
+def _table_rows(text: str) -> tuple[list[int], list[list[str]]]:
+    """The rows of a table, and the line where each ends; LostValue for what is no table."""
+    lines, rows = list[int](), list[list[str]]()
+    reader = csv.reader(re.findall(r"[^\n]*\n|[^\n]+", text))
+    try:
+        for row in reader:
+            lines.append(reader.line_num)
+            rows.append(row)
+    except csv.Error as error:
+        hint = "compare it with == baseline: pytest writes it"
+        raise LostValue(f"a row of a table that cannot be read: {error}", hint, reader.line_num) from None
+    return lines, rows
 
 
 def _owners(tests: TestsOfFile) -> dict[str, list[OwnerOfFile]]:
@@ -242,9 +257,8 @@ def _column(cells: list[str], is_frame: bool, number: int) -> list[Json]:
         return [finite(float(cell)) for cell in cells]
     except ValueError:
         if "" in cells:
-            raise LostValue(
-                f"column {number} has an empty cell, and NaN is no JSON", "leave it out"
-            ) from None
+            message = f"column {number} has an empty cell, and NaN is no JSON"
+            raise LostValue(message, "leave it out", cells.index("") + 2) from None
         return [*cells]
 
 

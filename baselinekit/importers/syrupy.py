@@ -26,7 +26,7 @@ from baselinekit.model.values import Json
 TITLE = "syrupy"
 FOLDER = "__snapshots__"
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
-_NAME = lazy_pattern(r"(?s)([^\[]+?)(\[.*\])?((?:\.\d+)?)")
+_NAME = lazy_pattern(r"(?s)([^\[]+?)(\[.*\])?((?:\.\d{1,9})?)")
 _REMOVED_CHARACTERS = lazy_pattern(r'[\\/?*:|"<>\x00-\x1f\x7f-\x9f]')
 _LONGEST = 255
 _MOMENT = lazy_pattern(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})(?:([+-]\d\d)(\d\d))?")
@@ -79,9 +79,9 @@ class NameOfSnapshot:
 def taken_apart(text: str, tests: TestsOfFile | None) -> NameOfSnapshot:
     """The parts of `TestX.test_y[a][custom].1`. The test tells whether brackets hold parameters or a name."""
     match = _NAME.fullmatch(text)
-    if match is None:
+    *classes, function = match[1].split(".") if match else [""]
+    if match is None or not function.isidentifier():
         raise LostValue(f"a snapshot called {text!r}", "no test of pytest is called so")
-    *classes, function = match[1].split(".")
     inner = match[2][1:-1] if match[2] else None
     test = tests.called(classes, function) if tests is not None else None
     param, custom = _split_brackets(inner, test)
@@ -181,7 +181,7 @@ class AmberSnapshots:
         try:
             text = self._files.text(file)
         except BaselinekitError as error:
-            self._moving.leave_out(Place(file), error.problems[0].message, error.problems[0].hint)
+            self._moving.lose(Place(file), error)
             return
         seen_names = set[str]()
         is_empty = True

@@ -13,8 +13,10 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import LeftOut
 from baselinekit.importers.pyvalues import LostValue, PythonReader, dotted
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 
+_LINE_ENDS = lazy_pattern(rb"\r\n|\r|\n")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -61,7 +63,7 @@ class TestsOfFile:
         try:
             self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            line = getattr(error, "lineno", None)
+            line = getattr(error, "lineno", None) or text.count("\n", 0, max(text.find("\0"), 0)) + 1
             message = "not Python that can be read"
             raise InvalidInput(Problem("BK101", message, "run it first", Place(file, line))) from None
 
@@ -351,10 +353,12 @@ class SnapshotSources:
         return self._read(file)
 
     def text(self, file: str) -> str:
+        data = self._read(file)
         try:
-            return self._read(file).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InvalidInput(Problem("BK101", "not UTF-8 text", "", Place(file))) from None
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = len(_LINE_ENDS.findall(data, 0, error.start)) + 1
+            raise InvalidInput(Problem("BK101", "not UTF-8 text", "", Place(file, line))) from None
 
     def tree(self, file: str) -> ast.Module | None:
         """The source of a module."""

@@ -249,7 +249,7 @@ def _moment(header: str) -> str | None:
     """The time of an answer by its Date header."""
     try:
         moment = parsedate_to_datetime(header)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
 
