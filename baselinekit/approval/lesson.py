@@ -32,6 +32,7 @@ from baselinekit.workflow.templating import OutputTemplater
 
 ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
 _ANY_AMOUNT = "<<any_number>>"
+_DEFINITION = "what the metrics are called and divided by is no value: if it is right, baselinekit refresh"
 REPLACE = "widen it, or have it replaced: --learn --drop-placeholders"
 _MOST_VALUES = 3
 _LONGEST_PART = 40
@@ -117,7 +118,8 @@ class Lesson:
         self._kept = {
             path: value
             for path, value in (kept.differing if kept else ())
-            if _leaf_or_absent(self._stored, path) is not ABSENT and not ruled.is_rewritten(path)
+            if _leaf_or_absent(self._stored, path) is not ABSENT
+            and not (ruled.is_rewritten(path) or self._is_definition(path))
         }
         self._values_by_replay: dict[Path, dict[int, Json]] = {}
         for number, comparison in enumerate(ruled.settled):
@@ -127,11 +129,18 @@ class Lesson:
     def _note(self, number: int, difference: Difference) -> None:
         value = _leaf_or_absent(self._stored, difference.at)
         is_leaf = value is not ABSENT and difference.kind in ("value", "type")
-        if is_leaf and not isinstance(difference.actual, dict | list):
+        if self._is_definition(difference.at):
+            message = _MESSAGES.get(difference.kind, "it says something else")
+            self.unlearnable.append(UnlearnablePlace(difference.path, "structural", message, _DEFINITION))
+        elif is_leaf and not isinstance(difference.actual, dict | list):
             self._values_by_replay.setdefault(difference.at, {})[number] = difference.actual
         elif all(place.path != difference.path for place in self.unlearnable):
             message = _MESSAGES.get(difference.kind, "it differs")
             self.unlearnable.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
+
+    def _is_definition(self, path: Path) -> bool:
+        current = self._baseline.current
+        return kind_of(current).is_definition(current, path)
 
     def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt. A value that is the same in

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from baselinekit.frozen import frozen
+from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.changes import KeptOutput
@@ -70,9 +71,8 @@ def with_list_rules(
         assert ruled.baseline.baseline is not None
         output = ruled.baseline.baseline.output
         earlier = [output, *([kept.resolved] if kept and not kept.masked else [])] if is_unchanged else []
-        view = ListView(
-            earlier, partial(_is_ruled, arrays, stored.learnt), partial(_is_learnt, stored.learnt), words
-        )
+        is_ruled = partial(_is_ruled, baseline, arrays, stored.learnt)
+        view = ListView(earlier, is_ruled, partial(_is_learnt, stored.learnt), words)
         new_rules = list_rules(output, answers, differences, view)
         if not new_rules:
             break
@@ -90,9 +90,11 @@ def with_list_rules(
     return ruled
 
 
-def _is_ruled(arrays: Mapping[Path, str], learnt: Mapping[str, str], path: Path) -> bool:
-    """Whether a person has said how a list is compared. `ordered` does not count if placeholders were learnt
-    below: then a capture has written it, to keep one row one row."""
+def _is_ruled(baseline: Baseline, arrays: Mapping[Path, str], learnt: Mapping[str, str], path: Path) -> bool:
+    """Whether a person, or the form of the answer, has said how a list is compared. `ordered` does not count
+    if placeholders were learnt below: then a capture has written it, to keep one row one row."""
+    if kind_of(baseline.current).is_definition(baseline.current, path):
+        return True
     mode = arrays.get(path)
     return mode is not None and not (mode == "ordered" and evidence_below(path, learnt))
 

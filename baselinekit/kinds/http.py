@@ -238,6 +238,16 @@ class HttpKind(RecipeKind):
         names = urlsplit(self.endpoint(recipe) or "").path.rstrip("/").split("/")
         return (*path, names[-1]) if names[-1] else path
 
+    def is_definition(self, recipe: Recipe, path: Path) -> bool:
+        steps = [step for step, _ in step_places(recipe)]
+        names = step_names(recipe.input) if isinstance(recipe.input, HttpFlow) else {"": 0}
+        for place, name in self.responses(recipe).items():
+            parse = steps[names.get(name, 0)].parse or recipe.execution.parse
+            family = path[len(place) + 1 :]
+            if parse == "prometheus" and path[: len(place) + 1] == (*place, "body") and len(family) > 1:
+                return family[1] in _DEFINING_METRICS
+        return False
+
     def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
         """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no
         media type."""
@@ -281,6 +291,7 @@ KIND = HttpKind()
 
 _OPEN_METRICS = "application/openmetrics-text"
 _IGNORED_OF_METRICS = ("body.*.samples",)
+_DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
 _RULES_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
 
 
@@ -288,15 +299,15 @@ def _metrics_found(output: dict[str, Json], body: str, is_declared: bool) -> Rec
     """Recognise metrics by their text, or as declared; declared metrics that cannot be read stay a text."""
     if "\n" not in body:
         return None
-    from baselinekit.kinds.metrics_text import looks_like_metrics, read_metrics
+    from baselinekit.kinds.metrics_text import metrics_in, read_metrics
 
-    if not is_declared and not looks_like_metrics(body):
-        return None
     try:
-        families = read_metrics(body)
+        families = read_metrics(body) if is_declared else metrics_in(body)
     except NotJson as error:
         note = f"declared as Prometheus metrics, but {error}: the body is compared as text"
         return RecognisedForm(output, {}, (note,))
+    if families is None:
+        return None
     notes = (
         "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
         " text compares the text)",

@@ -134,6 +134,11 @@ class RecipeKind:
         it: `GET /api/uptime`."""
         return path
 
+    def is_definition(self, recipe: Recipe, path: Path) -> bool:
+        """Return whether a place says what the answer consists of, such as the name of a label: another value
+        there is a change, and never one that varies."""
+        return False
+
     def starts(self, pattern: Pattern, output: Json) -> list[Path]:
         """Return the places from which a path matches in an output; the path is ambiguous if there are
         several."""

@@ -178,14 +178,18 @@ def _value(text: str) -> Json | None:
 _STATED_TYPE = lazy_pattern(rf"(?m)^# TYPE {_NAME} (?:counter|gauge|histogram|summary|untyped|info)$")
 _LABELLED = lazy_pattern(rf"(?m)^{_NAME}\{{{_NAME}=\"[^\n]*\}} [-+0-9.]")
 _FEWEST_LINES = 3
+_FIRST_PART = 20_000
+"""So many characters have to show that a text is metrics, before the whole of it is read."""
 
 
-def looks_like_metrics(text: str) -> bool:
-    """Whether a text of no stated form is metrics: every line can be read, and it states the type of one,
-    or has several lines, one of them with labels."""
-    if not (_STATED_TYPE.search(text) or (_LABELLED.search(text) and text.count("\n") >= _FEWEST_LINES)):
-        return False
+def metrics_in(text: str) -> dict[str, Json] | None:
+    """The metrics of a text of no stated form; None if it is anything else. Its first lines state the type of
+    one, or are several with labels in one of them, and every line can be read."""
+    beginning = text[:_FIRST_PART]
+    is_labelled = beginning.count("\n") >= _FEWEST_LINES and _LABELLED.search(beginning)
+    if not (_STATED_TYPE.search(beginning) or is_labelled):
+        return None
     try:
-        return bool(read_metrics(text))
+        return read_metrics(text) or None
     except NotJson:
-        return False
+        return None

@@ -3,6 +3,7 @@ time, the port of a connection's other end."""
 
 from pathlib import Path
 
+import pytest
 from ticking import ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
@@ -10,6 +11,7 @@ from baselinekit.approval.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.approval.refresh import RefreshScope
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.refresh.learning import UnlearnablePlace
+from baselinekit.tree.paths import render
 
 
 def learn(folder: Path, name: str, stored: str, answer: str) -> LearnPlan:
@@ -55,3 +57,41 @@ def test_a_key_that_is_gone_is_not_learnt_by_unchanged_either() -> None:
     assert not is_learnable_if_unchanged(gone)
     assert is_learnable_if_unchanged(UnlearnablePlace(("body", "a"), "unresolved", other, ACCEPT))
     assert is_learnable_if_unchanged(UnlearnablePlace(("body", 1), "structural", "it is gone", ACCEPT))
+
+
+# What metrics are called and divided by is no value.
+
+METRICS = '# TYPE up {type}\nup{{{label}="a"}} 1\n# TYPE age gauge\nage{{pid="7"}} 2\n'
+STORED_METRICS = """\
+status: 200
+body:
+  up: {type: gauge, labels: [job], samples: [{labels: {job: a}, value: 1}]}
+  age: {type: gauge, labels: [pid], samples: [{labels: {pid: "7"}, value: 2}]}
+"""
+CHANGED_METRICS = [
+    (METRICS.format(type="gauge", label="task"), "body.up.labels[0]"),
+    (METRICS.format(type="gauge", label="jobs"), "body.up.labels[0]"),
+    (METRICS.format(type="counter", label="job"), "body.up.type"),
+    (METRICS.format(type="gauge", label='host="b",job'), "body.up.labels"),
+]
+
+
+@pytest.mark.parametrize("is_unchanged", [True, False])
+@pytest.mark.parametrize(("answer", "place"), CHANGED_METRICS)
+def test_the_names_of_metrics_are_never_learnt(
+    tmp_path: Path, answer: str, place: str, is_unchanged: bool
+) -> None:
+    desk = ticking(tmp_path, metrics=lambda now, number: answer)
+    desk.put("metrics", STORED_METRICS, "ignore_values: [body.*.samples]\n")
+    file = tmp_path / "baselines/metrics.yaml"
+    file.write_text(file.read_text().replace("type: http", "type: http, parse: prometheus"))
+    proposal = propose_learning(
+        desk.project, RefreshScope(["metrics"]), 3, desk.ticking(), is_unchanged=is_unchanged
+    )
+    assert not proposal.failures
+    (plan,) = proposal.plans
+    assert not plan.volatile
+    assert not plan.renewal
+    assert [render(stays.path).startswith(place) for stays in plan.stays] == [True] * len(plan.stays)
+    assert plan.stays
+    assert not any(map(is_learnable_if_unchanged, plan.stays))

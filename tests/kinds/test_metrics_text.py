@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.documents.jsontext import NotJson
-from baselinekit.kinds.metrics_text import looks_like_metrics, read_metrics
+from baselinekit.kinds.metrics_text import metrics_in, read_metrics
 
 GAUGE = "# HELP up Whether it is up.\n# TYPE up gauge\nup 1\n"
 HISTOGRAM = """\
@@ -158,7 +158,13 @@ def test_a_line_of_another_kind_is_named(line: str) -> None:
     ],
 )
 def test_which_texts_are_metrics(text: str, is_metrics: bool) -> None:
-    assert looks_like_metrics(text) == is_metrics
+    assert metrics_in(text) == (read_metrics(text) if is_metrics else None)
+
+
+def test_metrics_are_recognised_by_their_beginning() -> None:
+    """A long text of another kind is not searched to its end, nor are metrics read twice."""
+    assert metrics_in("a word\n" * 3000 + GAUGE) is None
+    assert metrics_in(GAUGE + "b 1\n" * 30_000) == read_metrics(GAUGE + "b 1\n")
 
 
 NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda name: name not in ("le", "quantile"))
