@@ -194,8 +194,9 @@ class ManyCaptures:
         if not self._options.many.dry_run and self._write_config(summary):
             summary = self._summarize()
         if not summary.new:
-            if summary.known and summary.problems and not self._silent:
-                screen.line(f"{summary.known:,} captured already")
+            is_more = summary.failed > len(summary.problems) or summary.known or summary.unsafe
+            if summary.problems and is_more:
+                self._print_notes(summary, 0, summary.failed)
             raise self._nothing_error(summary)
         if self._options.many.dry_run:
             self._show(summary)
@@ -252,7 +253,8 @@ class ManyCaptures:
                 Problem("BK520", message, "to accept new answers: baselinekit refresh --all-failed")
             )
         if summary.unsafe:
-            message = f"only requests that may write stand there ({summary.unsafe})"
+            each = "the only request" if summary.unsafe == 1 else f"each of the {summary.unsafe:,} requests"
+            message = f"{each} there may write"
             return NothingSelected(Problem("BK509", message, "--unsafe sends them"))
         hint = "choose others with --host and --type, such as --type text"
         return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
@@ -275,8 +277,7 @@ class ManyCaptures:
             words = capturing.compare_arguments(project, raw_recipes, bases)
             capturing.print_captured(project, captured, options.storing, words)
             if not self._silent:
-                for text in self._notes(summary, len(captured), len(summary.problems) + len(errors)):
-                    screen.line(screen.safe_line(text))
+                self._print_notes(summary, len(captured), summary.failed + len(errors))
             if not outcome.left:
                 capturing.offer_to_name(project, asked_recipes, options.allow, options.storing)
         capturing.print_remaining(project, outcome, options.storing)
@@ -305,8 +306,12 @@ class ManyCaptures:
             screen.line(screen.safe_line(f"{new.draft.id}   {target}{needed_note}   ({place})"))
             for note in draft.notes:
                 screen.line(f"  note: {screen.safe(note)}")
-        for text in self._notes(summary, len(summary.new), len(summary.problems)):
-            screen.line(screen.safe_line(text))
+        self._print_notes(summary, len(summary.new), summary.failed)
+
+    def _print_notes(self, summary: ImportSummary, count: int, failed_count: int) -> None:
+        if not (self._silent or self._options.storing.as_json):
+            for text in self._notes(summary, count, failed_count):
+                screen.line(screen.safe_line(text))
 
     def _notes(self, summary: ImportSummary, count: int, failed_count: int) -> Iterator[str]:
         verb = "would be captured" if self._options.many.dry_run else "captured"

@@ -43,12 +43,13 @@ class DraftRecipe:
 @frozen
 class LeftOut:
     """Something that could not be carried over: its place, and what to do about it. `file`: if that is
-    another one, to which the file refers."""
+    another one, to which the file refers; `count`: how many requests it is the reason for."""
 
     line: int
     message: str
     hint: str = ""
     file: str = ""
+    count: int = 1
 
 
 @frozen

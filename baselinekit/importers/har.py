@@ -109,7 +109,8 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     return ImportedFile(
         tuple(replace(draft, line=line) for draft, line in zip(drafts, lines, strict=False)),
         tuple(
-            LeftOut(line, *reason) for (_, *reason), line in zip(left_out, lines[len(drafts) :], strict=True)
+            LeftOut(line, message, hint)
+            for (_, message, hint), line in zip(left_out, lines[len(drafts) :], strict=True)
         ),
         unsafe=len(chosen) - len(allowed),
         unselected=len(entries) - len(chosen) + other_count,

@@ -68,22 +68,25 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
                 drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
             except CannotAskError as error:
                 errors.append((error, f"{method.upper()} {path}"))
-    errors = _without_repeats(errors)
-    places = bundle.places([*(at for _, at in drafts), *(error.at for error, _ in errors)])
+    told = _without_repeats(errors)
+    places = bundle.places([*(at for _, at in drafts), *(error.at for error, _, _ in told)])
     placed = [replace(draft, line=line) for (draft, _), (_, line) in zip(drafts, places, strict=False)]
     left_out = [
-        LeftOut(line, f"{operation}: {error.message}", error.hint, file)
-        for (error, operation), (file, line) in zip(errors, places[len(drafts) :], strict=True)
+        LeftOut(line, f"{operation}: {error.message}", error.hint, file, count)
+        for (error, operation, count), (file, line) in zip(told, places[len(drafts) :], strict=True)
     ]
     return ImportedFile(tuple(placed), tuple(left_out), unsafe)
 
 
-def _without_repeats(errors: list[tuple[CannotAskError, str]]) -> list[tuple[CannotAskError, str]]:
-    """The errors, with those of several operations that have the same reason and place as one."""
+def _without_repeats(
+    errors: list[tuple[CannotAskError, str]],
+) -> list[tuple[CannotAskError, str, int]]:
+    """The errors, with those of several operations that have the same reason and place as one; and of how
+    many operations each is."""
     counts = Counter((error.at, error.message) for error, _ in errors)
     first = {(error.at, error.message): (error, operation) for error, operation in reversed(errors)}
     return [
-        (error, operation if counts[key] == 1 else count_noun(counts[key], "operation"))
+        (error, operation if counts[key] == 1 else count_noun(counts[key], "operation"), counts[key])
         for key, (error, operation) in reversed(first.items())
     ]
 
@@ -370,7 +373,7 @@ def _no_value(where: Json, name: str) -> tuple[str, str]:
 
 
 def _no_file(name: str) -> tuple[str, str]:
-    return f"the required file {name} is not in the document", f"pass --param {name}=FILE"
+    return f"the required field {name} is a file, and no document holds one", f"pass --param {name}=FILE"
 
 
 def _field(value: Json) -> Json:

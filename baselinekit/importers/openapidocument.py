@@ -331,18 +331,30 @@ class OpenApiDocument:
             message = f"{what} is {describe_value(value)}, where the schema says {' or '.join(known)}"
             raise CannotAskError(at, message, "mend the example")
 
-    def body_value(self, node: Json, at: Path, depth: int = 0, without: Collection[str] = ()) -> Json:
-        """A value for a body: its example, else one made of the examples of its properties."""
+    def body_value(
+        self, node: Json, at: Path, depth: int = 0, without: Collection[str] = (), field: str = ""
+    ) -> Json:
+        """A value for a body: its example, else one made of the examples of its properties. `field`: the
+        field of the body for which it is."""
         if (example := self.example(node, at)) is not ABSENT:
             return example
         node, at = self.resolve(node, at)
-        if not isinstance(node, dict) or depth > _DEEPEST:
-            raise CannotAskError(at, "the body has no example", "write `example:` there")
+        what = f"the required field {field} of the body" if field else "the body"
+        if depth > _DEEPEST:
+            message = "the body has no example, and its schema contains itself"
+            raise CannotAskError(at, message, "write `example:` for the whole body")
+        if not isinstance(node, dict):
+            raise CannotAskError(at, f"{what} has no example", "write `example:` there")
         properties, required = self.members(node, at)
         if not properties and node.get("type") != "object":
-            raise CannotAskError(at, "the body has no example", "write `example:` there")
+            raise CannotAskError(at, f"{what} has no example", "write `example:` there")
         return {
-            name: self.body_value(properties.get(name), (*at, "properties", name), depth + 1)
+            name: self.body_value(
+                properties[name],
+                (*at, "properties", name),
+                depth + 1,
+                field=f"{field}.{name}" if field else name,
+            )
             for name in properties
             if name not in without
             if name in required or self.example(properties[name], at) is not ABSENT

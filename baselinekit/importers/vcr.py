@@ -96,8 +96,8 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
         ImportedFile(
             tuple(replace(draft, line=line) for (_, draft, _), line in zip(drafts, lines, strict=False)),
             tuple(
-                LeftOut(line, *reason)
-                for (_, *reason), line in zip(left_out, lines[len(drafts) :], strict=True)
+                LeftOut(line, message, hint)
+                for (_, message, hint), line in zip(left_out, lines[len(drafts) :], strict=True)
             ),
             secrets=credentials.found,
         ),

@@ -55,7 +55,7 @@ _SHARED_FROM = 2
 @frozen
 class ImportSummary:
     """What is to be captured from some files. `project`: with the secrets that the files contain; `known`:
-    how many are captured already."""
+    how many are captured already; `failed`: how many requests the problems are about."""
 
     project: Project
     new: Sequence[tuple[DraftRecipe, Place, NewBaseline]]
@@ -66,6 +66,7 @@ class ImportSummary:
     secrets: Sequence[str] = ()
     stated: Mapping[str, int] = field(default_factory=dict)
     """The base_urls in the files of the project, each with the number of its files."""
+    failed: int = 0
 
     def shared_base(self) -> str | None:
         """Return the base_url that most files have in common, at least one of them new, if the configuration
@@ -118,10 +119,10 @@ def summarize(
             captured.setdefault(digest(existing.current.input), []).append(existing)
             base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
             base_counts.update([base] if base else [])
-    problems: list[BaselinekitError] = []
     drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
-    askable, missing_errors = with_variables(drafts, project)
-    problems += missing_errors
+    askable, problems = with_variables(drafts, project)
+    failed_count = len(drafts) - len(askable)
+    failed_count += sum(omitted.count for imported in files.values() for omitted in imported.left_out)
     known_count = 0
     ready: list[tuple[DraftRecipe, Place]] = []
     for file, draft in askable:
@@ -130,6 +131,7 @@ def summarize(
             draft_baseline = new_baseline(project, record_of(draft), options).draft
         except BaselinekitError as error:
             problems.append(_with_place(error, place))
+            failed_count += 1
             continue
         same_input = captured.setdefault(digest(draft_baseline.current.input), [])
         if any(is_same(draft_baseline, existing, project) for existing in same_input):
@@ -158,6 +160,7 @@ def summarize(
         sum(imported.unselected for imported in files.values()),
         sorted({name for imported in files.values() for name in imported.secrets}),
         base_counts,
+        failed_count,
     )
 
 

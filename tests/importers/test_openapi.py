@@ -277,16 +277,19 @@ def test_a_body_is_the_example_or_is_made_of_those_of_its_properties(
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "what"),
     [
-        {"text/plain": {"schema": {}}},
-        {"application/json": {"schema": {"required": ["a"], "properties": {"a": {"type": "string"}}}}},
+        ({"text/plain": {"schema": {}}}, "the body"),
+        (
+            {"application/json": {"schema": {"required": ["a"], "properties": {"a": {"type": "string"}}}}},
+            "the required field a of the body",
+        ),
     ],
 )
-def test_a_body_without_an_example_is_told(content: Json) -> None:
+def test_a_body_without_an_example_is_told(content: Json, what: str) -> None:
     document = three({"/x": {"post": {"requestBody": {"content": content}}}})
     found = read(document, ImportChoices(base_url="http://desk", unsafe=True))
-    assert [left.message for left in found.left_out] == ["POST /x: the body has no example"]
+    assert [left.message for left in found.left_out] == [f"POST /x: {what} has no example"]
 
 
 @pytest.mark.parametrize(
@@ -432,7 +435,7 @@ FIELDS = {"name": "a b", "tags": ["x", "y"], "about": '{"k": [1]}'}
             {"send.photo": "me.png", "name": "b", "more": "x.bin"},
             {"form": {**FIELDS, "name": "b"}, "files": {"photo": "me.png", "more": "x.bin"}},
         ),
-        ("multipart/form-data", A_FORM, {}, "the required file photo is not in the document"),
+        ("multipart/form-data", A_FORM, {}, "the required field photo is a file, and no document holds one"),
         (
             "multipart/form-data",
             {"properties": {"n": {"default": 1}}},
@@ -468,7 +471,7 @@ def test_forms(media: str, schema: Json, params: dict[str, str], expected: Json)
     ("params", "expected"),
     [
         ({"photo": "me.png"}, {"form": {"note": "hi"}, "files": {"photo": "me.png"}}),
-        ({}, "the required file photo is not in the document"),
+        ({}, "the required field photo is a file, and no document holds one"),
     ],
 )
 def test_forms_of_swagger(params: dict[str, str], expected: Json) -> None:

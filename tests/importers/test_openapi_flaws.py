@@ -163,7 +163,8 @@ def test_a_schema_that_contains_itself_is_told_soon(schema: Json, media: str) ->
     form: Json = {"properties": {"a": {"$ref": "#/components/schemas/A"}}, "required": ["a"]}
     (left,) = read(body({media: {"schema": form}}), components=components).left_out
     assert left.message in (
-        "POST /x: the body has no example",
+        "POST /x: the required field a of the body has no example",
+        "POST /x: the body has no example, and its schema contains itself",
         "POST /x: a reference that leads back to itself",
     )
 
@@ -177,3 +178,16 @@ def test_an_answer_whose_schema_contains_itself_is_read_soon(schema: Json) -> No
     output: Any = {"status": 200, "body": [{"l": [{"r": ["x"]}]}]}
     assert request.formats is not None
     assert request.formats([output]) == {}
+
+
+def test_the_field_of_a_body_that_has_no_example_is_named() -> None:
+    inner: Json = {"type": "object", "required": ["b"], "properties": {"b": {"type": "string"}}}
+    schema: Json = {"type": "object", "required": ["a"], "properties": {"a": inner}}
+    (left,) = read(body({"application/json": {"schema": schema}})).left_out
+    assert left.message == "POST /x: the required field a.b of the body has no example"
+
+
+def test_operations_of_one_reason_are_counted_each() -> None:
+    shared: Json = [{"name": "q", "in": "query", "required": True}]
+    found = read({"parameters": shared, "get": {}, "head": {}, "post": {}})
+    assert [(left.message.partition(":")[0], left.count) for left in found.left_out] == [("3 operations", 3)]
