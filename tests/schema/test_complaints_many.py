@@ -119,6 +119,7 @@ WRONG_CASE = "  - id: c{0}\n    inptu: x\n    expectd: y\n"
         ("baselinekit.yaml", "base_url: x\n" + "".join(f"wrong{n}: 1\n" for n in range(20_000))),
         ("baselinekit.yaml", "variables:\n" + "".join(f"  'a b{n}': 1\n" for n in range(20_000))),
     ],
+    ids=["yaml", "json", "suite", "capability", "trigger", "configuration", "variables"],
 )
 def test_doctor_prints_few_lines_and_how_many_there_are(tmp_path: Path, file: str, text: str) -> None:
     with console(tmp_path / "project") as here:
