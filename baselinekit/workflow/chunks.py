@@ -38,10 +38,11 @@ _BATCH_FILES, _BATCH_BYTES = 256, 4_000_000
 """How many files, and how many bytes, are read before their baselines are compiled. To compile file by file
 takes a fifth longer; a larger batch takes more memory."""
 
-MOST_HELD = 80_000_000
-"""Bytes for the compiled baselines that are held until their turn. If those of a run need more, the first
-ones get a quarter of it; the others are held packed, within the same bound, and compiled in their turn; those
-beyond the bound are read again. Packed records are compressed, unless they need less than half of this."""
+MOST_HELD = 125_000_000
+"""Bytes for the compiled baselines that are held until their turn. If those of a run need more, the bound is
+two thirds of it: the first ones get a quarter of that; the others are held packed, within the same bound, and
+compiled in their turn; those beyond the bound are read again. Packed records are compressed, unless they need
+less than half of the bound."""
 
 _BYTES_PER_BASELINE, _BYTES_PER_FILE_BYTE = 9_000, 4
 """The bytes that a compiled baseline needs: whatever its size, and for each byte of its files."""
@@ -309,10 +310,11 @@ class HeldBaselines:
                 room = _BATCH_BYTES
             batches[-1].append(file)
             room -= size
+        bound = self._capacity // 3 * 2
         if self._foreseen > self._capacity and not self._is_tight:
-            self._is_tight = True
-            self._room -= self._capacity // 4 * 3
-        self._is_compressed = _BYTES_PER_PACKED_BYTE * self._bytes > self._capacity // 2
+            self._is_tight, self._packed_room = True, bound
+            self._room -= self._capacity - bound // 4
+        self._is_compressed = _BYTES_PER_PACKED_BYTE * self._bytes > bound // 2
         return batches
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
