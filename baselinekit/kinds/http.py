@@ -19,6 +19,7 @@ from baselinekit.kinds.kind import (
     OutcomePlace,
     RecipeKind,
     RecognisedForm,
+    Trouble,
     check_limits,
     with_limit,
 )
@@ -193,6 +194,18 @@ class HttpKind(RecipeKind):
 
     def starts(self, pattern: Pattern, output: Json) -> list[Path]:
         return roots(pattern, output)
+
+    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
+        """Return further: that a server does not know a method which looks like a slip of the finger."""
+        yield from super().visible_troubles(recipe, output)
+        status = output.get("status") if isinstance(output, dict) else None
+        if status in (405, 501) and not isinstance(recipe.input, HttpFlow):
+            from baselinekit.kinds.methods import meant_method
+
+            method = recipe.input.method
+            if meant := meant_method(method):
+                message = f"the server does not know the method {method}, which is nearly {meant}"
+                yield Trouble(message, "--allow-error-status")
 
     def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
         visible = {outcome.step for outcome in self.outcomes(recipe).values()}
