@@ -240,11 +240,10 @@ class RefreshSession:
         )
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same command with `--yes`, if that would write something. Changes that need a permission are
-        decided one by one in a review, or permitted all at once."""
-        commands = []
-        if any(approval.plan.baseline.id not in self.held for approval in approvals):
-            commands.append(self.repeat_command("--yes"))
+        """The same command with `--yes` for what needs no permission. Changes that need one are decided one
+        by one in a review, or permitted all at once."""
+        free = [approval.plan.baseline.id for approval in approvals]
+        commands = self.commands_without_permission([id for id in free if id not in self.held])
         if self.held and self.options.results != "-":
             ids = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else self.options.words
             source = ["--from", self.options.results] if self.options.results else []
@@ -254,6 +253,17 @@ class RefreshSession:
         if permissions := self.missing_permissions():
             commands.append(self.repeat_command("--yes", *permissions))
         return commands or [self.repeat_command()]
+
+    def commands_without_permission(self, ids: Sequence[str]) -> list[str]:
+        """The same command for these baselines alone. It names none if nothing is held back, and is left
+        out if it would name too many, while another one writes them as well."""
+        if not ids:
+            return []
+        if not self.held and not self.proposal.refusals:
+            return [self.repeat_command("--yes")]
+        if len(ids) <= _MOST_IN_A_COMMAND and not self.options.selection.ids:
+            return [self.repeat_command("--yes", *(word for id in ids for word in ("--id", id)))]
+        return [] if self.missing_permissions() else [self.repeat_command("--yes")]
 
     def missing_permissions(self) -> list[str]:
         """The flags that would permit everything held back; none if some of it can never be permitted."""
