@@ -305,6 +305,8 @@ _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
     "workflow.evidence": "what a capture and `refresh --learn` note of what they have learnt",
     "replaying.pytest": "a recipe kind",
+    "kinds.methods": "the methods of HTTP, which most runs do not need",
+    "model.addresses": "what the trust, the kinds and the requests say of a wrong address",
     "hashes": "hash functions that do not load OpenSSL",
     "lazy": "what every regular expression of the project is made by",
     "model.traces": "what the kinds, the models and the graders share",

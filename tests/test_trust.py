@@ -59,6 +59,7 @@ def test_a_url_that_two_readers_could_read_differently_is_refused(url: str) -> N
     assert caught.value.exit_code == 4
     assert caught.value.problems[0].code == "BK405"
     assert "hunter2" not in str(caught.value)
+    assert ("a port is a number from 1 to 65535" in str(caught.value)) == ("99999" in url)
     assert origins_in([url, 12, None]) == frozenset()
 
 

@@ -31,6 +31,11 @@ from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots
 
 _TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_WANTS_TLS = lazy_pattern(
+    r"(?i)HTTP request (?:was sent )?to (?:an )?HTTPS (?:port|server)|plain HTTP to an SSL"
+)
+"""How nginx, Go and Apache answer a request without TLS at a port for https."""
+
 _TARGET_FIELDS = ("endpoint", "path", "url")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
@@ -196,8 +201,14 @@ class HttpKind(RecipeKind):
         return roots(pattern, output)
 
     def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        """Return further: that a server does not know a method which looks like a slip of the finger."""
+        """Return further: that a server does not know a method which looks like a slip of the finger, or
+        expects https."""
         yield from super().visible_troubles(recipe, output)
+        if isinstance(output, dict) and output.get("status") == 400:
+            body = output.get("body")
+            if isinstance(body, str) and _WANTS_TLS.search(body):
+                message = "the server says that this port is for https: write https:// in the URL"
+                yield Trouble(message, "--allow-error-status")
         status = output.get("status") if isinstance(output, dict) else None
         if status in (405, 501) and not isinstance(recipe.input, HttpFlow):
             from baselinekit.kinds.methods import meant_method
@@ -401,9 +412,16 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
     except ValueError:
         is_valid = False
     if not is_valid:
+        from baselinekit.model.addresses import PORT_HINT, has_no_such_port
+
         shown_url = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
-        message = f"not an absolute http or https address, {shown_url!r}"
-        yield Problem("BK108", message, "such as https://api.example.com", at=at)
+        message, hint = (
+            f"not an absolute http or https address, {shown_url!r}",
+            "such as https://api.example.com",
+        )
+        if has_no_such_port(url):
+            message, hint = f"there is no such port, {shown_url!r}", PORT_HINT
+        yield Problem("BK108", message, hint, at=at)
     elif "@" in parts.netloc:
         message = "the address contains credentials"
         yield Problem("BK108", message, "remove them, and use `auth` with variables", at=at)

@@ -15,6 +15,7 @@ from baselinekit.trust import origin
 
 DEFAULT_MAX_BODY = 10_000_000
 
+SPEAKS_TLS = "the port speaks TLS, which the address does not say"
 CONNECTION_LOST = "the connection was lost before the answer was complete"
 
 DEFAULT_KEPT_HEADERS = ["content-type"]

@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replaying.answer import Answer, BrokenAnswer, Headers
+from baselinekit.replaying.answer import SPEAKS_TLS, Answer, BrokenAnswer, Headers
 from baselinekit.replaying.http import IDEMPOTENT
 from baselinekit.replaying.settings import url_for_message
 from baselinekit.replaying.wire import NoConnection, Resolve, Transport, Wire, addresses, dial, resolve_within
@@ -309,6 +309,7 @@ def _as_cannot_replay(error: Exception, request: Request, transport: Transport) 
             "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the address"
         )
         if reason == "WRONG_VERSION_NUMBER":
+            reason = "the port answers without TLS, as one for http does"
             hint = "the server does not speak TLS: write http://, or use another port"
         return cannot_replay("BK302", f"{where}: no TLS connection: {reason}", hint)
     if isinstance(error, NoConnection):
@@ -317,5 +318,10 @@ def _as_cannot_replay(error: Exception, request: Request, transport: Transport) 
         missing = "no complete answer" if transport.received else "no answer"
         limit = f"{missing} within {request.timeout:.3g} s"
         return cannot_replay("BK303", f"{where}: {limit}", "raise `timeout` if it may take longer")
+    if str(error) == SPEAKS_TLS:
+        return cannot_replay("BK302", f"{where}: {error}", "write https://, or use the port for http")
     detail = str(error) if isinstance(error, BrokenAnswer) else f"the answer is not understood: {error!r}"
-    return cannot_replay("BK304", f"{where}: {detail}", "try again, or correct the service")
+    hint = "try again, or correct the service"
+    if isinstance(error, BrokenAnswer) and not transport.received and request.url[:5].lower() == "http:":
+        hint = "if the port is one for https, write https://; else try again, or correct the service"
+    return cannot_replay("BK304", f"{where}: {detail}", hint)

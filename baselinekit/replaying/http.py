@@ -32,6 +32,7 @@ from baselinekit.replaying.settings import (
     MANY_REDIRECTS,
     Row,
     Setting,
+    endless_redirects,
     foreign_authorities,
     invalid,
     normalize_url,
@@ -374,6 +375,7 @@ def _follow(
     `short_secrets`: those in the request; a redirected request has none of them."""
     deadline = time.monotonic() + request.timeout
     seconds, retried = 0.0, 0
+    seen_urls: list[str] = []
     for hop in range(max(0, redirects) + 1):
         outgoing = request
         if received_cookies := cookies.header_for(request.url):  # cookies in the recipe take precedence
@@ -393,9 +395,10 @@ def _follow(
         is_redirect = response.status in _REDIRECTS and response.header("location")
         if not redirects or not is_redirect:
             return response, seconds, retried
+        seen_urls.append(request.url)
         if hop < redirects:
             request = _redirected(request, response)
-    raise cannot_replay("BK308", f"more than {redirects} redirects", "set `redirects:` to a higher number")
+    raise cannot_replay("BK308", *endless_redirects(redirects, len(set(seen_urls)) < len(seen_urls)))
 
 
 def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:

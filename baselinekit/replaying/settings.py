@@ -318,6 +318,17 @@ def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
     ]
 
 
+def endless_redirects(redirects: int, is_loop: bool) -> tuple[str, str]:
+    """Return what is wrong with redirects without an end, and what decides how many are followed."""
+    options = "capture: -L for 10, --redirects N; recipe: `redirects: N`"
+    if is_loop:
+        return (
+            f"more than {redirects} redirects, in a loop",
+            f"correct the service, or follow none ({options})",
+        )
+    return f"more than {redirects} redirects", f"follow more, if they end ({options})"
+
+
 def normalize_url(url: str, at: Path = ()) -> str:
     """Return a URL in normal form, or raise InvalidInput: http(s), no credentials, a plain host, ASCII."""
     if _CONTROL.search(url):
@@ -326,7 +337,10 @@ def normalize_url(url: str, at: Path = ()) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise invalid("BK311", f"{url_for_message(url)} is not a URL: {error}", "", at) from None
+        from baselinekit.model.addresses import PORT_HINT, has_no_such_port
+
+        hint = PORT_HINT if has_no_such_port(url) else ""
+        raise invalid("BK311", f"{url_for_message(url)} is not a URL: {error}", hint, at) from None
     if parts.scheme not in ("http", "https"):
         hint = "write http://… or https://…"
         raise invalid("BK311", f"{url_for_message(url)!r} is not an http or https URL", hint, at)

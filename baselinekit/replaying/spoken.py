@@ -7,9 +7,11 @@ import h11
 
 from baselinekit.model.recipes import Request
 from baselinekit.replaying import answer
-from baselinekit.replaying.answer import CONNECTION_LOST, BrokenAnswer, Headers
+from baselinekit.replaying.answer import CONNECTION_LOST, SPEAKS_TLS, BrokenAnswer, Headers
 
 _TOO_LARGE = 431
+_TLS_ALERT = b"\x15\x03"
+"""How a server begins that expects TLS and got a plain request."""
 
 
 class H11Exchanges:
@@ -88,4 +90,6 @@ class H11Exchanges:
             raise BrokenAnswer(
                 CONNECTION_LOST if self._received() else "the connection was closed without an answer"
             )
+        if data.startswith(_TLS_ALERT) and self._state.their_state is h11.SEND_RESPONSE:
+            raise BrokenAnswer(SPEAKS_TLS)
         self._state.receive_data(data)

@@ -409,6 +409,15 @@ def test_tls_is_not_spoken_on_a_plain_port(client: Client) -> None:
         thread.join(5)
 
 
+def test_a_port_for_https_is_told_to_who_writes_http(raw: RawServer, client: Client) -> None:
+    url = raw.says("/", b"\x15\x03\x03\x00\x02\x02\x46")  # an alert: not a message of this protocol
+    with pytest.raises(CannotReplay, match=r"BK302 .*: the port speaks TLS, .*: write https://"):
+        client.send(Request("GET", url))
+    url = raw.says("/silent", b"")
+    with pytest.raises(CannotReplay, match=r"BK304 .*: if the port is one for https, write https://"):
+        client.send(Request("GET", url))
+
+
 @pytest.mark.skipif(importlib.util.find_spec("h2") is not None, reason="h2 is installed")
 def test_http2_says_what_it_needs(client: Client) -> None:
     with pytest.raises(CannotReplay, match="pip install"):

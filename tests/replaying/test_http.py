@@ -291,9 +291,15 @@ def test_f17_a_body_is_not_sent_on(setting: Setting, status: int) -> None:
 
 def test_redirects_end(setting: Setting) -> None:
     setting, fake = asking(setting, *[moved("/again")] * 9)
-    with pytest.raises(CannotReplay, match="more than 5 redirects"):
+    with pytest.raises(CannotReplay, match=r"more than 5 redirects, in a loop: .*-L .*`redirects: N`"):
         replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
     assert len(fake.requests) == 6
+
+
+def test_redirects_that_do_not_come_back_are_no_loop(setting: Setting) -> None:
+    setting, _ = asking(setting, *[moved(f"/{number}") for number in range(9)])
+    with pytest.raises(CannotReplay, match=r"more than 5 redirects: follow more, .*--redirects N"):
+        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
 
 
 @pytest.mark.parametrize("to", ["ftp://x/", "http://u:p@x/", "http://[", "http://a\x00b/"])

@@ -1,0 +1,27 @@
+"""What is wrong with an address that leads nowhere."""
+
+import re
+from urllib.parse import urlsplit
+
+PORT_HINT = "a port is a number from 1 to 65535"
+
+
+def has_no_such_port(url: str) -> bool:
+    """Whether a URL names a port by a number that no port has."""
+    try:
+        netloc = urlsplit(url).netloc
+    except ValueError:
+        return False
+    port = re.search(r":([0-9]+)$", netloc)
+    digits = port[1].lstrip("0") if port else "1"
+    return not digits or len(digits) > 5 or int(digits) > 65_535
+
+
+def why_unclear(url: str) -> tuple[str, str]:
+    """Why a URL has no origin, and what to do. It is not shown, because it may hold a password."""
+    if has_no_such_port(url):
+        return "a URL names a port that does not exist", PORT_HINT
+    return "a URL does not say unambiguously where it leads", (
+        "write http://host:port/path, with no user, blank, backslash or control character; "
+        "credentials go into `auth:` of the recipe (-u NAME:PASSWORD with --secret)"
+    )
