@@ -388,11 +388,37 @@ class _Reader:
         raise InvalidInput(*self.problems, Problem(code, message, hint, self.at(event)))
 
 
+def _open_quote(error: yaml.YAMLError, body: str, index: int) -> tuple[int, int] | None:
+    """Return where the quote opens that was forgotten to be closed, and the line where another quote closes
+    it, 0 for none. libyaml fails only there, lines below: at the end, or behind the other quote."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return None
+    if f"{error.problem}".startswith("found unexpected") and f"{error.context}".endswith("quoted scalar"):
+        return (error.context_mark.index, 0) if error.context_mark else None
+    get, event = _parser(shelter(body)[0], False).get_event, None
+    try:
+        while event.__class__ is not StreamEndEvent:
+            event = get()
+    except yaml.YAMLError:
+        if isinstance(event, ScalarEvent) and event.style in ("'", '"'):
+            start, end = event.start_mark, event.end_mark
+            if start and end and start.line < end.line and not body[end.index : index].strip(" "):
+                return start.index, end.line + 1
+    return None
+
+
 def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
     """Return libyaml's error with its place. The line itself is never quoted: it may hold a secret."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     index = mark.index if mark else getattr(error, "position", 0)
     reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
+    if (opened := _open_quote(error, body, index)) is not None:
+        index, closed = opened
+        reason = (
+            f"the quote that opens here is closed in line {closed}" if closed else "a quote is not closed"
+        )
+        hint = "close it where the text ends"
+        return Problem("BK101", f"not valid YAML: {reason}", hint, place(file, body, index))
     start = body.rfind("\n", 0, index) + 1
     line = body[start : body.find("\n", start) if "\n" in body[start:] else None]
     if "\t" in line[: len(line) - len(line.lstrip())]:
