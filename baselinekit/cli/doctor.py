@@ -20,7 +20,7 @@ from baselinekit.cli.options import (
     project_of,
 )
 from baselinekit.cli.remotefiles import RemoteFiles
-from baselinekit.errors import BaselinekitError, Problem, count_problems
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, count_problems
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judgeprograms import describe_judges
@@ -48,6 +48,7 @@ from baselinekit.trust import (
 )
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings, find_short_secrets, move_large_outputs
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
 
 # `baselinekit doctor`.
@@ -70,7 +71,7 @@ class DoctorOptions:
     Exit code: 0 the files are in order, 2 something in them would stop a
     compare or a run, 1 only the shape of a prompt folder is wrong, 3 a judge
     failed a probe. A missing permission or value is only a note, because
-    whoever runs it can supply it.
+    whoever runs it can supply it. 5 there is nothing to check.
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
@@ -89,7 +90,10 @@ def doctor(options: DoctorOptions) -> int:
     with real_context() as context:
         clients = with_models(context, project, RecordingOptions()).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
-        findings = examine_all(project, options.paths, clients, sandbox.check)
+        try:
+            findings = examine_all(project, options.paths, clients, sandbox.check)
+        except InvalidInput as error:
+            raise InvalidInput(*(_without_ids(problem, project) for problem in error.problems)) from None
         # in CI nobody merges and every clone is new: a missing merge driver does not matter
         git = Git(clients.execute, project.root)
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
@@ -106,21 +110,50 @@ def doctor(options: DoctorOptions) -> int:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
             screen.line(f"{screen.safe_line(line)} ({output.size:,} bytes)")
-        _print(findings, project, options.ci)
+        _print(findings, project, options)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
+    if _has_nothing(findings) and (options.paths or not project.config_file):
+        where = "there" if options.paths else "here, and no configuration"
+        message = f"nothing was checked: there is no baseline and no eval {where}"
+        begin = "begin with baselinekit init, or capture one: baselinekit capture http GET URL"
+        raise NothingSelected(Problem("BK509", message, "name other paths" if options.paths else begin))
     return 2 if findings.problems else 1 if findings.shape else 0
 
 
-def _print(findings: Findings, project: Project, ci: bool) -> None:
+def _has_nothing(findings: Findings) -> bool:
+    evals = findings.cases + findings.gates + findings.prompts
+    return not (findings.checked or findings.drafts or evals or findings.problems or findings.shape)
+
+
+def _without_ids(problem: Problem, project: Project) -> Problem:
+    """The problem with a hint that holds here: a path that is missing may be meant as an id, which other
+    commands select by an option."""
+    word = problem.hint.rpartition("--id ")[2].rstrip(")")
+    if problem.code != "BK111" or word == problem.hint:
+        return problem
+    try:
+        files = [baseline.source.file for baseline in load(project, ()) if baseline.id == word]
+    except BaselinekitError:  # some file is wrong, which a plain call reports
+        files = []
+    hint = f"the baseline of this id: {shlex.join(['baselinekit', 'doctor', *files])}"
+    return replace(problem, hint=hint if files else "check the name")
+
+
+def _print(findings: Findings, project: Project, options: DoctorOptions) -> None:
     problems = (*findings.problems, *findings.shape)
     for problem in problems:
         screen.line(screen.safe(str(problem)))
     for note in findings.notes:
         screen.line(f"note: {screen.safe(str(note))}")
-    if ci:
+    if options.ci:
         for line in all_permissions(project):
             screen.line(screen.safe_line(line))
     count = count_problems(problems)
+    if _has_nothing(findings):
+        if project.config_file and not options.paths:
+            line = f"{project.config_file} is in order; there is no baseline and no eval yet"
+            screen.line(screen.safe_line(line))
+        return
     if count:
         screen.line(count_noun(count, "problem"))
         codes = sorted({problem.code for problem in problems})

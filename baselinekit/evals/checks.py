@@ -405,7 +405,7 @@ def examine_all(
     if paths:
         baselines, evals, foreign = _sort_files(project, places, prompts)
         findings = Findings(0, (), tuple(Problem("BK110", note) for note in passed_over_notes(foreign)), 0)
-        if baselines or not (evals or prompts or foreign):
+        if baselines:
             checked = check_baselines(project, baselines, clients)
             findings = replace(checked, notes=(*findings.notes, *checked.notes))
     else:
