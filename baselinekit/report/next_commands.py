@@ -187,15 +187,23 @@ def after_compare(
         if not is_elsewhere and not typed.unkept:  # what failed is known where it ran
             show = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
         commands = [show, command_line("review", *answers, *repeated, *typed.operator)]
+    going_on = [] if is_elsewhere else go_on_commands(report, typed)
     learning = [] if is_elsewhere else learn_commands(failed, paths, typed)
     if not select_renewable(failed) or (learning and all(result.verdict == VOLATILE for result in failed)):
         commands = commands[:1]  # there is nothing to approve
-    commands = learning + commands
+    commands = going_on + learning + commands
     commands += explain_commands(error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
         commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
     return (commands or programs_that_compare(report))[:_MOST_COMMANDS]
+
+
+def go_on_commands(report: Report, typed: Typed) -> list[str]:
+    """Return the command that compares what an interrupted run did not come to, with what did not pass."""
+    if not report.interrupted or not any(result.verdict == "limit" for result in report.results):
+        return []
+    return [command_line("compare", *typed.paths, *typed.selection, "--lf", *typed.asking, *typed.operator)]
 
 
 def _targets_to_repeat(failed: Sequence[Result]) -> list[str]:

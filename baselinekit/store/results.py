@@ -202,10 +202,13 @@ def load_not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
 
 
 def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None:
-    """Keep the ids that did not pass in this run, and those of earlier runs that this one did not cover. If
-    they cannot be written (a read-only checkout), nothing fails."""
+    """Keep the ids that did not pass in this run, and those of earlier runs that this one did not cover. What
+    an interrupted run did not come to has not passed, so that the next one goes on with it. If they cannot be
+    written (a read-only checkout), nothing fails."""
     covered = {result.id for result in report.results if result.outcome != "skipped"}
     failed = {result.id for result in report.results if result.outcome in ("failed", "error", "unscored")}
+    if report.interrupted:
+        failed |= {result.id for result in report.results if result.verdict == "limit"}
     ids = sorted((load_not_passed(root, file) - covered) | failed)
     try:
         atomic.state_folder(root)
