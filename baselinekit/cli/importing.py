@@ -36,6 +36,7 @@ from baselinekit.workflow.capture import CaptureResults, group_of
 from baselinekit.workflow.importing import (
     ImportSummary,
     capture_many,
+    group_alike,
     holds_requests,
     read_requests,
     summarize,
@@ -206,7 +207,7 @@ class ManyCaptures:
         errors = [*summary.problems, *outcome.errors, *capturing.refusals(outcome.done)]
         capturing.raise_if_interrupted(outcome, errors)
         if errors:
-            raise worst_of(errors)
+            raise group_alike(worst_of(errors))
         return 0
 
     def _summarize(self) -> ImportSummary:

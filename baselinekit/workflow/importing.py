@@ -1,6 +1,7 @@
 """Requests that other tools recorded, captured together: they become new baselines, and those that cannot are
 reported with their line."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,6 +26,7 @@ from baselinekit.importers.drafts import (
     with_unique_ids,
 )
 from baselinekit.importers.table import importer_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.dispatch import digest
@@ -242,7 +244,7 @@ def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunCo
         captured_together = capture_each(project, drafts, options, context, keep, blame)
         errors += captured_together.errors
         if not captured_together.done and errors:  # so that the folders made for it are removed
-            raise worst_of([*summary.problems, *errors])
+            raise group_alike(worst_of([*summary.problems, *errors]))
         if not captured_together.done and captured_together.is_interrupted:
             raise KeyboardInterrupt
     return replace(captured_together, errors=errors)
@@ -282,6 +284,33 @@ def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:
     kinds = (Refused, InvalidInput, CannotReplay)
     worst = next((kind for kind in kinds if any(isinstance(error, kind) for error in errors)), CannotReplay)
     return worst(*(problem for error in errors for problem in error.problems))
+
+
+_MOST_PLACES = 10
+_REQUEST = lazy_pattern(r"(?:[^\s:]+: )?[A-Z-]+ https?://\S+: (.*)", re.DOTALL)
+"""The message about one request: its id, its method and its address, and what is wrong."""
+
+
+def group_alike(error: BaselinekitError) -> BaselinekitError:
+    """Return the error with one problem for all requests that failed for the same reason, where the first of
+    them stood. It names their places."""
+    groups: dict[tuple[str, str, str], list[Problem]] = {}
+    for problem in error.problems:
+        request = _REQUEST.fullmatch(problem.message)
+        reason = request[1] if request else problem.message
+        alone = "" if request else str(problem.place)
+        groups.setdefault((problem.code, reason + alone, problem.hint), []).append(problem)
+    return type(error)(*(_as_one(group) for group in groups.values()))
+
+
+def _as_one(alike: Sequence[Problem]) -> Problem:
+    request = _REQUEST.fullmatch(alike[0].message)
+    if len(alike) == 1 or request is None:
+        return alike[0]
+    places = list(dict.fromkeys(str(problem.place) for problem in alike))
+    more = f", and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
+    message = f"{len(alike):,} requests: {request[1]} ({', '.join(places[:_MOST_PLACES])}{more})"
+    return replace(alike[0], message=message, place=None, counts=len(alike))
 
 
 def _with_id(error: BaselinekitError, id: str) -> BaselinekitError:
