@@ -30,6 +30,7 @@ from baselinekit.report.refreshing import (
     problem_document,
     refused_document,
 )
+from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, width, wrap_lines
 from baselinekit.tree.paths import render
@@ -146,7 +147,10 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
 def _format_sides(change: Change) -> str:
     sides = {"added": (change.after,), "removed": (change.before,)}
     both = (change.before, change.after)
-    texts = [cut_to_width(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
+    if change.kind == "retyped":  # 29 and "29" would look the same
+        texts = [cut_to_width(text, _LONGEST) for text in pair(*both, with_types=True)]
+    else:
+        texts = [cut_to_width(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
     return sign + " -> ".join(texts)
 

@@ -75,6 +75,16 @@ def test_the_keys_are_the_last_lines_however_much_there_is_to_see() -> None:
         assert any("more lines" in line for line in lines)
 
 
+def test_a_value_of_another_type_is_told_with_its_type() -> None:
+    (plan, change), *_ = _scene("x").members
+    retyped = replace(change, kind="retyped", before=29, after="29")
+    line = describe_decision(((plan, retyped),), Decision("accept"), Style(False, 80))
+    assert line.endswith('29 (number) -> "29" (string)')
+    alike = tuple((plan, replace(retyped, before=number, after=str(number))) for number in (29, 30))
+    screen = format_screen(replace(_scene("x"), members=alike), Style(False, 80), 40)
+    assert '30 (number) -> "30" (string)' in "\n".join(screen)
+
+
 def test_what_was_decided_takes_one_line() -> None:
     members = list(_scene(HOSTILE).members) * 3
     line = describe_decision(members, Decision("ignore", HOSTILE), Style(False, 60))
