@@ -8,7 +8,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Difference
 from baselinekit.model.changes import KeptOutput
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.counters import (
     counts_running,
     is_among_metrics,
@@ -23,7 +23,7 @@ from baselinekit.placeholders.nature import are_numbers, is_hash, nature_of_chan
 from baselinekit.refresh.alternatives import unescaped
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, is_handwritten, learn_places
 from baselinekit.refresh.texts import TextPart, fill_placeholders, judge_parts
-from baselinekit.report.values import short
+from baselinekit.report.values import short, short_words
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.places import children, value_at, with_values
 from baselinekit.workflow.pending import span_of
@@ -208,8 +208,13 @@ class Lesson:
         if new_values and not self._varies(
             path, stored, [new_values.get(number, default) for number in range(self._replay_count)]
         ):
-            now, stored_text = (short(self._mask(value, path)) for value in (values[-1], stored))
-            message = f"it is {now} in {self._all_answers}, and {stored_text} on file: a change"
+            sides = [self._mask(value, path) for value in (stored, values[-1])]
+            before, after = map(short, sides)
+            if before == after:  # 29 and "29"
+                before, after = (
+                    f"{text} ({json_type(side)})" for text, side in zip((before, after), sides, strict=True)
+                )
+            message = f"it changed from {before} (on file) to {after} (in {self._all_answers})"
             self.unlearnable.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
             self.is_open |= are_numbers(stored, values[-1])
             return []
@@ -232,11 +237,11 @@ class Lesson:
             stored, texts, self._replay_count, is_natural, self._words, is_template=not is_literal
         )
         for part in judged.changes:
-            now, stored_text = (
-                short(self._mask(text, path), _LONGEST_PART) for text in (part.after, part.before)
+            before, after = (
+                short_words(str(self._mask(text, path)), _LONGEST_PART) for text in (part.before, part.after)
             )
-            name = f"{part.name}: " if part.name else ""
-            message = f"in it, {name}{now} in {self._all_answers}, and {stored_text} on file: a change"
+            name = f'the part after "{part.name}"' if part.name else "a part of it"
+            message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
             self.is_open |= are_numbers(part.before, part.after)
         if not is_literal and any(has_marker(part.before) for part in judged.changes):

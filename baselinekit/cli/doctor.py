@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -128,11 +129,11 @@ def _has_nothing(findings: Findings) -> bool:
 def _without_ids(problem: Problem, project: Project) -> Problem:
     """The problem with a hint that holds here: a path that is missing may be meant as an id, which other
     commands select by an option."""
-    word = problem.hint.rpartition("--id ")[2].rstrip(")")
-    if problem.code != "BK111" or word == problem.hint:
+    meant = re.search(r"--id (.+)\)$", problem.hint)
+    if problem.code != "BK111" or meant is None:
         return problem
     try:
-        files = [baseline.source.file for baseline in load(project, ()) if baseline.id == word]
+        files = [baseline.source.file for baseline in load(project, ()) if baseline.id == meant[1]]
     except BaselinekitError:  # some file is wrong, which a plain call reports
         files = []
     hint = f"the baseline of this id: {shlex.join(['baselinekit', 'doctor', *files])}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from itertools import chain
 from math import isfinite
+from textwrap import shorten
 
 from baselinekit.escape import json_string, one_line
 from baselinekit.lazy import lazy_pattern
@@ -115,6 +116,12 @@ def short(value: Json, limit: int = 60) -> str:
         return cut_line(value, limit)
     text, is_open = as_text(value, template=False)
     return cut(text, is_open, limit)
+
+
+def short_words(text: str, limit: int) -> str:
+    """Return a part of a text within a sentence: of a long one the words at its beginning."""
+    words = shorten(text, limit, placeholder=" …") if len(text) > limit else ""
+    return words if " " in words else short(text, limit)
 
 
 def cut_line(text: str, limit: int = LONGEST) -> str:

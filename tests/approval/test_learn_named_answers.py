@@ -32,7 +32,7 @@ def test_a_body_is_named_by_its_address(tmp_path: Path) -> None:
 def test_a_body_of_another_address_is_a_change(tmp_path: Path) -> None:
     plan = learn(tmp_path, "length", '"1:43:00"', "1:44:30")
     assert [place.message for place in plan.stays] == [
-        "it is 1:44:30 in all 3 answers, and 1:43:00 on file: a change"
+        "it changed from 1:43:00 (on file) to 1:44:30 (in all 3 answers)"
     ]
 
 

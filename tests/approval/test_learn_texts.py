@@ -124,9 +124,21 @@ def test_the_change_is_told_with_its_name(tmp_path: Path) -> None:
     )
     plan = learn(desk)
     assert [one.message for one in plan.stays] == [
-        "in it, price: 13 in all 4 answers, and 12 on file: a change"
+        'the part after "price" changed from "12" (on file) to "13" (in all 4 answers)'
     ]
     assert plan.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
+
+
+def test_a_long_part_is_cut_between_words(tmp_path: Path) -> None:
+    desk = desk_of(
+        tmp_path,
+        "hits 5\nThe quick brown fox jumps over the lazy dog and runs\n",
+        lambda now, number: f"hits {6 + number}\nThe slow red fox leaps over a lazy dog and walks far away\n",
+    )
+    assert [one.message for one in learn(desk).stays] == [
+        'the part after "The" changed from "quick brown fox jumps over the lazy …" (on file) '
+        'to "slow red fox leaps over a lazy dog and …" (in all 3 answers)'
+    ]
 
 
 def test_of_a_learnt_text_what_stays_is_not_written_anew(tmp_path: Path) -> None:
@@ -163,7 +175,7 @@ def test_of_a_long_line_placeholders_stay_where_they_are(tmp_path: Path) -> None
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 901)
     plan = learn(desk)
     assert [place.message for place in plan.stays] == [
-        "in it, 901 in all 4 answers, and 900 on file: a change"
+        'a part of it changed from "900" (on file) to "901" (in all 4 answers)'
     ]
     assert not passes(desk)
 
