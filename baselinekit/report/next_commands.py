@@ -172,6 +172,7 @@ def after_compare(
     inside = [result for result in failed if lies_in(result.file, folders)]
     if verbose and inside:
         return [command_line("explain", inside[0].id, *typed.operator)]
+    going_on = go_on_commands(report, replace(typed, paths=tuple(paths)))
     if len(inside) == len(failed):
         paths = ()
     typed = replace(typed, paths=tuple(paths))
@@ -187,7 +188,6 @@ def after_compare(
         if not is_elsewhere and not typed.unkept:  # what failed is known where it ran
             show = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
         commands = [show, command_line("review", *answers, *repeated, *typed.operator)]
-    going_on = [] if is_elsewhere else go_on_commands(report, typed)
     learning = [] if is_elsewhere else learn_commands(failed, paths, typed)
     if not select_renewable(failed) or (learning and all(result.verdict == VOLATILE for result in failed)):
         commands = commands[:1]  # there is nothing to approve
@@ -201,7 +201,11 @@ def after_compare(
 
 def go_on_commands(report: Report, typed: Typed) -> list[str]:
     """Return the command that compares what an interrupted run did not come to, with what did not pass."""
-    if not report.interrupted or not any(result.verdict == "limit" for result in report.results):
+    if (
+        typed.results
+        or not report.interrupted
+        or not any(result.verdict == "limit" for result in report.results)
+    ):
         return []
     return [command_line("compare", *typed.paths, *typed.selection, "--lf", *typed.asking, *typed.operator)]
 

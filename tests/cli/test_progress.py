@@ -285,4 +285,8 @@ def test_an_interrupted_compare_leaves_its_report_and_no_bar(tmp_path: Path) -> 
     child.process.send_signal(signal.SIGINT)
     lines = Terminal().show(child.end())
     assert child.process.returncode == 130
-    assert [line.split(" in ")[0] for line in lines] == ["2 skipped, 1 passed", ""]
+    assert [line.split(" in ")[0] for line in lines] == [
+        "2 skipped, 1 passed",
+        "next: baselinekit compare . --lf --allow-exec",
+        "",
+    ]

@@ -183,7 +183,7 @@ NOT_HTTP = [
     Route("http-0.9", b"<html>hello</html>", "BK304"),
     Route("http-2-settings", b"\0\0\6\4\0\0\0\0\0\0\5\0\0\100\0", "BK304"),
     Route("http-2-preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "BK304"),
-    Route("tls-on-a-plain-port", b"\x15\x03\x01\x00\x02\x02\x46", "BK304"),
+    Route("tls-on-a-plain-port", b"\x15\x03\x01\x00\x02\x02\x46", "BK302"),
     Route("ssh", b"SSH-2.0-OpenSSH_9.6\r\n", "BK304"),
     Route("lower-case", b"http/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "BK304"),
     Route("status-of-two-digits", b"HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n", "BK304"),

@@ -74,7 +74,7 @@ WRONG = [
     ("http: {timeot: 1}", "BK103 f.yaml:1:8: unknown key 'timeot': did you mean 'timeout'"),
     ("base_url: x.org", "BK108 f.yaml:1:11: not an absolute http or https address"),
     ("base_url: 'http://a b/'", "BK108 f.yaml:1:11: not an absolute http or https address, 'http://a b/'"),
-    ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: not an absolute http or https address"),
+    ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: there is no such port, 'http://x:99999'"),
     ("base_url: 'http://x/?a=1'", r"BK108 f.yaml:1:11: a base_url has no `\?` and no `#`"),
     ("http: {timeout: 0}", "BK108 f.yaml:1:17: a time limit of zero"),
     ("http: {retries: -1}", "BK108 f.yaml:1:17: fewer than 0 retries"),
