@@ -2,6 +2,7 @@
 of what was left out, or in an error of ours, never in another exception."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, S
 from baselinekit.importers.evaldrafts import EvalFiles
 from baselinekit.importers.table import eval_importer_of, importer_of
 from baselinekit.model.values import Json, Path
+
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
 ODD_VALUES: list[Json] = [
     *(None, True, False, 0, -1, 7, 10**25, 0.5, -0.5, 1e308, "", " ", "a", "0.5", "\0", "é\n: x", "\ud800"),
@@ -402,10 +405,12 @@ def test_a_file_as_it_should_be_is_read(form: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FILES)
 def test_any_value_at_any_place_is_read_or_named(form: str) -> None:
+    """Half of all changes, each place and each value among them; BASELINEKIT_THOROUGH=1 makes all."""
     document, read = FILES[form]
-    for path in places(document):
-        for value in ONE_OF_A_KIND:
-            ends_well(read, with_value(document, path, value), (path, value))
+    for place, path in enumerate(places(document)):
+        for number, value in enumerate(ONE_OF_A_KIND):
+            if THOROUGH or (place + number) % 2 == 0:
+                ends_well(read, with_value(document, path, value), (path, value))
 
 
 JSON_VALUES = st.recursive(
