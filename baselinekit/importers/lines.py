@@ -20,6 +20,7 @@ from baselinekit.importers.drafts import (
     slug,
 )
 from baselinekit.importers.shell import next_command, refuse_expansions
+from baselinekit.kinds.methods import meant_method
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -95,11 +96,14 @@ def _requests(
                 yield line, LeftOut(line, problem.message, problem.hint)
         elif (match := _URL.fullmatch(line_text)) and (match["url"].startswith("http") or choices.base_url):
             base = (choices.base_url or "").rstrip("/") if match["url"].startswith("/") else ""
-            url = base + match["url"]
+            url, method = base + match["url"], match["method"] or "GET"
             if flaw := flaw_of_url(url):
                 yield line, LeftOut(line, flaw, HINT_FOR_URL)
+            elif meant := meant_method(method):
+                message = f"{method} is no method of HTTP: did you mean {meant}?"
+                yield line, LeftOut(line, message, f"a curl line with -X {method} takes a method of your own")
             else:
-                yield line, ({"method": match["method"] or "GET", "url": url}, {}, ())
+                yield line, ({"method": method, "url": url}, {}, ())
         elif match:
             yield line, LeftOut(line, f"{line_text} has no base_url", "pass --base-url http://…")
         else:
