@@ -185,8 +185,9 @@ def restrict_to_sites(change: Rewrite, old: Json, allowed: Set[Path], at: Path =
             )
             entry = replace(entry, rewrite=inner, value=inner.value if inner else before)
         entries.append(entry)
-    if not rebuilt:
-        entries = [entry for entry in entries if entry.rewrite is not None]
+    if not rebuilt:  # each element stays where it was
+        kept = [entry for entry in entries if entry.rewrite is not None]
+        entries = [replace(entry, name=entry.old) for entry in kept if entry.old is not None]
         if not entries:
             return None
     if isinstance(old, dict):

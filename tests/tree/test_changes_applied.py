@@ -3,6 +3,7 @@ value, none of them the old one, and some of them a value that only what is left
 
 import copy
 
+import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json
@@ -71,6 +72,25 @@ def test_all_sites_make_the_new_value_none_the_old_and_some_what_lies_between(
     between = old if part is None else part.value
     assert identical(applied(part, old), between, hints.ordered)
     assert (rest is None) == identical(between, new, hints.ordered)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "site", "between"),
+    [
+        ([None, True, True, True], [None, [], None], (3,), [None, True, True, None]),
+        ([[None]], [None, []], (0,), [[]]),
+    ],
+)
+def test_a_part_of_a_list_that_moved_is_changed_where_it_was(
+    old: Json, new: Json, site: tuple[int], between: Json
+) -> None:
+    whole = rewrite(old, new, Hints())
+    assert whole is not None
+    part = restrict_to_sites(whole, old, {site})
+    assert part is not None
+    assert part.value == between
+    assert [(entry.old, entry.name) for entry in part.entries or ()] == [(site[0], site[0])]
+    assert applied(part, old) == between
 
 
 @given(VALUES, VALUES, HINTS)
