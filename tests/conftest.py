@@ -17,7 +17,7 @@ collect_ignore_glob = ["golden/*"]  # files of users' projects, among them tests
 # one looks for others; that of every save tries a quarter of them, where a test names no number of its own.
 # In none does a busy machine fail a test: what has to be quick says so itself.
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True, max_examples=50)
+settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True)
 settings.register_profile("quick", settings.get_profile("ordinary"), max_examples=25)
 settings.load_profile("thorough" if os.environ.get("BASELINEKIT_THOROUGH") else "ordinary")
 

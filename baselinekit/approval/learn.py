@@ -3,6 +3,7 @@ value that has changed in the same way in all replays stays, and is reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from baselinekit.approval.lesson import Lesson
 from baselinekit.approval.lists import Ruled, with_list_rules
@@ -27,7 +28,7 @@ from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import with_values
-from baselinekit.workflow.asking import LATER, ReplayJob, Replays, observe_each
+from baselinekit.workflow.asking import ReplayJob, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
@@ -136,24 +137,23 @@ class LearnSession:
 
     def run(self, jobs: int) -> LearnProposal:
         jobs_to_run = [
-            ReplayJob(baseline.current, setting, self._times, pauses=True)
-            for baseline, _, setting in self._prepared
+            ReplayJob(
+                baseline.current, setting, self._times, pauses=True, asks_again=partial(self._is_open, n)
+            )
+            for n, (baseline, _, setting) in enumerate(self._prepared)
         ]
         replays = observe_each(jobs_to_run, self._context, jobs)
         plans = [
             self._plan_or_record_failure(number, observations) for number, observations in enumerate(replays)
         ]
-        open_numbers = [n for n, plan in enumerate(plans) if plan and plan.is_open and self._times > 1]
-        if open_numbers:
-            self._context.clients.sleep(LATER)
-            single_replays = [replace(jobs_to_run[n], times=1) for n in open_numbers]
-            for n, further in zip(
-                open_numbers, observe_each(single_replays, self._context, jobs), strict=True
-            ):
-                observations = replays[n]
-                if isinstance(further, list) and isinstance(observations, list):
-                    plans[n] = self._plan_or_record_failure(n, [*observations, *further]) or plans[n]
         return LearnProposal(tuple(plan for plan in plans if plan), tuple(self._failures))
+
+    def _is_open(self, number: int, observations: Sequence[Observation]) -> bool:
+        """Whether a number may merely vary seldom, so that one more answer tells more."""
+        try:
+            return self._times > 1 and self._learn(*self._prepared[number], [*observations]).is_open
+        except BaselinekitError:
+            return False  # it is reported once all have been replayed
 
     def _plan_or_record_failure(self, number: int, replays: Replays) -> LearnPlan | None:
         baseline, matcher, setting = self._prepared[number]

@@ -16,7 +16,8 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.hashes import blake2b, sha256
+from baselinekit.hashes import blake2b
+from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import native
@@ -323,7 +324,7 @@ def load(root: str, file: str, name: str) -> Json:
 def parse(data: bytes, path: str) -> Json:
     """Parse the bytes of an output file like `load`."""
     if path.endswith(".bin"):
-        return {"sha256": sha256(data).hexdigest(), "size": len(data)}
+        return as_hash(data)
     if path.endswith(".json"):
         return load_json(decode(data, path).body, path)
     try:
