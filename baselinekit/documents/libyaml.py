@@ -112,6 +112,9 @@ def restored(value: Json, restore: Restore) -> Json:
 MAX_EXPANDED = 10_000
 MAX_ANCHORS = 1_000
 
+_TOO_DEEP = "maximum nesting depth"
+"""libyaml 0.2.6 and later refuse a thousand levels before they pass on any of them."""
+
 _NAME_IN_BRACES = lazy_pattern(r"\{\{[^{}\n]*\}\}")
 _TAGS = "tag:yaml.org,2002:"
 _JSON_TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
@@ -412,6 +415,14 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     index = mark.index if mark else getattr(error, "position", 0)
     reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
+    if _TOO_DEEP in reason:
+        text = shelter(body)[0][:index]  # deep enough for our own limit, which comes with its place
+        try:
+            _Reader(text, file, {}, frozenset()).documents(_parser(text, False))
+        except InvalidInput as refusal:
+            return refusal.problems[-1]
+        except yaml.YAMLError:
+            pass
     if (opened := _open_quote(error, body, index)) is not None:
         index, closed = opened
         reason = (

@@ -204,12 +204,12 @@ class HttpKind(RecipeKind):
         """Return further: that a server does not know a method which looks like a slip of the finger, or
         expects https."""
         yield from super().visible_troubles(recipe, output)
-        if isinstance(output, dict) and output.get("status") == 400:
-            body = output.get("body")
-            if isinstance(body, str) and _WANTS_TLS.search(body):
-                message = "the server says that this port is for https: write https:// in the URL"
-                yield Trouble(message, "--allow-error-status")
-        status = output.get("status") if isinstance(output, dict) else None
+        status, body = (
+            (output.get("status"), output.get("body")) if isinstance(output, dict) else (None, None)
+        )
+        if status == 400 and isinstance(body, str) and _WANTS_TLS.search(body):
+            message = "the server says that this port is for https: write https:// in the URL"
+            yield Trouble(message, "--allow-error-status")
         if status in (405, 501) and not isinstance(recipe.input, HttpFlow):
             from baselinekit.kinds.methods import meant_method
 
