@@ -11,7 +11,7 @@ from ticking import START, Ticking, iso, ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.approval.refresh import RefreshScope
-from baselinekit.errors import NothingSelected
+from baselinekit.errors import CannotReplay, NothingSelected, Problem
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import ComparePolicy, compare
@@ -321,6 +321,20 @@ def test_a_number_that_moves_every_few_seconds_is_asked_for_once_more(tmp_path: 
     assert (stays(plan), plan.replays) == (["body.total"], 4)
     assert desk.slept == [1.1, 1.1, 5.0]
     assert "percent: <<any_number>>" in text_of(desk).replace('"', "")
+
+
+def test_an_answer_later_that_goes_wrong_is_a_failure(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        if number == 4:
+            raise CannotReplay(Problem("BK301", "no connection", "start the service"))
+        return {"percent": 7, "total": 4}
+
+    desk = desk_of(tmp_path, answer, "percent: 150\ntotal: 4")
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
+    assert proposal.plans == ()
+    assert [(problem.code, problem.message) for problem in proposal.failures] == [
+        ("BK301", "replay 4 of 4: no connection")
+    ]
 
 
 def test_a_word_that_has_changed_is_not_waited_for(tmp_path: Path) -> None:
