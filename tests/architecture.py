@@ -288,44 +288,12 @@ TAKEN_APART = {
 """Who takes a part of a text by what separates it, and why no half secret comes of it."""
 
 _LEAST_CUT = 11
-_ENOUGH_TO_COUNT = 10
 _A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|columns|room|width")
 _SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
 _PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
 
-MOST_LINES = 500
 STANDARD_LIBRARY = {*sys.stdlib_module_names, "_sha256", "_sha2"}
 """With what only older or only newer versions of Python have."""
-
-MOST_LINES_OF_A_FUNCTION = 60
-MOST_LINES_OF_A_CLASS = 300
-
-FEWEST_LINES = 60
-_TABLE = "a table: the one place where a row is added"
-STANDS_ALONE = {
-    "workflow.evidence": "what a capture and `refresh --learn` note of what they have learnt",
-    "replaying.pytest": "a recipe kind",
-    "kinds.methods": "the methods of HTTP, which most runs do not need",
-    "model.addresses": "what the trust, the kinds and the requests say of a wrong address",
-    "hashes": "hash functions that do not load OpenSSL",
-    "lazy": "what every regular expression of the project is made by",
-    "model.traces": "what the kinds, the models and the graders share",
-    "__main__": "`python -m baselinekit`",
-    "demo.skills": "imported by name, from the configuration of a project",
-    "codes": "the Python beside the pages",
-    "importers.table": _TABLE,
-    "kinds.table": _TABLE,
-    "report.forms.table": _TABLE,
-    "suites.dialects.table": _TABLE,
-    "model.values": "everything stands on it",
-    "programs.call": "a program of its own, run by path",
-    "kinds.echo": "a recipe kind",
-    "replaying.echo": "a recipe kind",
-    "kinds.mock": "a recipe kind",
-    "kinds.post": "a recipe kind",
-    "kinds.stored": "a recipe kind",
-    "replaying.mock": "a recipe kind",
-}
 
 Package = Mapping[str, str]
 
@@ -608,79 +576,11 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def sizes(package: Package) -> Iterator[str]:
-    """Rule 6: no file over 500 lines, no function over 60, no class over 300, no utils.py."""
-    for module, source in package.items():
-        lines = source.count("\n")
-        if lines > MOST_LINES:
-            yield f"{module} has {lines} lines"
+def drawers(package: Package) -> Iterator[str]:
+    """A module is one idea, not a drawer."""
+    for module in package:
         if module.rpartition(".")[2] in ("utils", "util", "helpers", "common", "misc"):
             yield f"{module} is a drawer, not an idea"
-        for node in nodes(source):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                length = (node.end_lineno or node.lineno) - node.lineno + 1
-                of_class = isinstance(node, ast.ClassDef)
-                if length > (MOST_LINES_OF_A_CLASS if of_class else MOST_LINES_OF_A_FUNCTION):
-                    yield f"{module}:{node.lineno} {node.name} has {length} lines"
-
-
-def dataclasses(package: Package) -> Iterator[str]:
-    """A dataclass that nobody changes is made by @frozen, one without equality by @slotted: both compile
-    nothing at the start."""
-    for module, source in package.items():
-        for node in nodes(source):
-            made = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("dataclass")
-            if made and module not in {*PROGRAMS, "frozen"} and folder_of(module) not in PUBLIC:
-                written = ast.unparse(node)
-                instead = "@frozen" * ("frozen=True" in written) or "@slotted" * ("eq=False" in written)
-                if instead:
-                    yield f"{module}:{getattr(node, 'lineno', 0)} {written}: write {instead}"
-
-
-def patterns(package: Package) -> Iterator[str]:
-    """A regular expression that a module states is a lazy_pattern: a command uses few of them."""
-    for module, source in package.items():
-        if module in {*PROGRAMS, "lazy"} or "re.compile" not in source:
-            continue
-        in_functions = {
-            id(node)
-            for function in nodes(source)
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            for node in ast.walk(function)
-        }
-        for node in nodes(source):
-            compiled = isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
-            if compiled and id(node) not in in_functions:
-                yield f"{module}:{getattr(node, 'lineno', 0)} compiles at each start: write lazy_pattern"
-
-
-def short_files(package: Package) -> Iterator[str]:
-    """A file under 60 lines has a reason to stand alone."""
-    for module, source in package.items():
-        is_package = any(other.startswith(f"{module}.") for other in package) or module == ""
-        if source.count("\n") < FEWEST_LINES and not is_package and module not in STANDS_ALONE:
-            yield f"{module} has {source.count(chr(10))} lines and no reason in STANDS_ALONE"
-
-
-def private_functions(package: Package) -> Iterator[str]:
-    """Fewer than 30 % of all functions are private: what is used once and says no more than its name stands
-    where it is used. The methods of a private class have plain names; one with a base may have to avoid those
-    of the base."""
-    every = private = 0
-    for module, source in package.items():
-        for node in nodes(source):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                every, private = every + 1, private + _is_private(node.name)
-            if isinstance(node, ast.ClassDef) and node.name.startswith("_") and not node.bases:
-                for part in node.body:
-                    if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and _is_private(part.name):
-                        yield f"{module}:{part.lineno} {node.name} is private already: {part.name}"
-    if every >= _ENOUGH_TO_COUNT and 10 * private >= 3 * every:
-        yield f"{private} of {every} functions are private"
-
-
-def _is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
 
 
 def class_names(package: Package) -> Iterator[str]:

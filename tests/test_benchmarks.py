@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import architecture
 import pytest
 
 from benchmarks import (
@@ -33,16 +32,11 @@ from benchmarks.measure import Engine, Spent, WrongAnswerError, in_turn, inside,
 from benchmarks.results import Row, Scale, Versus
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {f"benchmarks.{file.stem}": file.read_text("utf-8") for file in (ROOT / "benchmarks").glob("*.py")}
 LOOSE = pytest.mark.parametrize("loose", [False, True], ids=["literal", "rules"])
 
 
 def quiet(text: str) -> None:
     """Progress that nobody watches."""
-
-
-def test_the_laws_of_size_hold_here_too() -> None:
-    assert list(architecture.sizes(SOURCES)) == []
 
 
 def test_every_subject_is_a_file_that_gives_rows() -> None:
