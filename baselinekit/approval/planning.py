@@ -110,7 +110,8 @@ def arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterat
     stored_output, output = (
         baseline.baseline.output if baseline.baseline else None for baseline in (before, after)
     )
-    singles = set(single_element_arrays(output)) - set(single_element_arrays(stored_output))
+    before_singles = set(single_element_arrays(stored_output))
+    singles = [path for path in single_element_arrays(output) if path not in before_singles]
     if not singles:
         return
     try:
@@ -404,8 +405,9 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
         values[("metadata", "failure_count")] = 0
     if approval.ignored:
         values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
-    for path in after.comparison.arrays.keys() - plan.baseline.comparison.arrays.keys():
-        values[("comparison", "arrays", path)] = "ordered"
+    for path in after.comparison.arrays:
+        if path not in plan.baseline.comparison.arrays:
+            values[("comparison", "arrays", path)] = "ordered"
     changed = any(change.part == "output" for change in accepted)
     output = stored.output if changed else ABSENT
     previous = plan.baseline.baseline

@@ -237,6 +237,19 @@ def test_what_needs_a_word_of_its_own(tmp_path: Path) -> None:
     assert (render(lost.path), lost.text, lost.line) == ("body.p", "<<any_integer>>", 6)
 
 
+def test_refresh_writes_rules_for_arrays_in_the_order_of_the_output(tmp_path: Path) -> None:
+    """Not in that of a set, which differs from one process to the next."""
+    desk = Desk(tmp_path)
+    names = ["d", "b", "a", "e", "c"]
+    rows = "".join(f"  {name}: [{{n: <<any_integer>>}}, {{n: <<any_integer>>}}]\n" for name in names)
+    file = desk.put("a", f"status: 200\nbody:\n{rows}")
+    desk.says("a", {name: [{"n": 1}] for name in names})
+    failed(desk)
+    desk.refresh("a")
+    arrays = [line.strip() for line in file.read_text().splitlines() if line.endswith(": ordered")]
+    assert arrays == [f"body.{name}: ordered" for name in names]
+
+
 def test_a_rule_that_meets_nothing_any_more_is_told(tmp_path: Path) -> None:
     here = Desk(tmp_path)
     here.put("a", "status: 200\nbody: {k: 1, at: 3, v: 1}", "ignore_fields: [at]\ntolerance: {k: {abs: 1}}")
