@@ -29,6 +29,7 @@ from baselinekit.suites.dialects.gates import SLOT
 
 RATE = "pass rate"
 _PER_CASE, _POOLED = "per case", "pooled attempts"
+_UNBIASED = " unbiased"
 _ALWAYS = (1, 3)
 
 
@@ -42,9 +43,9 @@ class _DecidedAttempts:
 
 
 def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
-    """Return every metric with a threshold, and the usual ones. `pass@1` counts first attempts."""
+    """Return every metric with a threshold, and the usual ones, of the attempts that are independent."""
     required = read_thresholds(thresholds)
-    case_counts, first_counts = [], []
+    case_counts, retried = [], False
     for facts in (result.case for result in results if result.case is not None):
         attempts = facts.attempts[: len(facts.attempts) - facts.retried]
         decided = [
@@ -52,19 +53,25 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
         ]
         if decided:
             case_counts.append(_DecidedAttempts(len(decided), sum(decided), facts.weight))
-        if facts.attempts and facts.attempts[0].outcome in ("passed", "failed"):
-            first_counts.append(_DecidedAttempts(1, int(facts.attempts[0].outcome == "passed"), facts.weight))
+            retried = retried or facts.retried > 0
     most = max((counts.attempts for counts in case_counts), default=0)
     ks = sorted({*_ALWAYS, *(k for _, k in required), *([most] if most else [])})
-    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", first_counts, 1)]
+    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", case_counts, 1)]
     metrics += [_pooled("pass@1", case_counts, 1)] if most > 1 else []
     metrics += [_mean(f"pass@{k}", case_counts, k) for k in ks if k > 1]
     for k in ks:
         if k > 1:
-            metrics += [_pooled(f"pass^{k}", case_counts, k), _mean(f"pass^{k} unbiased", case_counts, k)]
+            metrics += [_pooled(f"pass^{k}", case_counts, k), _mean(f"pass^{k}{_UNBIASED}", case_counts, k)]
     required_by_name = {f"pass{sign}{k}": least for (sign, k), least in required.items()}
     metrics += borderline_share(results)
-    for index, metric in enumerate(metrics):  # a threshold is for pass@k per case, for pass^k pooled
+    estimator = "first attempts" if retried else ""
+    if most > 1:
+        estimator = "all attempts but retries" if retried else "all attempts"
+    for index, metric in enumerate(metrics):
+        if metric.value is not None and metric_name(metric.name.removesuffix(_UNBIASED)):
+            if retried or metric.view == _PER_CASE:
+                metric = metrics[index] = replace(metric, estimator=estimator)
+        # a threshold is for pass@k per case, for pass^k pooled
         if metric.name in required_by_name and (metric.view == _PER_CASE) == ("@" in metric.name):
             metrics[index] = replace(metric, threshold=required_by_name[metric.name])
     return tuple(metrics)
@@ -110,7 +117,7 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
 
 
 def _mean(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
-    rule = pass_hat_k_unbiased if name.endswith("unbiased") else pass_at_k
+    rule = pass_hat_k_unbiased if name.endswith(_UNBIASED) else pass_at_k
     values = [rule(case_count.attempts, case_count.passed, k) for case_count in counts]
     decided = [value for value in values if value is not None]
     weight = fsum(case_count.weight for case_count in counts)

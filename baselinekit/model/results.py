@@ -209,7 +209,8 @@ _ROUNDING_ERROR = 1e-9
 @frozen
 class Metric:
     """One number about a whole run, with its interval. `value` is None if it is not available, and `why` is
-    the reason. `view`: whether cases or single attempts are counted."""
+    the reason. `view`: whether cases or single attempts are counted. `estimator`: which attempts of a case
+    count, where it made several: all of them or, where the others are retries, the first one."""
 
     name: str
     value: float | None
@@ -219,6 +220,12 @@ class Metric:
     count: int = 0
     threshold: float | None = None
     why: str = ""
+    estimator: str = ""
+
+    @property
+    def basis(self) -> str:
+        """What the value is computed from: `per case, all attempts`."""
+        return ", ".join(filter(None, (self.view, self.estimator)))
 
     @property
     def met(self) -> bool | None:

@@ -266,9 +266,9 @@ def metric_document(metric: Metric) -> dict[str, Json]:
 
 
 def metric_facts(metric: Metric, names: str) -> dict[str, Json]:
-    """Return these attributes in their order; and why the metric has no value."""
+    """Return these attributes in their order; and which attempts count, or why the metric has no value."""
     facts = {name: getattr(metric, name) for name in names.split()}
-    return facts | ({"why": metric.why} if metric.why else {})
+    return facts | {name: value for name in ("estimator", "why") if (value := getattr(metric, name))}
 
 
 def format_interval(metric: Metric) -> str:
@@ -281,7 +281,7 @@ def list_figures(report: Report) -> Iterator[tuple[str, str]]:
     for metric in report.suite.metrics if report.suite else ():
         if metric.value is not None:
             interval = f" ({format_interval(metric)})" if format_interval(metric) else ""
-            yield f"{metric.name} ({metric.view})", f"{metric.value:.3f}{interval}"
+            yield f"{metric.name} ({metric.basis})", f"{metric.value:.3f}{interval}"
     yield from class_figures(report)
     if report.earlier is not None:
         yield "compared_to", report.earlier.run

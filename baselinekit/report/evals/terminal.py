@@ -166,7 +166,7 @@ def format_metric(metric: Metric, style: Style) -> str:
     else:
         line = f"{label} {format_share(metric.value)}"
         if interval := format_interval(metric):
-            line += f"  ({interval}, {metric.view}, n={metric.count:,})"
+            line += f"  ({interval}, {metric.basis}, n={metric.count:,})"
     if metric.threshold is not None:
         line += style.paint(f"  {format_status(metric)}", "green" if metric.met else "bold red")
         line += f"  at least {metric.threshold:g}"
@@ -185,7 +185,7 @@ def format_gate(judged: GateResult, style: Style) -> str:
         if metric.threshold is not None:
             status = style.paint(format_status(metric), "green" if metric.met else "bold red")
             line += f"  at least {format_threshold(metric)}  {status}"
-        lines.append(line)
+        lines.append(f"{line}  ({metric.estimator})" if metric.estimator else line)
     lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(reason)}" for reason in judged.why]
     failing = [result for result in judged.report.results if result.outcome in FAULTS]
     most = len(failing) if style.verbose else _MOST_NAMED

@@ -274,14 +274,14 @@ def _metric(metric: Metric) -> list[Child]:
     met: Child = element("span", status, class_=f"outcome {tone}") if status else ""
     if metric.value is None:
         none = element("span", "none", class_="dim")
-        return [metric.name, metric.view, none, "", "", "", threshold, met]
+        return [metric.name, metric.basis, none, "", "", "", threshold, met]
     interval, picture = beside.format_interval(metric), Markup("")
     if metric.low is not None and metric.high is not None:
         label = f"{metric.name} {format_share(metric.value)}, {interval}"
         picture = markup.interval_picture(metric.value, metric.low, metric.high, metric.threshold, label)
     count = f"{metric.count:,}" if metric.count else ""
     value = element("b", format_share(metric.value))
-    return [metric.name, metric.view, value, interval, picture, count, threshold, met]
+    return [metric.name, metric.basis, value, interval, picture, count, threshold, met]
 
 
 def _groups(report: Report) -> Iterator[Markup]:
