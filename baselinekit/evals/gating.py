@@ -1,7 +1,7 @@
 """The metrics of a run, and whether they are enough for the work to go on."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
@@ -17,7 +17,7 @@ from baselinekit.metrics import (
     pass_hat_k_unbiased,
     wilson,
 )
-from baselinekit.model.evals import Gate, GateResult, Suite
+from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.suites.dialects.gates import SLOT
@@ -68,9 +68,9 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
     if most > 1:
         estimator = "all attempts but retries" if retried else "all attempts"
     for index, metric in enumerate(metrics):
-        if metric.value is not None and metric_name(metric.name.removesuffix(_UNBIASED)):
-            if retried or metric.view == _PER_CASE:
-                metric = metrics[index] = replace(metric, estimator=estimator)
+        is_estimated = metric.value is not None and metric_name(metric.name.removesuffix(_UNBIASED))
+        if is_estimated and (retried or metric.view == _PER_CASE):
+            metric = metrics[index] = replace(metric, estimator=estimator)
         # a threshold is for pass@k per case, for pass^k pooled
         if metric.name in required_by_name and (metric.view == _PER_CASE) == ("@" in metric.name):
             metrics[index] = replace(metric, threshold=required_by_name[metric.name])
@@ -244,11 +244,25 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     )
     omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
-    judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons)
+    regressed = tuple(_regressed(gate, results))
+    judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons, regressed)
     suite = replace(
         report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=f"{gate.name}: {judged.state}"
     )
     return replace(judged, report=replace(judged.report, suite=suite))
+
+
+def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
+    """The reasons why the gate is not met whatever its metrics are: failing regressions, by criticality."""
+    failing: dict[str, list[str]] = {level: [] for level in ("critical", "high", *ALLOWABLE)}
+    for result in results:
+        if result.outcome == "failed" and result.case and result.case.eval_type == "regression":
+            failing.setdefault(result.criticality or "medium", []).append(result.id)
+    for level, ids in failing.items():
+        if ids and level not in gate.allow_regressions:
+            more = f" and {len(ids) - _MOST_LISTED:,} more" if len(ids) > _MOST_LISTED else ""
+            how = f"{level}, not in allow_regressions" if level in ALLOWABLE else level
+            yield f"no rate covers a failing regression ({how}): {', '.join(ids[:_MOST_LISTED])}{more}"
 
 
 def describe_omission(gate: Gate, report: Report) -> str:

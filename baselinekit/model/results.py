@@ -375,17 +375,27 @@ class Report:
         return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
 
     @property
-    def _has_regressed(self) -> bool:
-        """Whether something is worse than allowed. A threshold for how many cases have to pass also says how
-        many cases without a baseline may fail."""
-        failed = [result for result in self.results if result.outcome == "failed"]
+    def thresholds(self) -> tuple[Metric, ...]:
+        """The metrics that have a threshold."""
         metrics = self.suite.metrics if self.suite else ()
-        thresholds = [metric for metric in metrics if metric.threshold is not None]
-        if any(metric.value is not None and not metric.met for metric in thresholds):
-            return True
-        if any(metric.name in ("pass rate", "pass@1") for metric in thresholds):
-            return any(result.case is None or result.case.eval_type == "regression" for result in failed)
-        return bool(failed)
+        return tuple(metric for metric in metrics if metric.threshold is not None)
+
+    @property
+    def uncovered(self) -> tuple[Result, ...]:
+        """The failures that no threshold covers. A threshold for how many cases have to pass also says how
+        many may fail, but never a regression."""
+        failed = tuple(result for result in self.results if result.outcome == "failed")
+        if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):
+            return failed
+        return tuple(
+            result for result in failed if result.case is None or result.case.eval_type == "regression"
+        )
+
+    @property
+    def _has_regressed(self) -> bool:
+        """Whether something is worse than allowed."""
+        too_low = any(metric.value is not None and not metric.met for metric in self.thresholds)
+        return too_low or bool(self.uncovered)
 
     @property
     def nothing_changed(self) -> str:

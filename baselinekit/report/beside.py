@@ -25,6 +25,7 @@ from baselinekit.report.wording import Style
 
 RATE = "pass rate"
 _MOST_ROWS = 100
+_MOST_UNCOVERED = 10
 _MOST_CASES = 20
 _WIDEST_ID = 50
 _CHANGES = {"removed": "red", "loosened": "yellow", "changed": "cyan", "added": "green"}
@@ -258,6 +259,21 @@ def beside_document(report: Report) -> dict[str, Json]:
     if report.against is not None:
         document["against"] = AGAINST.write(report.against)
     return document
+
+
+def describe_uncovered(report: Report) -> list[str]:
+    """Return why the run failed although its thresholds are met: a line for each failure, up to a number."""
+    if not report.thresholds:
+        return []
+    lines, uncovered = [], report.uncovered
+    for result in uncovered[:_MOST_UNCOVERED]:
+        if result.case is None or result.case.eval_type == "regression":
+            why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
+        else:
+            why = "no threshold states how many cases may fail: add one of the pass rate"
+        lines.append(f"{one_line(result.id)} failed: {why}")
+    more = len(uncovered) - _MOST_UNCOVERED
+    return [*lines, f"and {more:,} more"] if more > 0 else lines
 
 
 def metric_document(metric: Metric) -> dict[str, Json]:

@@ -131,7 +131,7 @@ def test_h50_h52_metrics_with_any_attempts_equal_the_enumeration_of_all_draws(
         shares = [fsum("f" not in draw for draw in of_case) / len(of_case) for of_case in draws]
         assert hat == pytest.approx(fsum(shares) / len(cases))
     pooled = "".join(letters for letters, _ in cases)
-    if 1 < k and len(pooled) ** k <= 20_000:
+    if k > 1 and len(pooled) ** k <= 20_000:
         repeated = list(product(pooled, repeat=k))
         share = fsum("f" not in draw for draw in repeated) / len(repeated)
         assert value(found, f"pass^{k}", "pooled attempts") == pytest.approx(share)

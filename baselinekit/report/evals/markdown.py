@@ -7,7 +7,7 @@ from dataclasses import replace
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.evals import GateResult
 from baselinekit.model.grades import BORDERLINE
-from baselinekit.model.results import Metric, Report, Result
+from baselinekit.model.results import Report, Result
 from baselinekit.report import beside
 from baselinekit.report.confusion import markdown_classes
 from baselinekit.report.evals.evalreport import (
@@ -97,7 +97,8 @@ def _overview_lines(report: Report, most: int, mark: str) -> Iterator[str]:
         interval = beside.format_interval(metric)
         cells = (markdown_code(cut_line(label)), value, interval, threshold, format_status(metric))
         yield f"| {' | '.join(cells)} |"
-    for line in beside.describe_judges(report.suite.judges if report.suite else ()):
+    judges = beside.describe_judges(report.suite.judges if report.suite else ())
+    for line in (*beside.describe_uncovered(report), *judges):
         yield from ("", f"> {markdown_text(cut_line(line))}")
     yield from markdown_classes(report, most, mark)
     if report.earlier is not None:

@@ -10,7 +10,7 @@ from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.beside import RATE, format_interval
+from baselinekit.report.beside import RATE, describe_uncovered, format_interval
 from baselinekit.report.evals.evalreport import (
     FAULTS,
     all_grades_of,
@@ -156,6 +156,7 @@ def format_metrics(report: Report, style: Style) -> str:
             is_informative = metric.value is not None and (repeated or metric.name == "pass@1")
         if style.verbose or metric.threshold is not None or is_informative:
             lines.append(format_metric(metric, style))
+    lines += [f"{style.paint('not met', 'bold red')} {line}" for line in describe_uncovered(report)]
     return format_lines(lines)
 
 
@@ -186,6 +187,7 @@ def format_gate(judged: GateResult, style: Style) -> str:
             status = style.paint(format_status(metric), "green" if metric.met else "bold red")
             line += f"  at least {format_threshold(metric)}  {status}"
         lines.append(f"{line}  ({metric.estimator})" if metric.estimator else line)
+    lines += [f"  {style.paint('not met', 'bold red')} {cut_line(reason)}" for reason in judged.regressed]
     lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(reason)}" for reason in judged.why]
     failing = [result for result in judged.report.results if result.outcome in FAULTS]
     most = len(failing) if style.verbose else _MOST_NAMED

@@ -244,6 +244,8 @@ def eval_sections(report: Report) -> Iterator[Markup]:
         for metric in metrics:
             if metric.value is None and metric.why:
                 yield element("p", f"{metric.name} is not available: {cut_line(metric.why)}", class_="dim")
+        for line in beside.describe_uncovered(report):
+            yield element("p", cut_line(line))
     yield from classes_section(report)
     if report.earlier is not None:
         yield from _earlier(report.earlier)
