@@ -28,7 +28,7 @@ from baselinekit.workflow.project import Project
 
 LAST = "last"
 PARTS = ("case", "files", "grader", "judge", "model")
-_SURE = 0.05
+SURE = 0.05
 _DECIDED = ("passed", "failed")
 
 Pair = tuple[Result, Result]
@@ -130,7 +130,7 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
     if worse and now.criticality == "critical" and not is_now:
         return CaseChange(now.id, direction, *counts, why="it is critical, and no longer passes at all")
     chance = fisher_exact(was, of, is_now, of_now)
-    if chance <= _SURE:
+    if chance <= SURE:
         return CaseChange(now.id, direction, *counts, chance)
     why = f"{'worse' if worse else 'better'}, but with too few attempts to distinguish it from chance"
     return CaseChange(now.id, "insufficient evidence", *counts, chance, why)
@@ -210,7 +210,7 @@ def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricCh
         rows, counts, chances, holm_adjust(chances), strict=True
     ):
         verdict: Verdict = "regressed" if lost > won else "improved"
-        if adjusted > _SURE:
+        if adjusted > SURE:
             verdict = "insufficient evidence"
         if not lost and not won:
             verdict = "unchanged"
