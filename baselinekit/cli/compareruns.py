@@ -34,8 +34,8 @@ class CompareRunsOptions:
 
     \b
     Exit code: 0 no regression; 1 a case or a metric regressed, or with --mean-delta the mean is
-    below zero; 2 usage or an invalid file; 3 undecided: cases are gone, or have no verdict any
-    more; 5 no case in common.
+    below zero; 2 usage or an invalid file; 3 undecided: cases are gone, have no verdict any more,
+    or got worse and are too few to judge; 5 no case in common.
     """
 
     before: str = argument(metavar="BEFORE", type=click.Path())
@@ -73,7 +73,11 @@ def compare_runs(options: CompareRunsOptions) -> int:
         deliver(options, delta_document(delta), describe_delta(delta, style), delta_verdict(delta, style))
         return delta.exit_code
     pairing = pair_runs(earlier, now, options.across, options.partial)
-    document = EARLIER.write(pairing.earlier) | {"lost": list(pairing.lost), "exit_code": pairing.exit_code}
+    document = EARLIER.write(pairing.earlier) | {
+        "lost": list(pairing.lost),
+        "too_few": [metric.name for metric in pairing.unsure],
+        "exit_code": pairing.exit_code,
+    }
     deliver(options, document, describe_pairing(pairing, style), verdict(pairing, style))
     return pairing.exit_code
 
@@ -114,16 +118,27 @@ def verdict(pairing: Pairing, style: Style) -> str:
     if earlier.tells_nothing:
         return f"{style.paint('undecided', 'yellow')}: no case can be compared"
     if pairing.exit_code:
-        parts = [f"{count_noun(len(pairing.lost), 'case')} without a verdict now"] if pairing.lost else []
+        first, parts = "", list[str]()
+        for metric in pairing.unsure[:1]:
+            if metric.won:
+                changed = count_noun(metric.lost + metric.won, "case")
+                parts.append(f"{metric.lost:,} of {changed} that changed got worse ({metric.name})")
+            else:
+                counts = f"{metric.name}: {metric.lost:,} of {metric.pairs:,}"
+                first = f"{style.paint('every case that changed got worse', 'bold red')} ({counts}); "
+            parts.append("too few to rule out chance")
+        parts += [f"{count_noun(len(pairing.lost), 'case')} without a verdict now"] if pairing.lost else []
         parts += (
             [f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)"]
             if pairing.unmatched
             else []
         )
-        return f"{style.paint('undecided', 'yellow')}: {', '.join(parts)}"
+        return f"{first}{style.paint('undecided', 'yellow')}: {', '.join(parts)}"
     unsure = len(earlier.those("insufficient evidence"))
     unsure_note = f"; insufficient evidence in {unsure:,}" if unsure else ""
-    return f"{style.paint('no regression', 'green')} in {count_noun(compared, 'case')}{unsure_note}"
+    # a fall that chance explains is no proof that nothing regressed
+    beyond = " beyond chance" if any(metric.lost for metric in earlier.metrics) else ""
+    return f"{style.paint(f'no regression{beyond}', 'green')} in {count_noun(compared, 'case')}{unsure_note}"
 
 
 def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:

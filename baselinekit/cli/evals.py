@@ -21,6 +21,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
+from baselinekit.model.evals import ALLOWABLE
 
 _PLANS = (".yaml", ".yml")
 
@@ -137,7 +138,8 @@ class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
     A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
-    threshold meets it; a metric that is not available does not.
+    threshold meets it; a metric that is not available does not. A failing regression is never covered by a
+    rate, unless it is medium or low and --allow-regressions names that.
 
     \b
     Exit code: 0 met, or not blocking; 1 not met; 2 usage or an invalid file; 3 undecided: something
@@ -153,6 +155,10 @@ class GateOptions:
     )
     required_pass_rate: float | None = option(
         type=Number(0, 1), metavar="X", help="The share of cases that must pass."
+    )
+    allow_regressions: tuple[str, ...] = several(
+        type=click.Choice(ALLOWABLE),
+        help="Let the rates cover failing regressions of this criticality; can be repeated.",
     )
     named_plans: tuple[str, ...] = several(
         "--phase",

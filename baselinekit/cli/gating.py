@@ -119,6 +119,7 @@ class Gating:
             blocking=gate.blocking and not self.options.warn,
             categories=self.options.categories or gate.categories,
             tags=self.options.tags or gate.tags,
+            allow_regressions=self.options.allow_regressions or gate.allow_regressions,
         )
 
     def default_gate(self, report: Report) -> Gate:

@@ -9,7 +9,7 @@ from math import fsum
 
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.table import KINDS
-from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact
+from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact, pass_at_k, pass_hat_k_unbiased
 from baselinekit.model.grades import Attempt, iterate_grades
 from baselinekit.model.results import (
     CaseChange,
@@ -28,7 +28,7 @@ from baselinekit.workflow.project import Project
 
 LAST = "last"
 PARTS = ("case", "files", "grader", "judge", "model")
-_SURE = 0.05
+SURE = 0.05
 _DECIDED = ("passed", "failed")
 
 Pair = tuple[Result, Result]
@@ -130,7 +130,7 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
     if worse and now.criticality == "critical" and not is_now:
         return CaseChange(now.id, direction, *counts, why="it is critical, and no longer passes at all")
     chance = fisher_exact(was, of, is_now, of_now)
-    if chance <= _SURE:
+    if chance <= SURE:
         return CaseChange(now.id, direction, *counts, chance)
     why = f"{'worse' if worse else 'better'}, but with too few attempts to distinguish it from chance"
     return CaseChange(now.id, "insufficient evidence", *counts, chance, why)
@@ -180,29 +180,37 @@ def _passed(result: Result) -> Share:
 
 
 def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricChange, ...]:
-    """Compare the first attempts, with several attempts a case whether any and whether all passed, and the
-    scores."""
+    """Compare how often an attempt passes, with several attempts a case whether any and whether all pass, and
+    the scores. A case counts as better or worse by as many attempts before as now."""
     if not pairs:
         return ()
-    most = min(len(_decided(result)) for pair in pairs for result in pair)
-    rules: list[tuple[str, int, Callable[[list[bool]], bool]]] = [("pass@1", 1, all)]
-    if most > 1:
-        rules += [(f"pass@{most}", most, any), (f"pass^{most}", most, all)]
     passed = [
         [[attempt.outcome == "passed" for attempt in _decided(result)] for result in pair] for pair in pairs
     ]
-    rows = [(name, [[float(rule(case[:k])) for case in pair] for pair in passed]) for name, k, rule in rules]
+    most = min(len(case) for pair in passed for case in pair)
+    rules: list[tuple[str, int, Callable[[int, int, int], float | None]]] = [("pass@1", 1, pass_at_k)]
+    if most > 1:
+        rules += [(f"pass@{most}", most, pass_at_k), (f"pass^{most}", most, pass_hat_k_unbiased)]
+
+    def estimates(rule: Callable[[int, int, int], float | None], k: int, equal: bool) -> list[list[float]]:
+        rows = []
+        for pair in passed:
+            count = min(map(len, pair)) if equal else None
+            rows.append([rule(len(case[:count]), sum(case[:count]), k) or 0.0 for case in pair])
+        return rows
+
+    rows = [(name, estimates(rule, k, False), estimates(rule, k, True)) for name, k, rule in rules]
     scores = scores_of(pairs) if with_scores else []
     if scores:
-        rows.append(("score", scores))
-    counts = [(sum(b > n for b, n in values), sum(n > b for b, n in values)) for _, values in rows]
+        rows.append(("score", scores, scores))
+    counts = [(sum(b > n for b, n in equal), sum(n > b for b, n in equal)) for _, _, equal in rows]
     chances = [mcnemar_exact(lost, won) for lost, won in counts]
     changes = []
-    for (name, values), (lost, won), chance, adjusted in zip(
+    for (name, values, _), (lost, won), chance, adjusted in zip(
         rows, counts, chances, holm_adjust(chances), strict=True
     ):
         verdict: Verdict = "regressed" if lost > won else "improved"
-        if adjusted > _SURE:
+        if adjusted > SURE:
             verdict = "insufficient evidence"
         if not lost and not won:
             verdict = "unchanged"

@@ -1,7 +1,7 @@
 """The metrics of a run, and whether they are enough for the work to go on."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
@@ -17,7 +17,7 @@ from baselinekit.metrics import (
     pass_hat_k_unbiased,
     wilson,
 )
-from baselinekit.model.evals import Gate, GateResult, Suite
+from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.suites.dialects.gates import SLOT
@@ -29,6 +29,7 @@ from baselinekit.suites.dialects.gates import SLOT
 
 RATE = "pass rate"
 _PER_CASE, _POOLED = "per case", "pooled attempts"
+_UNBIASED = " unbiased"
 _ALWAYS = (1, 3)
 
 
@@ -42,9 +43,9 @@ class _DecidedAttempts:
 
 
 def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
-    """Return every metric with a threshold, and the usual ones. `pass@1` counts first attempts."""
+    """Return every metric with a threshold, and the usual ones, of the attempts that are independent."""
     required = read_thresholds(thresholds)
-    case_counts, first_counts = [], []
+    case_counts, retried = [], False
     for facts in (result.case for result in results if result.case is not None):
         attempts = facts.attempts[: len(facts.attempts) - facts.retried]
         decided = [
@@ -52,19 +53,25 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
         ]
         if decided:
             case_counts.append(_DecidedAttempts(len(decided), sum(decided), facts.weight))
-        if facts.attempts and facts.attempts[0].outcome in ("passed", "failed"):
-            first_counts.append(_DecidedAttempts(1, int(facts.attempts[0].outcome == "passed"), facts.weight))
+            retried = retried or facts.retried > 0
     most = max((counts.attempts for counts in case_counts), default=0)
     ks = sorted({*_ALWAYS, *(k for _, k in required), *([most] if most else [])})
-    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", first_counts, 1)]
+    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", case_counts, 1)]
     metrics += [_pooled("pass@1", case_counts, 1)] if most > 1 else []
     metrics += [_mean(f"pass@{k}", case_counts, k) for k in ks if k > 1]
     for k in ks:
         if k > 1:
-            metrics += [_pooled(f"pass^{k}", case_counts, k), _mean(f"pass^{k} unbiased", case_counts, k)]
+            metrics += [_pooled(f"pass^{k}", case_counts, k), _mean(f"pass^{k}{_UNBIASED}", case_counts, k)]
     required_by_name = {f"pass{sign}{k}": least for (sign, k), least in required.items()}
     metrics += borderline_share(results)
-    for index, metric in enumerate(metrics):  # a threshold is for pass@k per case, for pass^k pooled
+    estimator = "first attempts" if retried else ""
+    if most > 1:
+        estimator = "all attempts but retries" if retried else "all attempts"
+    for index, metric in enumerate(metrics):
+        is_estimated = metric.value is not None and metric_name(metric.name.removesuffix(_UNBIASED))
+        if is_estimated and (retried or metric.view == _PER_CASE):
+            metric = metrics[index] = replace(metric, estimator=estimator)
+        # a threshold is for pass@k per case, for pass^k pooled
         if metric.name in required_by_name and (metric.view == _PER_CASE) == ("@" in metric.name):
             metrics[index] = replace(metric, threshold=required_by_name[metric.name])
     return tuple(metrics)
@@ -110,7 +117,7 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
 
 
 def _mean(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
-    rule = pass_hat_k_unbiased if name.endswith("unbiased") else pass_at_k
+    rule = pass_hat_k_unbiased if name.endswith(_UNBIASED) else pass_at_k
     values = [rule(case_count.attempts, case_count.passed, k) for case_count in counts]
     decided = [value for value in values if value is not None]
     weight = fsum(case_count.weight for case_count in counts)
@@ -237,11 +244,25 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     )
     omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
-    judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons)
+    regressed = tuple(_regressed(gate, results))
+    judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons, regressed)
     suite = replace(
         report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=f"{gate.name}: {judged.state}"
     )
     return replace(judged, report=replace(judged.report, suite=suite))
+
+
+def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
+    """The reasons why the gate is not met whatever its metrics are: failing regressions, by criticality."""
+    failing: dict[str, list[str]] = {level: [] for level in ("critical", "high", *ALLOWABLE)}
+    for result in results:
+        if result.outcome == "failed" and result.case and result.case.eval_type == "regression":
+            failing.setdefault(result.criticality or "medium", []).append(result.id)
+    for level, ids in failing.items():
+        if ids and level not in gate.allow_regressions:
+            more = f" and {len(ids) - _MOST_LISTED:,} more" if len(ids) > _MOST_LISTED else ""
+            how = f"{level}, not in allow_regressions" if level in ALLOWABLE else level
+            yield f"no rate covers a failing regression ({how}): {', '.join(ids[:_MOST_LISTED])}{more}"
 
 
 def describe_omission(gate: Gate, report: Report) -> str:

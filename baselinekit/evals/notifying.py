@@ -55,7 +55,11 @@ def notice(
         "exit_code": exit_code,
         "summary": {**counts, "complete": report.complete},
         "gates": [
-            {"name": judged_gate.gate.name, "state": judged_gate.state, "why": list(judged_gate.why)}
+            {
+                "name": judged_gate.gate.name,
+                "state": judged_gate.state,
+                "why": [*judged_gate.regressed, *judged_gate.why],
+            }
             for judged_gate in judged
         ],
         "failures": [

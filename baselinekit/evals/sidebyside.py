@@ -19,11 +19,12 @@ from baselinekit.errors import (
     Problem,
     suggest,
 )
-from baselinekit.evals.earlier import compare_runs
+from baselinekit.evals.earlier import SURE, compare_runs
 from baselinekit.frozen import frozen
 from baselinekit.grade.verdict import exact_fraction
+from baselinekit.metrics import mcnemar_exact
 from baselinekit.model.grades import Outcome
-from baselinekit.model.results import EarlierComparison, Report, Result
+from baselinekit.model.results import EarlierComparison, MetricChange, Report, Result
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.suites.agentvresults import SCORE, is_foreign, read_rows
 from baselinekit.workflow.history import load_parts
@@ -111,10 +112,24 @@ class Pairing:
         return bool(self.earlier.gone) and not self.partial
 
     @property
+    def unsure(self) -> tuple[MetricChange, ...]:
+        """The metrics in which more pairs got worse than better, and so few changed that the test could not
+        call it a regression even if all of them had got worse. Those in which all did are first."""
+        metrics = self.earlier.metrics
+        unsure = [
+            metric
+            for metric in metrics
+            if metric.verdict == "insufficient evidence"
+            and metric.lost > metric.won
+            and mcnemar_exact(metric.lost + metric.won, 0) * len(metrics) > SURE
+        ]
+        return tuple(sorted(unsure, key=lambda metric: metric.won > 0))
+
+    @property
     def exit_code(self) -> int:
         if self.earlier.regressed:
             return 1
-        return 3 if self.lost or self.unmatched or self.earlier.tells_nothing else 0
+        return 3 if self.lost or self.unmatched or self.unsure or self.earlier.tells_nothing else 0
 
 
 def pair_runs(before: Report, now: Report, across: Collection[str] = (), partial: bool = False) -> Pairing:

@@ -134,12 +134,16 @@ class Suite:
 
 State = Literal["met", "not met", "undecided"]
 
+ALLOWABLE = ("medium", "low")
+"""Of which criticality a gate may let regressions fail. One without criticality is medium."""
+
 
 @frozen
 class Gate:
     """A gate. `least`: the minimum value of each metric; `shown`: metrics that are only reported. `suite`:
     the file to run, from the project's root. `categories` and `tags`: select the cases. `report`: where the
-    phase report is written when the gate is not met; `{phase_id}` in it stands for the phase."""
+    phase report is written when the gate is not met; `{phase_id}` in it stands for the phase.
+    `allow_regressions`: of which criticality regressions may fail, as far as the metrics allow."""
 
     name: str
     least: dict[str, float] = field(default_factory=dict)
@@ -152,22 +156,25 @@ class Gate:
     notification: bool = True
     archive: bool = False
     file: str = ""
+    allow_regressions: tuple[str, ...] = ()
 
 
 @frozen
 class GateResult:
     """The result of a gate. `metrics` and `report` are about its own cases only. `why`: the reasons why it
-    cannot be decided."""
+    cannot be decided; `regressed`: why it is not met whatever the metrics are."""
 
     gate: Gate
     report: Report
     metrics: tuple[Metric, ...]
     why: tuple[str, ...] = ()
+    regressed: tuple[str, ...] = ()
 
     @property
     def state(self) -> State:
-        """The state: a metric that is too low or not available is not met, whatever else is undecided."""
-        if any(metric.met is False for metric in self.metrics):
+        """The state: a regression that failed, or a metric that is too low or not available, leaves it not
+        met, whatever else is undecided."""
+        if self.regressed or any(metric.met is False for metric in self.metrics):
             return "not met"
         return "undecided" if self.why else "met"
 

@@ -209,7 +209,8 @@ _ROUNDING_ERROR = 1e-9
 @frozen
 class Metric:
     """One number about a whole run, with its interval. `value` is None if it is not available, and `why` is
-    the reason. `view`: whether cases or single attempts are counted."""
+    the reason. `view`: whether cases or single attempts are counted. `estimator`: which attempts of a case
+    count, where it made several: all of them or, where the others are retries, the first one."""
 
     name: str
     value: float | None
@@ -219,6 +220,12 @@ class Metric:
     count: int = 0
     threshold: float | None = None
     why: str = ""
+    estimator: str = ""
+
+    @property
+    def basis(self) -> str:
+        """What the value is computed from: `per case, all attempts`."""
+        return ", ".join(filter(None, (self.view, self.estimator)))
 
     @property
     def met(self) -> bool | None:
@@ -368,17 +375,27 @@ class Report:
         return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
 
     @property
-    def _has_regressed(self) -> bool:
-        """Whether something is worse than allowed. A threshold for how many cases have to pass also says how
-        many cases without a baseline may fail."""
-        failed = [result for result in self.results if result.outcome == "failed"]
+    def thresholds(self) -> tuple[Metric, ...]:
+        """The metrics that have a threshold."""
         metrics = self.suite.metrics if self.suite else ()
-        thresholds = [metric for metric in metrics if metric.threshold is not None]
-        if any(metric.value is not None and not metric.met for metric in thresholds):
-            return True
-        if any(metric.name in ("pass rate", "pass@1") for metric in thresholds):
-            return any(result.case is None or result.case.eval_type == "regression" for result in failed)
-        return bool(failed)
+        return tuple(metric for metric in metrics if metric.threshold is not None)
+
+    @property
+    def uncovered(self) -> tuple[Result, ...]:
+        """The failures that no threshold covers. A threshold for how many cases have to pass also says how
+        many may fail, but never a regression."""
+        failed = tuple(result for result in self.results if result.outcome == "failed")
+        if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):
+            return failed
+        return tuple(
+            result for result in failed if result.case is None or result.case.eval_type == "regression"
+        )
+
+    @property
+    def _has_regressed(self) -> bool:
+        """Whether something is worse than allowed."""
+        too_low = any(metric.value is not None and not metric.met for metric in self.thresholds)
+        return too_low or bool(self.uncovered)
 
     @property
     def nothing_changed(self) -> str:

@@ -25,6 +25,7 @@ from baselinekit.report.wording import Style
 
 RATE = "pass rate"
 _MOST_ROWS = 100
+_MOST_UNCOVERED = 10
 _MOST_CASES = 20
 _WIDEST_ID = 50
 _CHANGES = {"removed": "red", "loosened": "yellow", "changed": "cyan", "added": "green"}
@@ -260,15 +261,30 @@ def beside_document(report: Report) -> dict[str, Json]:
     return document
 
 
+def describe_uncovered(report: Report) -> list[str]:
+    """Return why the run failed although its thresholds are met: a line for each failure, up to a number."""
+    if not report.thresholds:
+        return []
+    lines, uncovered = [], report.uncovered
+    for result in uncovered[:_MOST_UNCOVERED]:
+        if result.case is None or result.case.eval_type == "regression":
+            why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
+        else:
+            why = "no threshold states how many cases may fail: add one of the pass rate"
+        lines.append(f"{one_line(result.id)} failed: {why}")
+    more = len(uncovered) - _MOST_UNCOVERED
+    return [*lines, f"and {more:,} more"] if more > 0 else lines
+
+
 def metric_document(metric: Metric) -> dict[str, Json]:
     name = f"{RATE} of decided" if metric.name == RATE else metric.name
     return {"name": name, **metric_facts(metric, "view value low high count threshold met")}
 
 
 def metric_facts(metric: Metric, names: str) -> dict[str, Json]:
-    """Return these attributes in their order; and why the metric has no value."""
+    """Return these attributes in their order; and which attempts count, or why the metric has no value."""
     facts = {name: getattr(metric, name) for name in names.split()}
-    return facts | ({"why": metric.why} if metric.why else {})
+    return facts | {name: value for name in ("estimator", "why") if (value := getattr(metric, name))}
 
 
 def format_interval(metric: Metric) -> str:
@@ -281,7 +297,7 @@ def list_figures(report: Report) -> Iterator[tuple[str, str]]:
     for metric in report.suite.metrics if report.suite else ():
         if metric.value is not None:
             interval = f" ({format_interval(metric)})" if format_interval(metric) else ""
-            yield f"{metric.name} ({metric.view})", f"{metric.value:.3f}{interval}"
+            yield f"{metric.name} ({metric.basis})", f"{metric.value:.3f}{interval}"
     yield from class_figures(report)
     if report.earlier is not None:
         yield "compared_to", report.earlier.run

@@ -207,6 +207,7 @@ METRIC = RecordForm(
     count=COUNT,
     threshold=NUMBER,
     why=OPTIONAL_TEXT,
+    estimator=OPTIONAL_TEXT,
 )
 
 

@@ -142,6 +142,23 @@ def test_with_several_attempts_three_metrics_are_looked_at_together() -> None:
     assert found["pass^3"].verdict == "regressed"
 
 
+ORDERS = [  # before, now, pass@1 before and now, lost, won
+    ("+++++++++-", "-+++++++++", (0.9, 0.9), (0, 0)),
+    ("-+++++++++", "+---------", (0.9, 0.1), (1, 0)),
+    ("+", "-+++", (1.0, 0.75), (1, 0)),  # judged by one attempt each
+    ("+", "+---", (1.0, 0.25), (0, 0)),
+]
+
+
+@pytest.mark.parametrize(("before", "now", "shares", "counts"), ORDERS)
+def test_pass_at_1_of_two_runs_is_the_share_of_attempts_whichever_came_first(
+    before: str, now: str, shares: tuple[float, float], counts: tuple[int, int]
+) -> None:
+    metric = compare_runs(report(result("a", now)), report(result("a", before))).metrics[0]
+    assert (metric.before, metric.now) == pytest.approx(shares)
+    assert (metric.lost, metric.won) == counts
+
+
 def test_cases_that_only_one_of_them_has_are_told_and_not_counted() -> None:
     found = compare_runs(
         report(result("a", "+"), result("new", "-")), report(result("a", "+"), result("old", "+"))

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.model.evals import Gate, Suite, worst_exit_code
-from baselinekit.model.results import Coverage, Result
+from baselinekit.model.results import Coverage, Metric, Result, SuiteFacts
+from baselinekit.report.beside import describe_uncovered
 from baselinekit.report.evals.markdown import format_gates_markdown
 
 
@@ -93,9 +94,63 @@ def test_a_case_that_its_author_skips_counts_neither_way_but_all_skipped_is_no_p
 
 def test_baselines_are_cases_with_one_attempt() -> None:
     plain = [Result(f"b{n}", "b.yaml", 1, "http", "passed" if n else "failed") for n in range(4)]
-    judged = gating.judge(Gate("g", {"pass@1": 0.75, "pass rate": 0.75}), report(*plain, suite=None))
+    gate = Gate("g", {"pass@1": 0.75, "pass rate": 0.75}, allow_regressions=("medium",))
+    judged = gating.judge(gate, report(*plain, suite=None))
     assert judged.state == "met"
     assert "#### Regression Evals (3/4 passed)" in format_gates_markdown([judged])
+
+
+REGRESSIONS = [  # criticality, allowed, kept from going on
+    ("critical", ("low", "medium"), True),
+    ("high", ("low", "medium"), True),
+    ("medium", ("low",), True),
+    (None, ("low",), True),
+    ("low", (), True),
+    ("low", ("medium",), True),
+    ("no word of ours", ("low", "medium"), True),
+    ("medium", ("medium",), False),
+    (None, ("medium",), False),
+    ("low", ("low",), False),
+]
+
+
+@pytest.mark.parametrize("is_eval", [True, False], ids=["eval", "baseline"])
+@pytest.mark.parametrize(("criticality", "allowed", "kept"), REGRESSIONS)
+def test_h70_gate_with_failing_regression_is_not_met_unless_its_criticality_is_allowed(
+    criticality: str | None, allowed: tuple[str, ...], kept: bool, is_eval: bool
+) -> None:
+    failing = result("b", "-", eval_type="regression", criticality=criticality)
+    failing = failing if is_eval else replace(failing, case=None)
+    run = report(*(result(f"c{n}", "+") for n in range(99)), failing)
+    gate = Gate("g", {"pass rate": 0.5, "pass@1": 0.5}, allow_regressions=allowed)
+    judged = gating.judge(gate, run)
+    assert (judged.state, judged.exit_code) == (("not met", 1) if kept else ("met", 0))
+    assert [reason.rpartition(": ")[2] for reason in judged.regressed] == ["b"] * kept
+    assert ("no rate covers a failing regression" in format_gates_markdown([judged])) == kept
+    warned = gating.judge(replace(gate, blocking=False), run)
+    assert (warned.state, warned.exit_code) == (judged.state, 0)
+    assert gating.judge(replace(gate, categories=("capability",)), run).state == "met", "not one of its cases"
+
+
+@pytest.mark.parametrize("signs", ["+", "!", "?", "+-+"])
+def test_gate_with_regression_is_kept_from_going_on_only_by_one_that_failed(signs: str) -> None:
+    retried = 1 if signs == "+-+" else 0
+    run = report(result("a", "+"), result("b", signs, eval_type="regression", retried=retried))
+    assert bool(gating.judge(Gate("g", {"pass rate": 0.5}), run).regressed) == (signs == "+-+")
+
+
+def test_run_with_met_threshold_and_failing_regression_states_why_it_fails() -> None:
+    rate = Metric("pass rate", 0.99, threshold=0.5)
+    capability = result("a", "-")
+    regression = result("b", "-", eval_type="regression", criticality="low")
+    covered = report(capability, suite=SuiteFacts("s", metrics=(rate,)))
+    assert (covered.exit_code, describe_uncovered(covered)) == (5, [])
+    run = report(capability, result("c", "+"), regression, suite=SuiteFacts("s", metrics=(rate,)))
+    assert run.exit_code == 1
+    assert describe_uncovered(run) == ["b failed: no threshold covers a failing regression (low)"]
+    others = replace(run, suite=SuiteFacts("s", metrics=(replace(rate, name="pass^3"),)))
+    assert (others.exit_code, len(describe_uncovered(others))) == (1, 2)
+    assert describe_uncovered(replace(run, suite=None)) == []
 
 
 @pytest.mark.parametrize(

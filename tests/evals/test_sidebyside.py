@@ -125,7 +125,23 @@ def test_a53_two_datasets_with_one_name_are_two_cases(tmp_path: Path) -> None:
 
 EXITS = [  # before, now, partial, exit code
     ({"a": "+"}, {"a": "+"}, False, 0),
-    ({"a": "+"}, {"a": "-"}, False, 0),  # chance
+    ({"a": "+"}, {"a": "-"}, False, 3),  # chance, or a regression: nobody can tell
+    ({"a": "-"}, {"a": "+"}, False, 0),
+    (dict.fromkeys("abcde", "+"), dict.fromkeys("abcde", "-"), False, 3),
+    (dict.fromkeys("abcdef", "+"), dict.fromkeys("abcdef", "-"), False, 1),
+    (dict.fromkeys("abc", "+") | {"d": "-"}, dict.fromkeys("abc", "-") | {"d": "+"}, False, 3),
+    (
+        dict.fromkeys("ab", "+") | {"c": "-", "d": "-"},
+        dict.fromkeys("ab", "-") | {"c": "+", "d": "+"},
+        False,
+        0,
+    ),
+    (
+        dict.fromkeys("abcd", "+") | dict.fromkeys("efg", "-"),
+        dict.fromkeys("abcd", "-") | dict.fromkeys("efg", "+"),
+        False,
+        0,
+    ),
     ({"a": "+++++"}, {"a": "-----"}, False, 1),
     ({"a": "+", "b": "+"}, {"a": "+"}, False, 3),
     ({"a": "+", "b": "+"}, {"a": "+"}, True, 0),
@@ -145,6 +161,23 @@ def test_a53_what_the_exit_code_hangs_on(
 ) -> None:
     runs = [report(*(result(id, signs) for id, signs in run.items())) for run in (before, now)]
     assert pair_runs(*runs, partial=partial).exit_code == code
+
+
+@given(st.integers(0, 8), st.integers(0, 8), st.integers(0, 40))
+def test_a53_no_regression_is_found_only_with_enough_changed_pairs_to_show_one(
+    lost: int, won: int, same: int
+) -> None:
+    """One attempt a case: whether so many changed pairs could show a regression follows from the exact test
+    alone, 2 / 2 ** 5 being more than one in twenty, and 2 / 2 ** 6 less."""
+    signs = [("+", "-")] * lost + [("-", "+")] * won + [("+", "+")] * (same + 1)
+    runs = [report(*(result(f"c{n}", pair[side]) for n, pair in enumerate(signs))) for side in (0, 1)]
+    found = pair_runs(*runs)
+    if found.earlier.regressed:
+        assert found.exit_code == 1
+    else:
+        assert (found.exit_code == 3) == (lost > won and lost + won < 6)
+    if lost and not won:
+        assert found.exit_code in (1, 3)
 
 
 def test_a53_scores_that_fall_together_are_no_chance() -> None:

@@ -30,6 +30,7 @@ def test_h70_the_phase_of_the_document_is_read(tmp_path: Path) -> None:
         ("pass@1", "pass^3"),
     )
     assert gate.blocking
+    assert gate.allow_regressions == ()
 
 
 def test_h71_the_trigger_of_the_document_is_read(tmp_path: Path) -> None:
@@ -75,6 +76,10 @@ WRONG = [
         "a share from 0 to 1",
     ),
     ("phase: {steps: [{type: eval, config: {suite: s.yaml, required_pass_rate: 1, metrics: [f1]}}]}", "'f1'"),
+    (
+        "eval_trigger: {suite: s.yaml, thresholds: {pass@1: 1}, allow_regressions: [high]}",
+        "BK105 plan.yaml:1:.*expected one of medium, low, found 'high'",
+    ),
     ("eval_trigger: {suite: ../s.yaml, thresholds: {pass@1: 1}}", "BK404|BK716"),
 ]
 

@@ -82,6 +82,7 @@ def gate_document(judged: GateResult) -> dict[str, Json]:
         "suite": gate.suite,
         "run": report.id,
         "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
+        "allow_regressions": list(gate.allow_regressions),
         "metrics": {key_of(metric): metric_facts(metric, facts) for metric in judged.metrics},
         "why": gate_reasons(judged),
         "summary": count_results(report.results),
@@ -93,9 +94,9 @@ def gate_document(judged: GateResult) -> dict[str, Json]:
 
 
 def gate_reasons(judged: GateResult) -> list[str]:
-    """Return why metrics have no value, and why the gate is undecided."""
+    """Return why metrics have no value, and why else the gate is not met or undecided."""
     unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
-    return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.why]
+    return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.regressed, *judged.why]
 
 
 def summary(report: Report) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.evals import GateResult
 from baselinekit.model.grades import BORDERLINE
-from baselinekit.model.results import Metric, Report, Result
+from baselinekit.model.results import Report, Result
 from baselinekit.report import beside
 from baselinekit.report.confusion import markdown_classes
 from baselinekit.report.evals.evalreport import (
@@ -88,7 +88,7 @@ def _overview_lines(report: Report, most: int, mark: str) -> Iterator[str]:
         yield from ("", f"{mark} Metrics", "", "| Metric | Value | 95 % interval | Threshold | Status |")
         yield "|---|---|---|---|---|"
     for metric in metrics:
-        label = f"{metric.name} ({metric.view})"
+        label = f"{metric.name} ({metric.basis})"
         if metric.value is None:
             value = f"not available: {markdown_text(cut_line(metric.why))}"
         else:
@@ -97,7 +97,8 @@ def _overview_lines(report: Report, most: int, mark: str) -> Iterator[str]:
         interval = beside.format_interval(metric)
         cells = (markdown_code(cut_line(label)), value, interval, threshold, format_status(metric))
         yield f"| {' | '.join(cells)} |"
-    for line in beside.describe_judges(report.suite.judges if report.suite else ()):
+    judges = beside.describe_judges(report.suite.judges if report.suite else ())
+    for line in (*beside.describe_uncovered(report), *judges):
         yield from ("", f"> {markdown_text(cut_line(line))}")
     yield from markdown_classes(report, most, mark)
     if report.earlier is not None:
@@ -159,7 +160,8 @@ def gate_lines(judged: GateResult) -> Iterator[str]:
     yield from (f"> {markdown_text(cut_line(reason))}" for reason in gate_reasons(judged))
     yield from ("", "| Metric | Value | Threshold | Status |", "|--------|-------|-----------|--------|")
     for metric in judged.metrics:
-        cells = (metric.name, format_value(metric), format_threshold(metric), format_status(metric))
+        name = f"{metric.name} ({metric.estimator})" if metric.estimator else metric.name
+        cells = (name, format_value(metric), format_threshold(metric), format_status(metric))
         yield f"| {' | '.join(cells)} |"
     for kind, title in _TITLES.items():
         results = [
@@ -170,12 +172,6 @@ def gate_lines(judged: GateResult) -> Iterator[str]:
         if results:
             yield from gate_checks(results, title)
     yield from _recommendation_lines(judged.report, "###", _MOST_ADVICE)
-
-
-def metric_row(metric: Metric) -> str:
-    return (
-        f"| {metric.name} | {format_value(metric)} | {format_threshold(metric)} | {format_status(metric)} |"
-    )
 
 
 def gate_checks(results: Sequence[Result], title: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.beside import RATE, format_interval
+from baselinekit.report.beside import RATE, describe_uncovered, format_interval
 from baselinekit.report.evals.evalreport import (
     FAULTS,
     all_grades_of,
@@ -156,6 +156,7 @@ def format_metrics(report: Report, style: Style) -> str:
             is_informative = metric.value is not None and (repeated or metric.name == "pass@1")
         if style.verbose or metric.threshold is not None or is_informative:
             lines.append(format_metric(metric, style))
+    lines += [f"{style.paint('not met', 'bold red')} {line}" for line in describe_uncovered(report)]
     return format_lines(lines)
 
 
@@ -166,7 +167,7 @@ def format_metric(metric: Metric, style: Style) -> str:
     else:
         line = f"{label} {format_share(metric.value)}"
         if interval := format_interval(metric):
-            line += f"  ({interval}, {metric.view}, n={metric.count:,})"
+            line += f"  ({interval}, {metric.basis}, n={metric.count:,})"
     if metric.threshold is not None:
         line += style.paint(f"  {format_status(metric)}", "green" if metric.met else "bold red")
         line += f"  at least {metric.threshold:g}"
@@ -185,7 +186,8 @@ def format_gate(judged: GateResult, style: Style) -> str:
         if metric.threshold is not None:
             status = style.paint(format_status(metric), "green" if metric.met else "bold red")
             line += f"  at least {format_threshold(metric)}  {status}"
-        lines.append(line)
+        lines.append(f"{line}  ({metric.estimator})" if metric.estimator else line)
+    lines += [f"  {style.paint('not met', 'bold red')} {cut_line(reason)}" for reason in judged.regressed]
     lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(reason)}" for reason in judged.why]
     failing = [result for result in judged.report.results if result.outcome in FAULTS]
     most = len(failing) if style.verbose else _MOST_NAMED

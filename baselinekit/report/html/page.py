@@ -244,6 +244,8 @@ def eval_sections(report: Report) -> Iterator[Markup]:
         for metric in metrics:
             if metric.value is None and metric.why:
                 yield element("p", f"{metric.name} is not available: {cut_line(metric.why)}", class_="dim")
+        for line in beside.describe_uncovered(report):
+            yield element("p", cut_line(line))
     yield from classes_section(report)
     if report.earlier is not None:
         yield from _earlier(report.earlier)
@@ -274,14 +276,14 @@ def _metric(metric: Metric) -> list[Child]:
     met: Child = element("span", status, class_=f"outcome {tone}") if status else ""
     if metric.value is None:
         none = element("span", "none", class_="dim")
-        return [metric.name, metric.view, none, "", "", "", threshold, met]
+        return [metric.name, metric.basis, none, "", "", "", threshold, met]
     interval, picture = beside.format_interval(metric), Markup("")
     if metric.low is not None and metric.high is not None:
         label = f"{metric.name} {format_share(metric.value)}, {interval}"
         picture = markup.interval_picture(metric.value, metric.low, metric.high, metric.threshold, label)
     count = f"{metric.count:,}" if metric.count else ""
     value = element("b", format_share(metric.value))
-    return [metric.name, metric.view, value, interval, picture, count, threshold, met]
+    return [metric.name, metric.basis, value, interval, picture, count, threshold, met]
 
 
 def _groups(report: Report) -> Iterator[Markup]:

@@ -40,6 +40,7 @@ class StepConfig:
     blocking: bool = True
     metrics: list[str] = field(default_factory=list)
     thresholds: dict[str, Number] = field(default_factory=dict)
+    allow_regressions: list[Literal["medium", "low"]] = field(default_factory=list)
 
 
 @frozen
@@ -76,6 +77,7 @@ class Trigger:
     when: str | None = None
     filters: Filters = field(default_factory=Filters)
     thresholds: dict[str, Number] = field(default_factory=dict)
+    allow_regressions: list[Literal["medium", "low"]] = field(default_factory=list)
     on_failure: OnFailure = field(default_factory=OnFailure)
     on_success: OnSuccess = field(default_factory=OnSuccess)
 
@@ -165,6 +167,7 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
                 suite,
                 eval_step.config.blocking,
                 file=file,
+                allow_regressions=tuple(eval_step.config.allow_regressions),
             )
         )
     if not gates and not problems:
@@ -201,6 +204,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
             trigger.on_failure.notification,
             trigger.on_success.archive_results,
             file,
+            tuple(trigger.allow_regressions),
         )
     ], problems
 
