@@ -84,7 +84,10 @@ def reply_to(messages: list[dict[str, Any]], tools: list[str], version: int) -> 
 def _fill_judge_form(question: str, form: dict[str, Any]) -> str:
     texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
     if "first_in_second" in form:
-        first, second = (list(dict.fromkeys(re.findall(r"\w+", text.lower()))) for text in texts.values())
+        first, second = (
+            list(dict.fromkeys(re.findall(r"\w+", texts[name].lower())))
+            for name in ("first text", "second text")
+        )
         form["first_in_second"], form["second_in_first"] = (
             _compare_facts(first, second),
             _compare_facts(second, first),

@@ -145,12 +145,24 @@ _TASK = (
 )
 
 
-def meaning_question(expected: str, actual: str, model: str) -> ModelQuestion:
+_WORDS = (
+    "These words of the two texts differ. For each line, decide whether it makes a fact differ, and list the "
+    "fact with its verdict: it is `kept` if both texts tell the same in other words (3 and three, closed and "
+    "not open), and `changed` if not."
+)
+
+
+def meaning_question(expected: str, actual: str, model: str, words: Iterable[str] = ()) -> ModelQuestion:
+    """The question whether two texts tell the same facts. `words`: differences between their words that the
+    judge has to decide about."""
+    nonce = nonce_of(expected, actual)
     texts = {"first text": expected, "second text": actual}
+    parts = [_TASK, *(between_marks(name, text, nonce) for name, text in texts.items())]
+    if lines := "\n".join(words):
+        parts += [_WORDS, between_marks("differing words", lines, nonce)]
     example: list[Json] = [{"fact": "…", "verdict": "kept, changed or missing"}]
-    return question(
-        model, _TASK, texts, {"first_in_second": example, "second_in_first": example, "reason": "…"}
-    )
+    form: dict[str, Json] = {"first_in_second": example, "second_in_first": example, "reason": "…"}
+    return question_in_form(model, "\n\n".join(parts), nonce, form)
 
 
 def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str]:
