@@ -116,8 +116,8 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
     details["called"] = [call.name for call in calls[:_MOST_SHOWN]]
     score = Fraction(len(hits), total) if (total := len(hits) + len(misses)) else Fraction(1)
     # A call too many must not pass because the others, or other graders, make up for it in a mean.
-    counts = task.grader.weight or task.grader.required
-    gates = ("whole",) if misses and config.pass_at is None and counts else ()
+    decides = task.grader.weight or task.grader.required
+    gates = ("whole",) if misses and config.pass_at is None and decides else ()
     return task.scored(score, "; ".join(misses), config.pass_at or 1, gates, details=details)
 
 
