@@ -1,4 +1,4 @@
-"""What of a judge's reply is read: the table of replies, and the one scale from the question to the verdict."""
+"""What of a judge's reply is read: a table of replies, and one scale from the question to the verdict."""
 
 import json
 import re
