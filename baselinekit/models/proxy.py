@@ -300,7 +300,9 @@ class _ProxyHandler(BaseHTTPRequestHandler):
                 raise _Refused(400, f"{where}`systemPrompt` is no text")
             if request.get("target") not in (None, *self.proxy.targets):
                 names = ", ".join(self.proxy.targets)
-                raise _Refused(400, f"{where}no model of the configuration is that `target`: there is {names}")
+                raise _Refused(
+                    400, f"{where}no model of the configuration is that `target`: there is {names}"
+                )
 
     def _body(self) -> dict[str, Any]:
         stated_length = self.headers.get("Content-Length") or ""
