@@ -109,6 +109,7 @@ CLIENT_FILES = {"replaying.client", "programs.process", "report.wording", "repor
 
 ENTRANCES = {
     "matching.weakened": "what a change to a baseline lets pass, of which no compare asks",
+    "matching.semantic": "the words of two texts that a judge is asked about",
     "replaying.settings": "what a replay is handed, and how much a file may ask for",
     "replaying.environment": "where an output was captured",
     "replaying.files": "the files that a recipe names",

@@ -23,6 +23,7 @@ from baselinekit.lazy import lazy_pattern
 NAMES = {1: "demo-1.0", 2: "demo-2.0"}
 
 _NONCE = lazy_pattern(r"exactly this form, with the same nonce: (\{.*\})\s*$", re.DOTALL)
+_PLACES = lazy_pattern(r": (<[^<>]*>)")
 _LINE = lazy_pattern(r"exactly one line in this form\b.*: (SCORE|DECISION)=<[^>]*> REASON=<[^>]*>\s*$")
 _BULLETS = lazy_pattern(r"^(POSITIVE|NEGATIVE) TRIGGERS\b.*:\n((?:- .*\n?)*)", re.MULTILINE)
 _WORD = lazy_pattern(r"\w{5,}")
@@ -65,7 +66,7 @@ def reply_to(messages: list[dict[str, Any]], tools: list[str], version: int) -> 
     system = " ".join(str(message["content"]) for message in messages if message["role"] == "system")
     text = f"{system}\n{question}"
     if form := _NONCE.search(question):
-        return ModelReply(_fill_judge_form(question, json.loads(form[1])))
+        return ModelReply(_fill_judge_form(question, json.loads(_PLACES.sub(r': "\1"', form[1]))))
     if line_match := _LINE.search(question):
         return ModelReply(_score_line(question) if line_match[1] == "SCORE" else _decision_line(question))
     if tools and (number := _ORDER.search(question)):
@@ -84,7 +85,10 @@ def reply_to(messages: list[dict[str, Any]], tools: list[str], version: int) -> 
 def _fill_judge_form(question: str, form: dict[str, Any]) -> str:
     texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
     if "first_in_second" in form:
-        first, second = (list(dict.fromkeys(re.findall(r"\w+", text.lower()))) for text in texts.values())
+        first, second = (
+            list(dict.fromkeys(re.findall(r"\w+", texts[name].lower())))
+            for name in ("first text", "second text")
+        )
         form["first_in_second"], form["second_in_first"] = (
             _compare_facts(first, second),
             _compare_facts(second, first),

@@ -316,7 +316,8 @@ class Examiner:
 
         def program(case: Case, judge_program: JudgeProgram) -> JudgeRun:
             execute = session.setting.clients.execute
-            return run_judge(prepared.programs[position], judge_program, execute, ask, session.mask)
+            models = self.here.project.models
+            return run_judge(prepared.programs[position], judge_program, execute, ask, session.mask, models)
 
         return GradeClients(
             ask=ask,

@@ -6,7 +6,7 @@ words, or what --allow-exec allows."""
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -235,14 +235,16 @@ def run_judge(
     execute: Execute,
     ask: Callable[[ModelQuestion], Answer],
     mask: Mask,
+    models: Iterable[str] = (),
 ) -> JudgeRun:
-    """Run a judge to its end; JudgeStopped if it does not finish."""
+    """Run a judge to its end; JudgeStopped if it does not finish. `models`: the declared ones, which it may
+    ask beside its own."""
     timeout = float(_TIMEOUT if judge.timeout is None else judge.timeout)
     run = ProcessSpec(program.argv, judge.stdin, cwd=program.cwd, timeout=timeout, mask=mask)
     if judge.model_calls is None:
         finished = run_in_name(_CALLED, replace(run, env=child_environment(program.passed)), execute)
         return JudgeRun(finished.exit_code, finished.stdout, finished.stderr)
-    with Proxy(ask, judge.model, judge.model_calls, timeout) as proxy:
+    with Proxy(ask, judge.model, judge.model_calls, timeout, models) as proxy:
         environment = child_environment(program.passed, proxy.environment)
         try:
             finished = run_in_name(_CALLED, replace(run, env=environment), execute)

@@ -31,8 +31,21 @@ COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
 
 def function_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    method: FunctionOutput = task.method
-    extracted = code_in(text_of(task.look(observation.output)), method.function_name)
+    """The grade by the calls, or by those of the first alternative that all pass."""
+    text = text_of(task.look(observation.output))
+    grades = []
+    for number, method in enumerate((task.method, *alternatives_of(task.method, task.case.expected))):
+        grade = grade_by_calls(task, method, text, clients)
+        if grade.outcome == "passed" and number:
+            grade = replace(grade, details={**grade.details, "alternative": number})
+        if grade.outcome != "failed":
+            return grade
+        grades.append(grade)
+    return max(grades, key=lambda grade: grade.score or 0)
+
+
+def grade_by_calls(task: Task, method: FunctionOutput, text: str, clients: GradeClients) -> Grade:
+    extracted = code_in(text, method.function_name)
     if extracted.problem:
         reason = f"the reply contains no usable program: {extracted.problem}"
         return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
@@ -60,7 +73,8 @@ def problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK706", f"{method.function_name!r} is not a function name", "letters, digits and _")
     if method.timeout_per_case <= 0:
         yield Problem("BK706", "a time limit of zero", "`timeout_per_case`: a number of seconds above 0")
-    for call in method.test_cases:
+    choices = (method, *alternatives_of(method, task.case.expected))
+    for call in (call for choice in choices for call in choice.test_cases):
         if call.comparator not in COMPARATORS:
             hint = suggest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
             yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
@@ -100,14 +114,23 @@ def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
     expectation."""
     if expected is None or expected.type != "functional":
         return method, []
-    return replace(method, test_cases=calls_of(expected)[0]), [STATED_TWICE] if method.test_cases else []
+    return replace(method, test_cases=calls_of(expected.value)[0]), [
+        STATED_TWICE
+    ] if method.test_cases else []
+
+
+def alternatives_of(method: FunctionOutput, expected: Expected | None) -> Iterator[FunctionOutput]:
+    """The config with the calls, and the function, of each alternative of the expectation."""
+    for value in expected.alternatives if expected is not None and expected.type == "functional" else ():
+        name = value.get("function_name") if isinstance(value, dict) else None
+        name = name if isinstance(name, str) else method.function_name
+        yield replace(method, function_name=name, test_cases=calls_of(value)[0])
 
 
 def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConfig:
-    _, problems = calls_of(expected)
-    if expected.alternatives:
-        hint = "state the comparator of a call instead: comparator: unordered"
-        problems.append(Problem("BK714", "a function has no alternatives", hint, at=("alternatives",)))
+    problems = prefix_paths(calls_of(expected.value)[1], ("value",))
+    for number, value in enumerate(expected.alternatives):
+        problems += prefix_paths(calls_of(value)[1], ("alternatives", number))
     if graders_stated or problems:
         return None, problems
     method, config_problems = read_function_output({}, expected)
@@ -117,9 +140,9 @@ def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConf
     ]
 
 
-def calls_of(expected: Expected) -> tuple[list[Call], list[Problem]]:
+def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:
     """The test cases of a functional expectation: `{input: [5], output: 120}`, or as a grader states them."""
-    program, problems = check(Program, expected.value)
+    program, problems = check(Program, value)
     calls: list[Call] = []
     for number, raw in enumerate(program.test_cases if program else ()):
         renamed = {_CALL_KEYS.get(key, key): value for key, value in raw.items()}
@@ -134,7 +157,7 @@ def calls_of(expected: Expected) -> tuple[list[Call], list[Problem]]:
         calls += [call] if call else []
     if program and not program.test_cases:
         problems.append(Problem("BK714", "there is no test case", "such as {input: [5], output: 120}"))
-    return calls, prefix_paths(problems, ("value",))
+    return calls, problems
 
 
 def _with_stated_keys(problem: Problem, raw: dict[str, Json]) -> Problem:

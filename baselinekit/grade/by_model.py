@@ -20,7 +20,10 @@ from baselinekit.grade.judging import (
     question_again,
     reply,
     retries_problems,
+    scalar,
+    unquoted,
     unusable_reply,
+    words_of,
 )
 from baselinekit.grade.task import (
     GradeClients,
@@ -104,11 +107,24 @@ class ModelJudge:
         return list(rubrics.read(self.rubric).criteria) or [Criterion(OVERALL)]
 
     @property
+    def scale(self) -> tuple[float, float]:
+        """The scale of the overall score and of the threshold: that of the criteria, or from 0 to 1 if these
+        have different ones. Then the overall score is the mean of the shares of their ranges."""
+        scales = {scale_of(criterion, self) for criterion in self.criteria}
+        return scales.pop() if len(scales) == 1 else (0.0, 1.0)
+
+    @property
     def passing_share(self) -> float:
         """The lowest share of its range with which a score passes."""
-        low, high = map(float, self.scoring.range)
+        low, high = self.scale
         threshold = self.scoring.threshold
         return _PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
+
+    @property
+    def threshold(self) -> float:
+        """The lowest overall score that passes."""
+        low, high = self.scale
+        return low + self.passing_share * (high - low)
 
 
 @frozen
@@ -178,10 +194,11 @@ def _describe_task(judge: ModelJudge) -> str:
 
 def describe_pass(judge: ModelJudge) -> str:
     """When `passed` is true: a judge that is not told can only guess, and would contradict its scores."""
-    low, high = map(float, judge.scoring.range)
-    threshold = low + judge.passing_share * (high - low)
     mean = "weighted mean" if len({criterion.weight for criterion in judge.criteria}) > 1 else "mean"
-    rule = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {threshold:g} or more"
+    mean += " of the scores"
+    if len({scale_of(criterion, judge) for criterion in judge.criteria}) > 1:
+        mean += ", each as a share of its own range, from 0 (worst) to 1 (best)"
+    rule = f"`overall_score` is the {mean}, and `passed` is true if it is {judge.threshold:g} or more"
     required = [criterion.name for criterion in judge.criteria if criterion.required]
     return f"{rule}, and {', '.join(required)} too." if required else f"{rule}."
 
@@ -191,42 +208,45 @@ def _reply_form(judge: ModelJudge) -> dict[str, Json]:
     if judge.scoring.type == "categorical":
         return {"category": f"<one of: {', '.join(judge.scoring.categories)}>", "justification": "…"}
     if judge.scoring.type == "boolean":
-        return {"passed": "<true or false>", "justification": "…"}
+        return {"passed": unquoted("true or false"), "justification": "…"}
     ranges = {criterion.name: scale_of(criterion, judge) for criterion in judge.criteria}
-    low, high = judge.scoring.range
+    low, high = judge.scale
     return {
-        "scores": {name: f"<{low:g} to {high:g}>" for name, (low, high) in ranges.items()},
-        "overall_score": f"<{low:g} to {high:g}>",
-        "passed": "<true or false>",
+        "scores": {name: unquoted(f"{low:g} to {high:g}") for name, (low, high) in ranges.items()},
+        "overall_score": unquoted(f"{low:g} to {high:g}"),
+        "passed": unquoted("true or false"),
         "justification": "…",
         "specific_feedback": ["…"],
     }
 
 
 def read_judgement(answer: str, judge: ModelJudge, case: Case, output: Json) -> Judgement:
-    """The judgement of a reply; CannotReplay if it is not exactly what was asked for, or if its verdict
-    contradicts its own scores: it is unclear then which of the two is meant."""
-    fields = reply(answer, _reply_form(judge), nonce_of(*_texts(judge, case, output).values()))
-    justification = fields["justification"]
-    if not isinstance(justification, str):
-        raise unusable_reply("gives no justification", answer)
+    """The judgement of a reply; CannotReplay if its verdict cannot be read, or contradicts its own scores: it
+    is unclear then which of the two is meant."""
+    decisive = {"numeric": "scores", "categorical": "category", "boolean": "passed"}[judge.scoring.type]
+    fields = reply(answer, (decisive,), nonce_of(*_texts(judge, case, output).values()))
+    justification = words_of(fields.get("justification"))
     if judge.scoring.type == "categorical":
         category = fields["category"]
         if category not in judge.scoring.categories:
             raise unusable_reply(f"chooses {category!r}, which is not one of the categories", answer)
         passed = category in judge.scoring.passing
-        return Judgement(passed, float(passed), justification, {"category": category})
-    if not isinstance(fields["passed"], bool):
+        reason = f"{category}: {justification}" if justification else category
+        details: dict[str, Json] = {"category": category, "justification": justification}
+        return Judgement(passed, float(passed), reason, details)
+    claimed = scalar(fields["passed"]) if "passed" in fields else None
+    if not isinstance(claimed, bool) and "passed" in fields:
         raise unusable_reply(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
-    if judge.scoring.type == "boolean":
-        return Judgement(fields["passed"], float(fields["passed"]), justification, {})
-    return by_scores(fields, judge, answer)
+    if isinstance(claimed, bool) and judge.scoring.type == "boolean":
+        return Judgement(claimed, float(claimed), justification, {})
+    return by_scores({**fields, "passed": claimed, "justification": justification}, judge, answer)
 
 
 def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Judgement:
     criteria, scores = judge.criteria, fields["scores"]
     if not isinstance(scores, dict) or scores.keys() != {criterion.name for criterion in criteria}:
         raise unusable_reply(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)
+    scores = {name: scalar(value) for name, value in scores.items()}
     weighted_sum = total = 0.0
     unmet = []
     for criterion in criteria:
@@ -239,24 +259,23 @@ def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Jud
         if criterion.required and share + _SLACK < judge.passing_share:
             unmet.append(criterion.name)
     share = weighted_sum / total
-    low, high = (float(bound) for bound in judge.scoring.range)
+    low, high = judge.scale
     overall = low + share * (high - low)
     passed = not unmet and share + _SLACK >= judge.passing_share
-    feedback = fields["specific_feedback"]
+    feedback = fields.get("specific_feedback")
     details: dict[str, Json] = {
-        "scores": dict(scores),
+        "scores": scores,
         "overall_score": round(overall, 6),
         "justification": fields["justification"],
         "specific_feedback": feedback if isinstance(feedback, list) else [],
     }
     if unmet:
         details["unmet"] = list(unmet)
-    if fields["passed"] is not passed:
-        threshold = low + judge.passing_share * (high - low)
-        summary = f"its scores make {overall:.3g} of {high:g}, and {threshold:g} passes"
+    if fields["passed"] not in (passed, None):
+        summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
         summary += f", with {', '.join(unmet)} too low" if unmet else ""
         raise contradiction(f"says passed: {json.dumps(fields['passed'])}, but {summary}")
-    claimed, disagrees = fields["overall_score"], ""
+    claimed, disagrees = scalar(fields.get("overall_score", overall)), ""
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
         disagrees = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
     reason = fields["justification"] if passed else f"{overall:.3g} of {high:g}: {fields['justification']}"
@@ -335,8 +354,6 @@ def problems(task: Task) -> Iterator[Problem]:
     if scoring.type == "categorical" and {*scoring.categories} <= {*scoring.passing}:
         hint = "leave at least one out of `passing`"
         yield never_fails("every category passes", hint, "config", "scoring", "passing")
-    elif scoring.type == "numeric" and len(scoring.range) == 2:
-        yield from threshold_problems(scoring.threshold, scoring.range, ("config", "scoring", "threshold"))
     if not (judge.rubric.strip() if isinstance(judge.rubric, str) else judge.rubric):
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     if scoring.type == "categorical":
@@ -346,10 +363,17 @@ def problems(task: Task) -> Iterator[Problem]:
         for unknown in sorted({*scoring.passing} - {*scoring.categories}):
             hint = f"one of {', '.join(scoring.categories)}"
             yield Problem("BK702", f"`passing` names {unknown!r}, which is not a category", hint)
+    ranges = [criterion.range or scoring.range for criterion in judge.criteria]
+    unsound = [bounds for bounds in ranges if len(bounds) != 2 or bounds[0] >= bounds[1]]
+    for bounds in unsound:
+        yield Problem("BK702", f"{bounds} is not a range", "the lowest and the highest score: [1, 5]")
+    if scoring.type == "numeric" and not unsound:
+        yield from threshold_problems(scoring.threshold, judge.scale, ("config", "scoring", "threshold"))
+        if scoring.range not in ([1, 5], *ranges):
+            hint = "remove one of the two: the ranges of the rubric count, for the threshold too"
+            message = f"`range` is {scoring.range}, and every criterion of the rubric has another one"
+            yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
     for criterion in judge.criteria:
-        bounds = criterion.range or scoring.range
-        if len(bounds) != 2 or bounds[0] >= bounds[1]:
-            yield Problem("BK702", f"{bounds} is not a range", "the lowest and the highest score: [1, 5]")
         if criterion.weight < 0:
             yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
     if isinstance(judge.rubric, str):
@@ -377,12 +401,12 @@ def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float |
         return label in judge.scoring.passing
     if isinstance(label, bool | str):
         return spoken_verdict(label)
-    low, high = (float(bound) for bound in judge.scoring.range)
+    low, high = judge.scale
     return (label - low) / (high - low) + _SLACK >= judge.passing_share if low <= label <= high else None
 
 
 def label_words(judge: ModelJudge) -> str:
-    low, high = (float(bound) for bound in judge.scoring.range)
+    low, high = judge.scale
     return ", ".join(judge.scoring.categories) or f"a score from {low:g} to {high:g}"
 
 

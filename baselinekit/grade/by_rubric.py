@@ -16,7 +16,10 @@ from baselinekit.grade.judging import (
     question,
     reply,
     retries_problems,
+    scalar,
+    unquoted,
     unusable_reply,
+    words_of,
 )
 from baselinekit.grade.rubricitems import HIGHEST, RubricCriterion, RubricItem, criteria_of, item_problems
 from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task
@@ -136,18 +139,16 @@ def form_of(criteria: Sequence[RubricCriterion]) -> dict[str, Json]:
     nothing."""
     checks: list[Json] = []
     for criterion in criteria:
-        verdict = {"score": f"<0 to {HIGHEST}>"} if criterion.is_scored else {"satisfied": "<true or false>"}
-        checks.append({"id": criterion.id, **verdict, "reasoning": "…"})
+        verdict = ("score", f"0 to {HIGHEST}") if criterion.is_scored else ("satisfied", "true or false")
+        checks.append({"id": criterion.id, verdict[0]: unquoted(verdict[1]), "reasoning": "…"})
     return {"checks": checks, "overall_reasoning": "…"}
 
 
 def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: str) -> RubricReply:
     """The verdicts in a reply; UnreadableReply if it is not what was asked for, judges an item twice, or
     judges none."""
-    fields = reply(answer, ("checks", "overall_reasoning"), nonce)
-    checks, reasoning = fields["checks"], fields["overall_reasoning"]
-    if not isinstance(reasoning, str):
-        raise unusable_reply("gives no overall_reasoning", answer)
+    fields = reply(answer, ("checks",), nonce)
+    checks, reasoning = fields["checks"], words_of(fields.get("overall_reasoning"))
     if not isinstance(checks, list):
         raise unusable_reply("has no list of checks", answer)
     by_id = {criterion.id: criterion for criterion in criteria}
@@ -174,20 +175,20 @@ def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: s
 
 def _read_check(entry: Mapping[str, Json], criterion: RubricCriterion, answer: str) -> ItemVerdict:
     key = "score" if criterion.is_scored else "satisfied"
-    if entry.keys() != {"id", key, "reasoning"} or not isinstance(entry["reasoning"], str):
-        raise unusable_reply(f"has a check of {criterion.id} that is no {{id, {key}, reasoning}}", answer)
-    value = entry[key]
+    if key not in entry:
+        raise unusable_reply(f"has a check of {criterion.id} without `{key}`", answer)
+    value, reasoning = scalar(entry[key]), words_of(entry.get("reasoning"))
     if not criterion.is_scored:
         if not isinstance(value, bool):
             raise unusable_reply(
                 f"says satisfied: {value!r} of {criterion.id}, which is no true or false", answer
             )
-        return ItemVerdict(criterion, Fraction(value), entry["reasoning"])
+        return ItemVerdict(criterion, Fraction(value), reasoning)
     if not is_number(value) or not 0 <= value <= HIGHEST or value != int(value):
         raise unusable_reply(
             f"scores {criterion.id} with {value!r}, no whole number from 0 to {HIGHEST}", answer
         )
-    return ItemVerdict(criterion, Fraction(int(value), HIGHEST), entry["reasoning"])
+    return ItemVerdict(criterion, Fraction(int(value), HIGHEST), reasoning)
 
 
 def rubric_grade(task: Task, rubric_reply: RubricReply, rule: PassRule) -> Grade:

@@ -20,7 +20,10 @@ from baselinekit.grade.judging import (
     question_in_form,
     reply,
     retries_problems,
+    scalar,
+    unquoted,
     unusable_reply,
+    words_of,
 )
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
 from baselinekit.grade.verdict import exact_fraction, format_distinct, verdict_of
@@ -76,7 +79,7 @@ but should capture key points.
 Say briefly what it achieves and what it misses.
 
 {_SECTIONS}"""
-_FORM: dict[str, Json] = {"score": "<0 to 1>", "hits": ["…"], "misses": ["…"], "reasoning": "…"}
+_FORM: dict[str, Json] = {"score": unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
 _REPLY_RULES = (
     "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
     f"most {_MOST_LISTED} short points each, and may be empty."
@@ -276,17 +279,18 @@ class TemplateReply:
 
 
 def read_template_reply(answer: str, nonce: str) -> TemplateReply:
-    """The verdict in a reply; UnreadableReply if it is not exactly what was asked for."""
-    fields = reply(answer, _FORM, nonce)
-    score, hits, misses, reasoning = (fields[key] for key in _FORM)
+    """The verdict in a reply; UnreadableReply if it has no score from 0 to 1."""
+    fields = reply(answer, ("score",), nonce)
+    score = scalar(fields["score"])
     if not is_number(score) or not 0 <= score <= 1:
         raise unusable_reply(f"has a score of {score!r}, which is not from 0 to 1", answer)
-    for key, points in (("hits", hits), ("misses", misses)):
-        if not isinstance(points, list) or not all(isinstance(point, str) for point in points):
-            raise unusable_reply(f"has {key} that are no list of texts", answer)
-    if not isinstance(reasoning, str):
-        raise unusable_reply("gives no reasoning", answer)
-    return TemplateReply(exact_fraction(float(score)), hits, misses, reasoning)
+    hits, misses = (points_of(fields.get(key)) for key in ("hits", "misses"))
+    return TemplateReply(exact_fraction(float(score)), hits, misses, words_of(fields.get("reasoning")))
+
+
+def points_of(value: Json) -> list[str]:
+    """The points that a judge lists; none if it is no list of texts."""
+    return [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
 
 
 def template_grade(task: Task, template_reply: TemplateReply, rule: PassRule) -> Grade:

@@ -63,7 +63,8 @@ class ToolTrajectory:
     """The tools that must be called. `any_order`: each at least as often as `minimums` says; `in_order`:
     those of `expected`, possibly with others between them; `exact`: these and no others. The score is the
     share of checks that hold: one for each tool or call, one for each time limit and, with `exact`, one that
-    fails for each call too many. `pass_at`: the score that passes, if it differs from that of the case."""
+    fails for each call too many. Only 1 passes, whatever the limits of the case are, unless `pass_at` states
+    another score."""
 
     mode: Literal["any_order", "in_order", "exact"]
     minimums: dict[str, int] = field(default_factory=dict)
@@ -114,7 +115,10 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
     }
     details["called"] = [call.name for call in calls[:_MOST_SHOWN]]
     score = Fraction(len(hits), total) if (total := len(hits) + len(misses)) else Fraction(1)
-    return task.scored(score, "; ".join(misses), config.pass_at, details=details)
+    # A call too many must not pass because the others, or other graders, make up for it in a mean.
+    decides = task.grader.weight or task.grader.required
+    gates = ("whole",) if misses and config.pass_at is None and decides else ()
+    return task.scored(score, "; ".join(misses), config.pass_at or 1, gates, details=details)
 
 
 def _check_calls(

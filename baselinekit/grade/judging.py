@@ -3,16 +3,17 @@ nobody could guess, the reply must repeat them, and is checked strictly."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from baselinekit.documents.jsontext import json_in
+from baselinekit.documents.jsontext import NotJson, decode, json_in, object_at
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.frozen import frozen
 from baselinekit.hashes import sha256
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import Json
 from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.tree.equality import is_number
 
@@ -41,9 +42,15 @@ def question(model: str, task: str, texts: Mapping[str, str], form: Mapping[str,
     return question_in_form(model, "\n\n".join(parts), nonce, form)
 
 
+def unquoted(words: str) -> str:
+    """The place of a number, true or false in the form of a reply: `<0 to 5>`, without quotes."""
+    return f"\0<{words}>\0"
+
+
 def question_in_form(model: str, text: str, nonce: str, form: Mapping[str, Json]) -> ModelQuestion:
     """A whole question with the form of its reply below it."""
     example = json.dumps({"nonce": nonce, **form}, ensure_ascii=False)
+    example = example.replace(r'"\u0000<', "<").replace(r'>\u0000"', ">")
     text = f"{text}\n\nReply in exactly this form, with the same nonce: {example}"
     return ModelQuestion(model, (Message("system", _SYSTEM), Message("user", text)), temperature=0)
 
@@ -55,10 +62,11 @@ def between_marks(name: str, text: str, nonce: str) -> str:
 
 
 def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
-    """The reply as an object with these keys; CannotReplay for anything else. A judge that does not repeat
-    the nonce has followed the text instead of the task."""
-    fields = json_in(text)
-    if fields is ABSENT or not isinstance(fields, dict):
+    """The JSON object of the reply, which has the nonce and these keys; CannotReplay for anything else. Words
+    around it and further keys do not count. A judge that does not repeat the nonce has followed the text
+    instead of the task."""
+    fields = object_at(text, text.find(nonce)) if nonce in text else json_in(text)
+    if not isinstance(fields, dict):
         raise unusable_reply("is not one JSON object", text)
     if fields.get("nonce") != nonce:
         raise unusable_reply("does not repeat the nonce of the question", text)
@@ -66,14 +74,25 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
         raise unusable_reply(
             "does not contain the nonce exactly once, so it is unclear which part is the verdict", text
         )
-    expected_keys = {"nonce", *keys}
-    missing = expected_keys - fields.keys()
+    missing = {*keys} - fields.keys()
     if missing:
         raise unusable_reply(f"has no {', '.join(sorted(missing))}", text)
-    unexpected = fields.keys() - expected_keys
-    if unexpected:
-        raise unusable_reply(f"has {', '.join(sorted(unexpected))}, which was not asked for", text)
     return fields
+
+
+def scalar(value: Json) -> Json:
+    """A number, true or false, also one that a judge put between quotes; any other value as it is."""
+    if isinstance(value, str):
+        with suppress(NotJson):
+            scalar_value = decode(value.lower())
+            if is_number(scalar_value) or isinstance(scalar_value, bool):
+                return scalar_value
+    return value
+
+
+def words_of(value: Json) -> str:
+    """What a judge says beside its verdict; "" if it is no text."""
+    return value if isinstance(value, str) else ""
 
 
 class UnreadableReply(CannotReplay):
@@ -113,16 +132,20 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Mod
         f"Grade the text by each criterion, from {low} (worst) to {high} (best); "
         f"fractions are allowed.\n\n{criteria}"
     )
-    form: dict[str, Json] = {"scores": dict.fromkeys(rubric, f"<{low} to {high}>"), "justification": "…"}
+    form: dict[str, Json] = {
+        "scores": dict.fromkeys(rubric, unquoted(f"{low} to {high}")),
+        "justification": "…",
+    }
     return question(scores.model, task, {"text": text}, form)
 
 
 def read_scores(answer: str, text: str, rubric: Mapping[str, str], scores: Scores) -> dict[str, Json]:
     """The scores in the order of the rubric. One that is missing or out of range is an error, never a 0."""
-    values = reply(answer, ("scores", "justification"), nonce_of(text))["scores"]
+    values = reply(answer, ("scores",), nonce_of(text))["scores"]
     low, high = scores.scale
     if not isinstance(values, dict) or values.keys() != rubric.keys():
         raise unusable_reply(f"does not score {', '.join(rubric)} and nothing else", answer)
+    values = {name: scalar(value) for name, value in values.items()}
     for name, value in values.items():
         if not is_number(value) or not low <= value <= high:
             raise unusable_reply(
@@ -145,25 +168,38 @@ _TASK = (
 )
 
 
-def meaning_question(expected: str, actual: str, model: str) -> ModelQuestion:
+_WORDS = (
+    "These words of the two texts differ. For each line, decide whether it makes a fact differ, and list the "
+    "fact with its verdict: it is `kept` if both texts tell the same in other words (3 and three, closed and "
+    "not open), and `changed` if not."
+)
+
+
+def meaning_question(expected: str, actual: str, model: str, words: Iterable[str] = ()) -> ModelQuestion:
+    """The question whether two texts tell the same facts. `words`: differences between their words that the
+    judge has to decide about."""
+    nonce = nonce_of(expected, actual)
     texts = {"first text": expected, "second text": actual}
+    parts = [_TASK, *(between_marks(name, text, nonce) for name, text in texts.items())]
+    if lines := "\n".join(words):
+        parts += [_WORDS, between_marks("differing words", lines, nonce)]
     example: list[Json] = [{"fact": "…", "verdict": "kept, changed or missing"}]
-    return question(
-        model, _TASK, texts, {"first_in_second": example, "second_in_first": example, "reason": "…"}
-    )
+    form: dict[str, Json] = {"first_in_second": example, "second_in_first": example, "reason": "…"}
+    return question_in_form(model, "\n\n".join(parts), nonce, form)
 
 
 def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str]:
     """The share of facts that the texts keep, in the worse of the two directions, and the reason. A changed
     fact makes it 0, however many facts are kept."""
     keys = ("first_in_second", "second_in_first")
-    fields = reply(answer, (*keys, "reason"), nonce_of(expected, actual))
+    fields = reply(answer, keys, nonce_of(expected, actual))
     facts = [list(_facts(fields[key], key, answer)) for key in keys]
     verdicts = [[verdict for _, verdict in side] for side in facts]
     share = min(side.count("kept") / len(side) for side in verdicts)
     score = 0.0 if any("changed" in side for side in verdicts) else share
     failures = [f"{verdict}: {fact}" for side in facts for fact, verdict in side if verdict != "kept"]
-    return score, "; ".join([*failures[:_MOST_FACTS], str(fields["reason"])])
+    reason = words_of(fields.get("reason"))
+    return score, "; ".join([*failures[:_MOST_FACTS], *([reason] if reason else [])])
 
 
 def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
@@ -173,7 +209,7 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
     for item in value:
         if (
             not isinstance(item, dict)
-            or item.keys() != {"fact", "verdict"}
+            or not item.keys() >= {"fact", "verdict"}
             or not isinstance(item["fact"], str)
         ):
             raise unusable_reply(f"has something under {key} that is no {{fact, verdict}}", answer)

@@ -323,10 +323,12 @@ def pass_at_problems(pass_at: Number | None) -> Iterator[Problem]:
     yield from threshold_problems(pass_at, (0, 1), ("config", "pass_at"))
 
 
-def threshold_problems(threshold: Json, bounds: Collection[Json], at: tuple[str, ...]) -> Iterator[Problem]:
+def threshold_problems(
+    threshold: Number | None, bounds: Sequence[float], at: tuple[str, ...]
+) -> Iterator[Problem]:
     """The problem of a threshold that every score reaches, or no score."""
     low, high = bounds
-    hint = f"a threshold above {low}, up to {high}"
+    hint = f"a threshold above {low:g}, up to {high:g}"
     if threshold is not None and threshold <= low:
         yield never_fails(f"every score reaches {threshold}", hint, *at)
     elif threshold is not None and threshold > high:

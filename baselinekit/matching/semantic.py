@@ -1,13 +1,17 @@
-"""The similarity of two texts, without a model. Numbers, identifiers and negations must agree before any
-score counts: no score tells `allowed` from `not allowed`, or user 17 from user 18.
+"""The similarity of two texts, and the words that may make their facts differ.
 
-Where no model reads the texts, a word that carries a fact by itself must not be replaced by another of its
-kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. Other changes are not noticed:
-tests/matching/test_semantic_fact_pairs.py counts them."""
+Where no model reads the texts, numbers, identifiers and negations must agree before any score counts: no
+score tells `allowed` from `not allowed`, or user 17 from user 18. A word that carries a fact by itself must
+not be replaced by another of its kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. Other
+changes are not noticed: tests/matching/test_semantic_fact_pairs.py counts them.
+
+A judge is asked about these words instead: it alone can tell that `closed` and `does not open` are the
+same."""
 
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from baselinekit.frozen import slotted
 from baselinekit.lazy import lazy_pattern
@@ -85,32 +89,36 @@ _SPELT |= {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9
 _NUMBER_WORD = lazy_pattern(rf"\b(?:({'|'.join(_TENS.split())})-)?({'|'.join(_SPELT)})\b", re.IGNORECASE)
 
 
-def disagreement(expected: str, actual: str) -> str | None:
-    """The facts in which the texts differ beyond wording; None if there are none."""
+def disagreements(expected: str, actual: str) -> Iterator[str]:
+    """The numbers, identifiers and negations in which the texts differ."""
     before, after = Counter(_IDENTIFIER.findall(expected)), Counter(_IDENTIFIER.findall(actual))
     identifiers = sorted((before - after) + (after - before))
     for subject, changed in (("numbers", other_numbers(expected, actual)), ("identifiers", identifiers)):
         if changed:
-            return f"the {subject} differ: {', '.join(changed[:5])}"
+            yield f"the {subject} differ: {', '.join(changed[:5])}"
     if len(_NEGATION.findall(expected)) != len(_NEGATION.findall(actual)):
-        return "one of them negates what the other affirms"
-    return None
+        yield "one of them negates what the other affirms"
 
 
-def replacement(expected: str, actual: str) -> str | None:
-    """A word that carries a fact and replaces another of its kind; None if there is none. (A word that was
-    only added or only removed may be another way to say the same.)"""
+def replacements(expected: str, actual: str) -> Iterator[str]:
+    """The words that carry a fact and replace another one of their kind. (A word that was only added or only
+    removed may be another way to say the same.)"""
     before, after = _casefolded_words(expected), _casefolded_words(actual)
     for kind, members in _KINDS.items():
         removed, added = (
             (words - other_words) & members for words, other_words in ((before, after), (after, before))
         )
         if removed and added:
-            return f"another {kind}: {', '.join(sorted(removed))} -> {', '.join(sorted(added))}"
+            yield f"another {kind}: {', '.join(sorted(removed))} -> {', '.join(sorted(added))}"
     removed, added = _find_names(expected) - after, _find_names(actual) - before
     if removed and added:
-        return f"another name: {', '.join(sorted(removed)[:3])} -> {', '.join(sorted(added)[:3])}"
-    return None
+        yield f"another name: {', '.join(sorted(removed)[:3])} -> {', '.join(sorted(added)[:3])}"
+
+
+def differing_words(expected: str, actual: str) -> Iterator[str]:
+    """Both: each may be another fact, or the same one in other words."""
+    yield from disagreements(expected, actual)
+    yield from replacements(expected, actual)
 
 
 def _casefolded_words(text: str) -> set[str]:
@@ -174,9 +182,8 @@ class SemanticText:
             return walk.replaced(self.expected, actual, path, self.at)
         if same_scalar(self.value, actual, self.mode):
             return self.expected
-        note = disagreement(self.value, actual)
-        if note is None and self.mode.method != "judge":
-            note = replacement(self.value, actual)
+        by_judge = self.mode.method == "judge"
+        note = None if by_judge else next(differing_words(self.value, actual), None)
         if note is None:
             score, reason = self._find_similarity(actual, walk)
             if score >= self.mode.min_similarity:

@@ -7,7 +7,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
@@ -39,8 +39,17 @@ class Proxy:
     """Opened for one program and closed with it. `ended`: the error that stopped the run while the program
     asked, which is not the program's fault."""
 
-    def __init__(self, ask: Callable[[ModelQuestion], Answer], model: str, most: int, seconds: float):
+    def __init__(
+        self,
+        ask: Callable[[ModelQuestion], Answer],
+        model: str,
+        most: int,
+        seconds: float,
+        declared: Iterable[str] = (),
+    ):
+        """`model` is asked unless a request names another one of the `declared` models as its `target`."""
         self.model, self.most = model, most
+        self.targets = [*dict.fromkeys((model, *declared))]
         self.calls, self.failed, self.usage = 0, 0, Usage()
         self.ended: BaselinekitError | None = None
         self._ask, self._until = ask, time.monotonic() + seconds
@@ -151,7 +160,8 @@ class Proxy:
             self._asking += 1
         try:
             seconds_left = max(0.001, self._until - time.monotonic())
-            answer = self._ask(ModelQuestion(self.model, messages, timeout=seconds_left))
+            model = str(request.get("target") or self.model)
+            answer = self._ask(ModelQuestion(model, messages, timeout=seconds_left))
         except BaselinekitError as error:
             code = error.problems[0].code
             with self._changed:
@@ -257,7 +267,7 @@ class _ProxyHandler(BaseHTTPRequestHandler):
             raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
         proxy = self.proxy
         counts: dict[str, Json] = {"callCount": proxy.calls, "maxCalls": proxy.most}
-        return {"targetName": proxy.model, **counts, "availableTargets": [proxy.model]}
+        return {"targetName": proxy.model, **counts, "availableTargets": [*proxy.targets]}
 
     def _answer_requests(self) -> dict[str, Json]:
         if self.path not in ("/invoke", "/invokeBatch"):
@@ -288,8 +298,11 @@ class _ProxyHandler(BaseHTTPRequestHandler):
                 raise _Refused(400, f"{where}`question` is missing")
             if not isinstance(system, str | None):
                 raise _Refused(400, f"{where}`systemPrompt` is no text")
-            if request.get("target") not in (None, self.proxy.model):
-                raise _Refused(400, f"{where}there is one target: {self.proxy.model}")
+            if request.get("target") not in (None, *self.proxy.targets):
+                names = ", ".join(self.proxy.targets)
+                raise _Refused(
+                    400, f"{where}no model of the configuration is that `target`: there is {names}"
+                )
 
     def _body(self) -> dict[str, Any]:
         stated_length = self.headers.get("Content-Length") or ""

@@ -163,11 +163,17 @@ def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
 
 def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
     from baselinekit.grade.judging import meaning_question, read_similarity
+    from baselinekit.matching.semantic import differing_words
 
     ask = setting.clients.models.ask
     requests = [
         replace(
-            meaning_question(question.expected, question.actual, _JUDGE),
+            meaning_question(
+                question.expected,
+                question.actual,
+                _JUDGE,
+                differing_words(question.expected, question.actual),
+            ),
             turn=setting.turn,
             asker=setting.asker,
         )

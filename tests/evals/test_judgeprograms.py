@@ -430,6 +430,17 @@ def test_a25_it_asks_the_judges_model_so_often_as_its_file_says_and_no_more(aski
     ] * 2
 
 
+def test_a25_judge_program_with_a_target_asks_the_model_that_the_configuration_declares(
+    asking: Judged,
+) -> None:
+    asking.script("asks.py", ASKS.replace('{"question": "q"}', '{"question": "q", "target": "strict"}'))
+    config = asking.root / "baselinekit.yaml"
+    config.write_text(config.read_text().replace("models: {", "models: {strict: {command: [strict]}, "))
+    said = asking.grade(WITH_MODEL)
+    assert said.details["hits"] == ["relevant", "relevant", "429"]
+    assert {ask.model for ask in asking.asked} == {"strict"}
+
+
 def test_a25_f48_no_key_goes_to_it_and_the_model_is_checked_before_anything_is_asked(asking: Judged) -> None:
     asking.grade(WITH_MODEL)
     environment = asking.specs[-1].env

@@ -71,7 +71,6 @@ SEVERAL: dict[str, Reply] = {
     ),
     "an example in the fence": lambda nonce, good, bad: f"{nonce} fails.\n\n{FENCE.format(text(good))}",
     "a list of both": lambda nonce, good, bad: text([bad, good]),
-    "a list of one": lambda nonce, good, bad: text([good]),
     "in a result": lambda nonce, good, bad: text({"result": good}),
     "in a result, with the nonce": lambda nonce, good, bad: text({"nonce": nonce, "result": good}),
     "a failure that holds a pass": lambda nonce, good, bad: text({**bad, "final": good}),
@@ -87,13 +86,6 @@ SEVERAL: dict[str, Reply] = {
     "as lines of JSON": lambda nonce, good, bad: "\n".join(text({k: v}) for k, v in good.items()),
 }
 DRESSED: dict[str, Reply] = {
-    "words before": lambda nonce, good, bad: "Sure! " + text(good),
-    "words after": lambda nonce, good, bad: text(good) + " I hope this helps.",
-    "an end mark": lambda nonce, good, bad: text(good) + "<|endoftext|>",
-    "a byte order mark": lambda nonce, good, bad: "\ufeff" + text(good),
-    "from right to left": lambda nonce, good, bad: "\u202e" + text(good),
-    "a blank that is none": lambda nonce, good, bad: "\u00a0\u2003" + text(good) + "\u2028x",
-    "a comment": lambda nonce, good, bad: text(good)[:-1] + "} // as it should be",
     "a comment inside": lambda nonce, good, bad: "{/* sure */" + text(good)[1:],
     "a comma too many": lambda nonce, good, bad: text(good)[:-1] + ",}",
     "quotes of Python": lambda nonce, good, bad: repr(good),
@@ -103,9 +95,20 @@ DRESSED: dict[str, Reply] = {
     "XML": lambda nonce, good, bad: f"<reply><nonce>{nonce}</nonce><passed>true</passed></reply>",
     "YAML": lambda nonce, good, bad: "\n".join(f"{key}: {text(value)}" for key, value in good.items()),
     "a table": lambda nonce, good, bad: f"| nonce | passed |\n|---|---|\n| {nonce} | true |",
-    "an assignment": lambda nonce, good, bad: f"verdict = {text(good)}",
     "in base64": lambda nonce, good, bad: base64.b64encode(text(good).encode()).decode(),
     "in hex": lambda nonce, good, bad: text(good).encode().hex(),
+    "very many": lambda nonce, good, bad: text(good) * 500,
+}
+AROUND: dict[str, Reply] = {
+    "a list of one": lambda nonce, good, bad: text([good]),
+    "words before": lambda nonce, good, bad: "Sure! " + text(good),
+    "words after": lambda nonce, good, bad: text(good) + " I hope this helps.",
+    "an end mark": lambda nonce, good, bad: text(good) + "<|endoftext|>",
+    "a byte order mark": lambda nonce, good, bad: "\ufeff" + text(good),
+    "from right to left": lambda nonce, good, bad: "\u202e" + text(good),
+    "a blank that is none": lambda nonce, good, bad: "\u00a0\u2003" + text(good) + "\u2028x",
+    "a comment": lambda nonce, good, bad: text(good)[:-1] + "} // as it should be",
+    "an assignment": lambda nonce, good, bad: f"verdict = {text(good)}",
     "in single backquotes": lambda nonce, good, bad: f"`{text(good)}`",
     "in a fence without an end": lambda nonce, good, bad: f"```json\n{text(good)}",
     "in a fence in a fence": lambda nonce, good, bad: f"````\n```json\nx\n{text(good)}\n```\n````",
@@ -113,8 +116,9 @@ DRESSED: dict[str, Reply] = {
     "with half a character": lambda nonce, good, bad: text(good) + "\ud800",
     "very long": lambda nonce, good, bad: text({**good, "notes": "x" * 300_000}),
     "very deep": lambda nonce, good, bad: "[" * 100_000 + text(good) + "]" * 100_000,
-    "very many": lambda nonce, good, bad: text(good) * 500,
 }
+"""The verdict itself with something around it that says nothing of it: it is read, be it good or bad."""
+
 NO_REPLY = [
     *(
         "",
@@ -172,9 +176,6 @@ BAD_SCORES: list[Any] = [
         True,
         False,
         None,
-        "5",
-        "5.0",
-        " 5",
         "five",
         "",
     ),

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from cases import case, graded
+from cases import case, exactly, graded
 
-from baselinekit.grade.by_function import COMPARATORS
+from baselinekit.grade.by_function import COMPARATORS, FUNCTION_OUTPUT
 from baselinekit.grade.graders import problems_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Call, FunctionOutput, Grader
@@ -118,3 +118,31 @@ def test_the_report_says_what_was_contained() -> None:
 def test_h24_what_cannot_work_is_found_beforehand(method: FunctionOutput, said: str) -> None:
     grader = Grader("g", "code", method)
     assert said in "; ".join(problem.message for problem in problems_of(grader, case(grader)))
+
+
+DOUBLE = {"function_name": "f", "test_cases": [{"input": [3], "output": 6}, {"input": [0], "output": 0}]}
+SQUARE = {"test_cases": [{"input": [3], "output": 9}, {"input": [2], "output": 4}]}
+HALVE = {"function_name": "half", "test_cases": [{"input": [4], "output": 2}]}
+FUNCTIONS: dict[str, tuple[str, Any, str, int | None]] = {
+    "square": ("def f(n): return n * n", lambda n: n * n, "passed", 1),
+    "double": ("def f(n): return n + n", lambda n: n + n, "passed", None),
+    "half": ("def half(n): return n // 2", lambda n: n // 2, "passed", 2),
+    "add three": ("def f(n): return n + 3", lambda n: n + 3, "failed", None),
+    "no program": ("I cannot do that.", None, "failed", None),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_h3_functional_expectation_with_alternatives_passes_by_any_of_them_and_names_it(name: str) -> None:
+    code, function, outcome, alternative = FUNCTIONS[name]
+
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
+        return SandboxResult(tuple(CallResult(function(*call.args)) for call in method.test_cases))
+
+    expected = exactly(DOUBLE, SQUARE, HALVE, type="functional")
+    method, problems = FUNCTION_OUTPUT.derive_config(expected, False)
+    assert not problems
+    found = graded(code, method, expected, GradeClients(run=run, regex_budget=RegexBudget))
+    assert (found.outcome, found.details.get("alternative")) == (outcome, alternative)
+    if name == "add three":
+        assert found.reason == "1 of 2 calls passed; call 1 gave 3, not 0"

@@ -12,6 +12,8 @@ from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.graders import problems_of
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import ModelQuestion
+from baselinekit.report.evals.terminal import format_grades
+from baselinekit.report.wording import Style
 
 CODE = """\
 Evaluate the generated code on these criteria (1-5 scale):
@@ -181,15 +183,13 @@ def test_h33_a_threshold_that_is_just_reached_passes(threshold: float | None, pa
         {"scores": {"right": 5}},
         {"scores": {"right": 5, "kind": 6}},
         {"scores": {"right": 5, "kind": 0}},
-        {"scores": {"right": 5, "kind": "5"}},
+        {"scores": {"right": 5, "kind": "5/5"}},
         {"scores": {"right": 5, "kind": True}},
         {"scores": {"right": 5, "kind": 5, "style": 5}},
         {"scores": 5},
-        {"passed": "true"},
+        {"passed": "yes"},
         {"passed": None},
-        {"justification": 5},
         {"nonce": "0" * 16},
-        {"more": 1},
     ],
 )
 def test_h32_a_reply_that_is_not_what_was_asked_for_is_an_error(said: dict[str, Any]) -> None:
@@ -210,7 +210,13 @@ def test_h30_categories() -> None:
         clients = judge(
             lambda nonce, _, c=category: {"nonce": nonce, "category": c, "justification": ""}  # type: ignore[misc]
         )
-        assert graded("out", how, clients=clients, kind="model").outcome == outcome
+        found = graded("out", how, clients=clients, kind="model")
+        assert found.outcome == outcome
+        if outcome == "failed":
+            assert found.reason == "poor"
+        if outcome != "error":
+            (line, *_) = format_grades([(found, "")], Style(colour=False))
+            assert line.endswith(f", {category}")
 
 
 def test_h30_yes_or_no() -> None:

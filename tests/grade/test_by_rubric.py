@@ -238,13 +238,11 @@ def test_a41_an_id_that_no_item_has_counts_for_nothing_and_is_told() -> None:
         [met("unknown")],
         [met("rubric-1"), met("complexity"), met("complexity", False)],
         [met("rubric-1"), met("complexity"), met("complexity")],
-        [met("rubric-1", "true"), met("complexity")],
+        [met("rubric-1", "yes"), met("complexity")],
         [met("rubric-1", 1), met("complexity")],
         [met("rubric-1", None)],
         [scored("rubric-1", 10)],
-        [{"id": "complexity", "satisfied": True}],
-        [{**met("complexity"), "weight": 100}],
-        [{**met("complexity"), "reasoning": None}],
+        [{"id": "complexity", "met": True}],
         [{"satisfied": True, "reasoning": "x"}],
         ["complexity"],
         {"complexity": True},
@@ -311,7 +309,7 @@ def test_a43_items_of_both_kinds_are_one_mean() -> None:
     assert graded(items, [met("a"), scored("b", 8)]).outcome == "passed"
 
 
-@pytest.mark.parametrize("raw", [True, -1, 11, 7.5, "7", None, [7], 70, 1e9, "<0 to 10>"])
+@pytest.mark.parametrize("raw", [True, -1, 11, 7.5, "7 of 10", None, [7], 70, 1e9, "<0 to 10>"])
 def test_a43_a_raw_score_is_a_whole_number_from_0_to_10(raw: Any) -> None:
     found = graded(by_range(), [scored("a", raw), scored("b", 9), scored("c", 9)])
     assert (found.outcome, found.score) == ("error", None)
@@ -348,8 +346,8 @@ def test_a40_the_judge_is_asked_for_every_item_by_its_id() -> None:
         "- complexity: States time complexity\n",
         "- a: (a whole number from 0 to 10)\n  - 0 to 2: Critical bugs\n",
         "  - 9 to 10: Fully correct\n",
-        '{"id": "complexity", "satisfied": "<true or false>", "reasoning": "…"}',
-        '{"id": "a", "score": "<0 to 10>", "reasoning": "…"}',
+        '{"id": "complexity", "satisfied": <true or false>, "reasoning": "…"}',
+        '{"id": "a", "score": <0 to 10>, "reasoning": "…"}',
         ">>>\nIt halves.\n<<<end of candidate_answer ",
         ">>>\nReverse: hello\n<<<end of question ",
     ):

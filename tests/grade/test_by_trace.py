@@ -1,5 +1,6 @@
 """The tools that an agent called: by their number, in their order, and exactly; with what, and how fast."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, strategies as st
 from baselinekit.grade.by_trace import ToolTrajectory, WantedCall, in_order
 from baselinekit.grade.graders import grade, problems_of
 from baselinekit.grade.task import GradeClients
+from baselinekit.grade.verdict import combine_grades
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -81,7 +83,7 @@ def test_a50_tools_are_counted_or_found_in_their_order(
 ) -> None:
     found = judged(how, observed(*calls))
     assert found.score == pytest.approx(score)
-    assert found.outcome == ("passed" if score >= 0.8 else "failed")
+    assert found.outcome == ("passed" if score == 1 else "failed")
     assert why in found.reason
     assert bool(found.reason) == bool(why)
 
@@ -118,11 +120,9 @@ def test_a50_each_limit_of_time_counts_by_itself() -> None:
     found = judged(ToolTrajectory("in_order", expected=expected), observed(SEARCH, READ, ANSWER))
     assert found.score == pytest.approx(4 / 5)
     assert (found.outcome, found.details["misses"]) == (
-        "passed",
+        "failed",
         ["read took 1.5 s, at most 1 s is allowed"],
     )
-    late = judged(ToolTrajectory("in_order", expected=expected, pass_at=1), observed(SEARCH, READ, ANSWER))
-    assert (late.outcome, late.verdict) == ("failed", "borderline")
 
 
 def test_a50_the_call_that_is_fast_enough_is_the_one_that_counts() -> None:
@@ -145,11 +145,39 @@ def test_a50_the_calls_of_a_prompt_are_a_trace_as_well() -> None:
     assert judged(ToolTrajectory("any_order", {"search": 1}), Observation("x", 1.0, tool_calls=())).score == 0
 
 
-def test_the_score_is_judged_by_the_limits_of_the_case() -> None:
-    how = ToolTrajectory("any_order", {"search": 1, "read": 1, "delete": 1})
-    assert judged(how, observed(SEARCH, READ)).verdict == "borderline"
-    lenient = judged(how, observed(SEARCH, READ), PassRule("mean", borderline_passes=True))
-    assert (lenient.outcome, lenient.verdict) == ("passed", "borderline")
+FOUR = wanted("find", "read", "write", "answer")
+NEARLY_WHOLE = {
+    "exact with a call too many": (
+        ToolTrajectory("exact", expected=FOUR),
+        ["find", "read", "write", "answer", "delete_all"],
+    ),
+    "in order without the last call": (
+        ToolTrajectory("in_order", expected=[*FOUR, *wanted("log")]),
+        ["find", "read", "write", "answer"],
+    ),
+    "one of five tools too seldom": (
+        ToolTrajectory("any_order", {"find": 1, "read": 1, "write": 1, "answer": 1, "log": 1}),
+        ["find", "read", "write", "answer"],
+    ),
+}
+RULES = [PassRule(), PassRule("mean"), PassRule("mean", 0.5), PassRule("mean", borderline_passes=True)]
+
+
+@pytest.mark.parametrize("name", NEARLY_WHOLE)
+@pytest.mark.parametrize("rule", RULES)
+def test_tool_trajectory_nearly_whole_fails_the_case_unless_it_states_a_limit(
+    name: str, rule: PassRule
+) -> None:
+    how, tools = NEARLY_WHOLE[name]
+    calls = observed(*(ToolCall(tool, {}) for tool in tools))
+    other = Grade("other", "code", "passed", 1.0)
+    found = judged(how, calls, rule)
+    assert (found.outcome, found.score) == ("failed", 0.8)
+    assert combine_grades([found], rule)[0] == combine_grades([found, other], rule)[0] == "failed"
+    allowed = judged(replace(how, pass_at=0.8), calls, rule)
+    assert combine_grades([allowed, other], rule)[0] == "passed"
+    strict = judged(replace(how, pass_at=0.9), calls, PassRule())
+    assert (strict.outcome, strict.verdict) == ("failed", "borderline")
 
 
 def test_too_long_a_trace_is_an_error_and_takes_no_time() -> None:

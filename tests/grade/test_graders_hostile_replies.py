@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from cases import exactly, graded, judge
-from hostile_replies import BAD_SCORES, DRESSED, NO_REPLY, NONCES, RAW_SCORES, SEVERAL, Reply
+from hostile_replies import AROUND, BAD_SCORES, DRESSED, NO_REPLY, NONCES, RAW_SCORES, SEVERAL, Reply
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.documents.jsontext import json_in
+from baselinekit.documents.jsontext import object_at
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.by_rubric import RubricJudge
 from baselinekit.grade.by_template import TemplateJudge
@@ -49,6 +49,13 @@ KINDS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     ),
     "rubric": (RUBRIC, checks(True, 10), checks(False, 0)),
 }
+DECISIVE = {
+    "numeric": "scores",
+    "categorical": "category",
+    "boolean": "passed",
+    "prompt": "score",
+    "rubric": "checks",
+}
 REPLIES = {**NONCES, **SEVERAL, **DRESSED}
 
 
@@ -70,6 +77,14 @@ def test_f36_no_reply_of_another_form_is_a_pass(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", AROUND)
+def test_f36_what_stands_around_a_verdict_changes_nothing(kind: str, name: str) -> None:
+    how, *verdicts = KINDS[kind]
+    for said, expected in zip(verdicts, ("passed", "failed"), strict=True):
+        assert outcome(how, lambda n, _, said=said: AROUND[name](n, {"nonce": n, **said}, {})) == expected  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_f36_what_is_no_reply_at_all_is_an_error(kind: str) -> None:
     how, good, bad = KINDS[kind]
     assert {outcome(how, lambda nonce, _, text=text: text) for text in NO_REPLY} == {"error"}  # type: ignore[misc]
@@ -88,7 +103,7 @@ def test_f36_a_reply_that_was_cut_is_an_error_wherever_it_was_cut(kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_f36_every_key_has_its_very_name_and_nothing_else_is_there(kind: str) -> None:
+def test_f36_what_decides_has_its_very_name_and_further_keys_say_nothing(kind: str) -> None:
     how, good, _ = KINDS[kind]
     for key in ("nonce", *good):
         others = [
@@ -106,9 +121,11 @@ def test_f36_every_key_has_its_very_name_and_nothing_else_is_there(kind: str) ->
             swapped = {"nonce": "NONCE", **good}
             swapped = {other if name == key else name: value for name, value in swapped.items()}
             more = {"nonce": "NONCE", **good, other: good.get(key, "NONCE")}
-            for form in (swapped, more):
+            swapped_fails, more_fails = key in ("nonce", DECISIVE[kind]), key == "nonce"
+            for form, fails in ((swapped, swapped_fails), (more, more_fails)):
                 text = json.dumps(form, ensure_ascii=False)
-                assert outcome(how, lambda nonce, _, text=text: text.replace("NONCE", nonce)) == "error", form  # type: ignore[misc]
+                found = outcome(how, lambda nonce, _, text=text: text.replace("NONCE", nonce))  # type: ignore[misc]
+                assert found == ("error" if fails else "passed"), form
 
 
 def scored(scores: Any, **more: Any) -> str:
@@ -157,7 +174,9 @@ def test_f36_whatever_is_claimed_the_scores_decide(passed: Any, overall: Any) ->
     low, high = {"right": 1, "kind": 5}, {"right": 5, "kind": 5}
     """A verdict that is not that of the scores is none: nobody could say which of them is meant."""
     assert scored(low, passed=passed, overall_score=overall) == ("failed" if passed is False else "error")
-    assert scored(high, passed=passed, overall_score=overall) == ("passed" if passed is True else "error")
+    assert scored(high, passed=passed, overall_score=overall) == (
+        "passed" if passed is True or passed == "true" else "error"
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +189,7 @@ def test_f36_a_category_is_one_of_those_that_were_named(value: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("value", [None, "", "true", "yes", 1, 0, 1.0, [True], {"passed": True}, "\u2705"])
+@pytest.mark.parametrize("value", [None, "", "yes", 1, 0, 1.0, [True], {"passed": True}, "\u2705"])
 def test_f36_yes_or_no_is_true_or_false(value: Any) -> None:
     assert (
         outcome(BOOLEAN, lambda n, _: json.dumps({"nonce": n, "passed": value, "justification": ""}))
@@ -191,21 +210,25 @@ SCORED = st.dictionaries(st.sampled_from(["right", "kind", "more"]), VALUES, max
 @settings(max_examples=300)
 @given(st.dictionaries(KEYS, VALUES | SCORED, max_size=7), st.booleans(), st.sampled_from(sorted(KINDS)))
 def test_f36_what_passes_says_so_in_the_very_form(said: dict[str, Any], known: bool, kind: str) -> None:
-    how, good, _ = KINDS[kind]
+    how = KINDS[kind][0]
     found = outcome(
         how, lambda nonce, _: json.dumps({"nonce": nonce if known else nonce[::-1] + "x", **said})
     )
     if found == "passed":
         assert known
-        assert said.keys() == good.keys()
+        assert DECISIVE[kind] in said
         assert _scores_of(said) >= 3 * 4
 
 
 def _scores_of(said: dict[str, Any]) -> float:
     if "scores" not in said:
-        return 12 if said.get("passed") is True or said.get("category") == "good" else 0
+        return (
+            12
+            if said.get("passed") is True or said.get("score") == 1 or said.get("category") == "good"
+            else 0
+        )
     return sum(
-        (value - 1) * weight
+        (float(value) - 1) * weight
         for value, weight in zip(map(said["scores"].get, ("right", "kind")), (3, 1), strict=True)
     )
 
@@ -230,7 +253,7 @@ def test_f36_a_failure_that_is_bent_in_one_place_does_not_pass(kind: str, data: 
     replies: list[str] = []
     found = outcome(how, lambda nonce, asked: replies.append(said(nonce, asked)) or replies[-1])  # type: ignore[func-returns-value]
     if found == "passed":
-        assert _scores_of(json_in(replies[-1])) >= 12  # type: ignore[arg-type]
+        assert _scores_of(object_at(replies[-1], replies[-1].find("nonce"))) >= 12  # type: ignore[arg-type]
 
 
 def test_there_are_enough_of_them() -> None:

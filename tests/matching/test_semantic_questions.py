@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 import ruled
+from hypothesis import given, strategies as st
 
 from baselinekit.model.baselines import Comparison, SimilarityQuestion
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape
 
 MEANINGS = (
     ("red cars drive quickly", "scarlet autos go fast"),
@@ -78,11 +80,22 @@ def test_the_least_similarity_is_the_rules() -> None:
         ("you may leave", "you may not leave", "one of them negates what the other affirms"),
     ],
 )
-@pytest.mark.parametrize("method", ["judge", "embedding"])
-def test_facts_must_agree_before_anybody_is_asked(expected: str, actual: str, note: str, method: str) -> None:
-    comparison, rounds = settle(expected, actual, {"min_similarity": 0}, method)
+def test_words_that_differ_without_a_judge_fail_before_anything_is_asked(
+    expected: str, actual: str, note: str
+) -> None:
+    comparison, rounds = settle(expected, actual, {"min_similarity": 0}, "embedding")
     assert rounds == []
     assert comparison.differences[0].note == note
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.booleans())
+def test_verdict_on_a_text_with_a_judge_is_that_of_the_judge(expected: str, actual: str, same: bool) -> None:
+    matcher = ruled.matcher(escape(expected), {"type": "semantic", "method": "judge"})
+    seen = Observation(actual, 0.0)
+    questions = matcher.compare(seen).questions
+    assert len(questions) == (expected != actual)
+    answers = {question: (float(same), "so it seems") for question in questions}
+    assert matcher.compare(seen, answers).passed is (same or expected == actual)
 
 
 def test_only_texts_are_asked_about() -> None:
@@ -163,11 +176,11 @@ def test_until_all_is_answered_there_is_no_verdict() -> None:
 
 @pytest.mark.parametrize("how", ["ordered", "unordered"])
 def test_rows_that_fail_elsewhere_are_not_asked_about(how: str) -> None:
-    expected = [{"text": RED, "then": "take 5 apples"}, {"text": SEA, "then": "take 6 apples"}]
+    expected = [{"text": RED, "apples": 5}, {"text": SEA, "apples": 6}]
     actual = [
-        {"text": BIRDS, "then": "take 7 apples"},
-        {"text": SCARLET, "then": "take 5 apples"},
-        {"text": OCEANS, "then": "take 6 apples"},
+        {"text": BIRDS, "apples": 7},
+        {"text": SCARLET, "apples": 5},
+        {"text": OCEANS, "apples": 6},
     ]
     comparison, rounds = settle({"x": expected}, {"x": actual}, {"arrays": {"x": how}})
     assert ruled.shown(comparison) == [["x[0]", "extra"]]

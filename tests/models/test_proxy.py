@@ -46,7 +46,7 @@ def judges() -> Judges:
 
 @pytest.fixture
 def proxy(judges: Judges) -> Iterator[Proxy]:
-    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
+    with Proxy(judges.ask, "judge", 5, 60.0, ["judge", "strict"]) as proxy:
         yield proxy
 
 
@@ -86,7 +86,7 @@ def test_a25_the_program_finds_the_address_and_its_token_under_both_names(proxy:
 def test_a25_it_answers_one_question_and_several(proxy: Proxy, judges: Judges) -> None:
     assert sent(proxy, "/info") == (
         200,
-        {"targetName": "judge", "callCount": 0, "maxCalls": 5, "availableTargets": ["judge"]},
+        {"targetName": "judge", "callCount": 0, "maxCalls": 5, "availableTargets": ["judge", "strict"]},
     )
     said = {
         "outputMessages": [{"role": "assistant", "content": "answer to Is it relevant?"}],
@@ -99,9 +99,10 @@ def test_a25_it_answers_one_question_and_several(proxy: Proxy, judges: Judges) -
     ]
     assert (judges.asked[0].model, 0 < (judges.asked[0].timeout or 0) <= 60) == ("judge", True)
     status, many = sent(
-        proxy, "/invokeBatch", {"requests": [{"question": "b"}, {"question": "a", "target": "judge"}]}
+        proxy, "/invokeBatch", {"requests": [{"question": "b"}, {"question": "a", "target": "strict"}]}
     )
     assert (status, [one["rawText"] for one in many["responses"]]) == (200, ["answer to b", "answer to a"])
+    assert {ask.messages[-1].content: ask.model for ask in judges.asked[1:]} == {"b": "judge", "a": "strict"}
     assert sent(proxy, "/info")[1]["callCount"] == 3
     assert (proxy.calls, proxy.failed, proxy.usage) == (3, 0, Usage(9, 6))
 
@@ -131,7 +132,8 @@ def test_f48_the_token_of_one_program_is_none_for_another(proxy: Proxy, judges: 
         ("/invoke", {"question": "  "}, 400, "`question` is missing"),
         ("/invoke", {"question": 5}, 400, "`question` is missing"),
         ("/invoke", {**QUESTION, "systemPrompt": 5}, 400, "`systemPrompt` is no text"),
-        ("/invoke", {**QUESTION, "target": "gpt-5"}, 400, "there is one target: judge"),
+        ("/invoke", {**QUESTION, "target": "gpt-5"}, 400, "there is judge, strict"),
+        ("/invoke", {**QUESTION, "target": ["strict"]}, 400, "there is judge, strict"),
         ("/invoke", [QUESTION], 400, "the body is no object"),
         ("/invoke", b"{", 400, "the body is no JSON"),
         ("/invoke", b'{"question": "a", "question": "b"}', 400, "the body is no JSON"),

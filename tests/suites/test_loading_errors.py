@@ -111,8 +111,9 @@ ONE_LINE = [
         "3:72: unknown key 'must'",
     ),
     (
-        FUNCTIONAL.removesuffix("}") % "{input: [5], output: 1}" + ", alternatives: [2]}",
-        "a function has no alternatives: state the comparator of a call instead",
+        FUNCTIONAL.removesuffix("}") % "{input: [5], output: 1}"
+        + ", alternatives: [{test_cases: [{input: 5, output: 1}]}]}",
+        "expected a list, found 5 (integer)",
     ),
     (FUNCTIONAL % "{input: [5], outptu: 1}", "unknown key 'outptu'"),
     (

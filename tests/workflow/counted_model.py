@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -12,9 +12,13 @@ from baselinekit.demo.api import FORMS
 
 
 class CountedModel:
-    """`pause` is asked before each answer how many seconds it takes."""
+    """`pause` is asked before each answer how many seconds it takes; `forms`: what answers instead of it."""
 
-    def __init__(self, pause: Callable[[int], float] = lambda number: 0.0):
+    def __init__(
+        self,
+        pause: Callable[[int], float] = lambda number: 0.0,
+        forms: Mapping[str, Callable[[dict[str, Any], int], Any]] = FORMS,
+    ):
         self.asked: list[dict[str, Any]] = []
         self.version = 1
         self.at_once = self.most_at_once = 0
@@ -34,7 +38,7 @@ class CountedModel:
                 outer._ended.wait(pause(number))
                 with outer._lock:
                     outer.at_once -= 1
-                body = json.dumps(FORMS[self.path](given, outer.version)).encode()
+                body = json.dumps(forms[self.path](given, outer.version)).encode()
                 with suppress(OSError):
                     self.send_response(200)
                     self.send_header("Content-Type", "application/json")

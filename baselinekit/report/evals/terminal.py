@@ -105,6 +105,8 @@ def format_grades(
         line += "" if grade.score is None else f" {grade.score:.2f}"
         line += f", {standing}" if standing else ""
         line += f", {one_line(grade.verdict)}" if grade.verdict else ""
+        category = grade.details.get("category")
+        line += f", {one_line(category)}" if isinstance(category, str) else ""
         line += f"  {cut_line(grade.reason)}" if brief and grade.reason and len(grades) > 1 else ""
         yield f"{line}  {style.paint(place, 'cyan')}" if place else line
         if not brief:
