@@ -4,12 +4,12 @@ nobody could guess, the reply must repeat them, and is checked strictly."""
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Generic, TypeVar
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.frozen import frozen
-from baselinekit.hashes import sha256
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
 from baselinekit.model.values import ABSENT, Json

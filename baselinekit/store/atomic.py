@@ -19,11 +19,11 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Protocol
 
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
-from baselinekit.hashes import blake2b
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store.project import Resolving, read, resolve
 

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import blake2b
 from types import ModuleType
 from typing import TypeVar
 
@@ -16,7 +17,6 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.hashes import blake2b
 from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type

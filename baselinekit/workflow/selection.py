@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
-from baselinekit.hashes import sha256
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
