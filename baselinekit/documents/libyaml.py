@@ -142,10 +142,10 @@ def load(
     return [restored(value, restore) for value in documents] if restore else documents
 
 
-def events(body: str, *, pure: bool = False) -> Iterator[Event]:
+def events(body: str) -> Iterator[Event]:
     """Yield every event with its position."""
     text, restore = shelter(body)
-    get = _parser(text, pure).get_event
+    get = _parser(text, False).get_event
     while True:
         event = get()
         kind = event.__class__
