@@ -30,7 +30,6 @@ from baselinekit.store.project import Resolving, read, resolve
 # The folder `.baselinekit/`: what a run leaves for the next one; nothing that belongs in git.
 
 STATE_FOLDER = ".baselinekit"
-INDEX = os.path.join(STATE_FOLDER, "index.json")
 
 
 def state_folder(root: str, *parts: str) -> str:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from baselinekit.documents import jsontext
@@ -26,7 +26,6 @@ from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
-from baselinekit.store.discovery import Stamp, stamp_of
 from baselinekit.store.project import read
 from baselinekit.tree.places import value_at
 
@@ -207,29 +206,12 @@ def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> l
 
 
 @frozen
-class RecordedFile:
-    """A file in which only the record was changed: its stamp before, and the digests of its bytes before and
-    after."""
-
-    file: str
-    stamp: Stamp | None
-    before: str
-    digest: str
-
-    def and_then(self, later: "RecordedFile") -> "RecordedFile":
-        """Combine two changes in sequence. If something else changed the file between them, its stamp is
-        unknown."""
-        return replace(later, stamp=self.stamp if self.digest == later.before else None)
-
-
-@frozen
 class Recorded:
-    """Notes on what was not recorded, errors, marks whose files others are writing, and written files."""
+    """Notes on what was not recorded, errors, and marks whose files others are writing."""
 
     notes: list[str] = field(default_factory=list)
     failures: list[NotRecorded] = field(default_factory=list)
     held: list[Mark] = field(default_factory=list)
-    rewritten: list[RecordedFile] = field(default_factory=list)
 
 
 def record_all(
@@ -287,11 +269,9 @@ class RecordWriter:
     def write(self, files: Sequence[str]) -> None:
         """Work out the new contents of these files, then write all of them at once."""
         contents: dict[str, bytes] = {}
-        rewritten: list[RecordedFile] = []
         for file in files:
             try:
                 data = read(self.root, file)
-                stamp = stamp_of(os.path.join(self.root, file))
                 body, bom = decode(data, file)
                 editor = RecordEditor(file, body, language(file), self.now, self.daily, self.done.notes)
                 new_data = encode(editor.with_verdicts(self.batches[file], data), bom)
@@ -301,13 +281,10 @@ class RecordWriter:
             else:
                 if new_data != data:
                     contents[file] = new_data
-                    before, digest = records.bytes_digest(data), records.bytes_digest(new_data)
-                    rewritten.append(RecordedFile(file, stamp, before, digest))
         if self.log is not None and contents:
             self.log.will_hold(contents)
         errors = atomic.replace_files(self.root, contents)
         self.done.failures.extend(NotRecorded(*failure.problems) for failure in errors.values())
-        self.done.rewritten.extend(recorded for recorded in rewritten if recorded.file not in errors)
 
 
 def record_abandoned(root: str, daily: bool = False, hurry: atomic.Hurry | None = None) -> Recorded:
@@ -324,7 +301,6 @@ def record_abandoned(root: str, daily: bool = False, hurry: atomic.Hurry | None 
             recorded = record_all(marks, root, when, daily, log, hurry=hurry)
             total.notes.extend(recorded.notes)
             total.failures.extend(recorded.failures)
-            total.rewritten.extend(recorded.rewritten)
             has_failed = has_failed or bool(recorded.failures)
         log.close(keep=has_failed)
     return total

@@ -1,7 +1,6 @@
 """Verdicts are recorded while other baselines are still being replayed: many files at once, and a file of
 many baselines not for each of them."""
 
-import os
 import threading
 import time
 from collections import Counter
@@ -9,11 +8,10 @@ from collections.abc import Callable, Iterable
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
-from baselinekit.store.atomic import INDEX, WAIT
+from baselinekit.store.atomic import WAIT
 from baselinekit.store.record import (
     Mark,
     Recorded,
-    RecordedFile,
     VerdictLog,
     by_file,
     record_abandoned,
@@ -38,8 +36,7 @@ seldom that this takes no more than one part in `_SHARE` of the time."""
 class Recorder:
     """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own,
     first what killed runs have left. A file that another process is writing does not delay the others.
-    `close` waits until all is written, and updates the project's index for the files that were written; in a
-    `hurry` nothing waits long for a lock."""
+    `close` waits until all is written; in a `hurry` nothing waits long for a lock."""
 
     def __init__(
         self,
@@ -64,9 +61,6 @@ class Recorder:
         self._wait = wait
         self._writer: threading.Thread | None = None
         self._broken: BaseException | None = None
-        self._rewritten: dict[str, RecordedFile] | None = (
-            {} if os.path.lexists(os.path.join(root, INDEX)) else None
-        )
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
@@ -120,10 +114,6 @@ class Recorder:
         if self._broken is not None:
             raise self._broken
         self._log.close()
-        if self._rewritten and not (self._hurry is not None and self._hurry.is_set()):
-            from baselinekit.store.index import FileIndex
-
-            FileIndex(self._root).renew(self._rewritten.values())
 
     def _write_all(self) -> None:
         try:
@@ -194,7 +184,3 @@ class Recorder:
     def _take_results(self, recorded: Recorded) -> None:
         self.notes += recorded.notes
         self.failures += recorded.failures
-        if self._rewritten is not None:
-            for entry in recorded.rewritten:
-                earlier = self._rewritten.get(entry.file)
-                self._rewritten[entry.file] = entry if earlier is None else earlier.and_then(entry)

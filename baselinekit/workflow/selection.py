@@ -51,12 +51,6 @@ class Selection:
     since: str | None = None
     """Only what has changed since this commit."""
 
-    @property
-    def is_narrow(self) -> bool:
-        """Whether there is a criterion that each baseline has to meet."""
-        criteria = self.ids or self.tags or self.exclude_tags or self.expression or self.shard
-        return bool(criteria) or self.among is not None
-
     def in_turn(self, ids: Sequence[str]) -> list[int]:
         """Return the order in which they are run."""
         return sorted(range(len(ids)), key=lambda number: ids[number] not in self.first)
@@ -115,11 +109,6 @@ class IsWanted:
     def __init__(self, selection: Selection):
         self._selection = selection
         self._test = test_of(selection)
-
-    @property
-    def test(self) -> Test:
-        """The same test, faster for many baselines."""
-        return self if self._selection.shard else self._test
 
     def __call__(self, baseline: Selectable) -> bool:
         shard = self._selection.shard
