@@ -12,9 +12,7 @@ from baselinekit.store.atomic import WAIT
 from baselinekit.store.record import (
     Mark,
     Recorded,
-    VerdictLog,
     by_file,
-    record_abandoned,
     record_all,
     record_free,
 )
@@ -34,9 +32,9 @@ seldom that this takes no more than one part in `_SHARE` of the time."""
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own,
-    first what killed runs have left. A file that another process is writing does not delay the others.
-    `close` waits until all is written; in a `hurry` nothing waits long for a lock."""
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own. A
+    file that another process is writing does not delay the others. `close` waits until all is written; in a
+    `hurry` nothing waits long for a lock."""
 
     def __init__(
         self,
@@ -51,7 +49,6 @@ class Recorder:
         self._now = now
         self._daily = daily
         self._open = Counter(source.file for source in sources)
-        self._log = VerdictLog(root)
         self._lock = threading.Condition()
         self._waiting: dict[str, list[Mark]] = {}
         self._held: dict[str, float] = {}
@@ -75,7 +72,6 @@ class Recorder:
         with self._lock:
             self._open[source.file] -= 1
             if passed is not None:
-                self._log.note(source, passed, self._now())
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
                 self._writer = self._writer or self._start_writer()
                 if not self._has_news:
@@ -113,7 +109,6 @@ class Recorder:
             self._write_all()
         if self._broken is not None:
             raise self._broken
-        self._log.close()
 
     def _write_all(self) -> None:
         try:
@@ -122,7 +117,6 @@ class Recorder:
             self._broken = error
 
     def _write_loop(self) -> None:
-        self._take_results(record_abandoned(self._root, self._daily, self._hurry))
         due = time.monotonic() + _LONGEST
         while True:
             with self._lock:
@@ -133,24 +127,16 @@ class Recorder:
             held: list[Mark] = []
             for start in range(0, len(batches), _GROUP):
                 marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
-                self._count(marks)
-                recorded = record_free(marks, self._root, self._now(), self._daily, self._log)
+                recorded = record_free(marks, self._root, self._now(), self._daily)
                 self._take_results(recorded)
                 held += recorded.held
             overdue = held if is_last else self._put_back(held)
-            self._count(overdue)
             wait = self._wait if is_last else 0
-            self._take_results(
-                record_all(overdue, self._root, self._now(), self._daily, self._log, wait, self._hurry)
-            )
+            self._take_results(record_all(overdue, self._root, self._now(), self._daily, wait, self._hurry))
             if is_last:
                 return
             if began >= due:
                 due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
-
-    def _count(self, marks: Iterable[Mark]) -> None:
-        for file, verdicts in Counter(mark.source.file for mark in marks).items():
-            self._log.count(file, verdicts)
 
     def _put_back(self, held: list[Mark]) -> list[Mark]:
         """Put back the marks of files that another process is writing, before those that have come in
