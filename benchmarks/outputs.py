@@ -1,44 +1,28 @@
-"""Outputs that are large: read from inline YAML beside json.loads and libyaml, compared and captured as whole
-processes, and the results of many merged beside json.loads of each part."""
+"""Outputs that are large: compared and captured as whole processes, and the results of many merged beside
+json.loads of each part."""
 
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import yaml
 
 from baselinekit.documents.jsontext import dump_json
-from baselinekit.documents.languages import YAML, dump_yaml
+from baselinekit.documents.languages import dump_yaml
 from baselinekit.model.results import Report, ReportedDifference, Result, Shard
 from baselinekit.report import resultfile
-from baselinekit.store.reading import without_garbage_collector
 from benchmarks import data
-from benchmarks.measure import Ended, Engine, Say, about, in_turn, inside, median, whole
+from benchmarks.measure import Ended, Engine, Say, about, in_turn, median, whole
 from benchmarks.replay import CLIENT, JOBS, PEER, UNRECORDED, command, comparing
 from benchmarks.results import Found, Note, Row, Scale, Versus
 from benchmarks.server import serving
 
-PARSER: Any = vars(yaml.cyaml)["CParser"]
-LOADS = "json.loads"
-ALLOWED = "2 json.loads + libyaml"
 EACH = "json.loads of each part"
 EQUAL = "a client that reads JSON twice"
 _LOADING = "import json, sys; print(sum(len(json.load(open(path))['results']) for path in sys.argv[1:]))"
 
 
 def rows(scale: Scale, say: Say) -> Found:
-    for what, value in (
-        ("20 KB, rows", data.records_of_size(15_000)),
-        ("200 KB, rows", data.records_of_size(150_000)),
-        ("200 KB, texts in quotes and blocks", texts(500)),
-        ("200 KB, keys that occur once", {f"key {number}": f"text {number}" for number in range(8_000)}),
-    ):
-        yield from _read(
-            what, {"output": value[: scale.pick(3, 9_999)] if isinstance(value, list) else value}, scale, say
-        )
     yield from _compared(scale.pick(8, 1_000), 20_000, 2, scale, say)
     yield from _compared(scale.pick(4, 100), 200_000, 3, scale, say)
     yield from _compared(scale.pick(4, 100), 200_000, 3, scale, say, beside=True)
@@ -48,49 +32,6 @@ def rows(scale: Scale, say: Say) -> Found:
         f"{EQUAL}: the bare client, which also reads the answer and a JSON file, and compares them "
         "with ==: the least that a comparison takes, without rules, YAML, secrets and a report."
     )
-    yield Note(
-        f"{ALLOWED}: what reading may take, json.loads of the same twice and the parser's own time in C."
-    )
-
-
-def texts(count: int) -> list[data.Record]:
-    """Rows of what people and models write: quotes, colons, several lines, letters beyond ASCII."""
-    return [
-        {
-            "id": number,
-            "url": f"https://example.com/a/{number}?x=1&y=2#top",
-            "title": f'Zürich, it\'s "{number}": an overview',
-            "text": "First line.\nSecond: a line # and no comment\n\nThird."
-            if number % 5
-            else "One, two; three.",
-            "path": "C:\\temp\\x",
-            "tags": [],
-            "nested": {"a b": 1, "list": [{"k": "- v"}]},
-            "mood": "😀",
-        }
-        for number in range(count)
-    ]
-
-
-def _read(what: str, value: Any, scale: Scale, say: Say) -> Iterator[Row]:
-    text, written = dump_yaml(value), json.dumps(value)
-
-    def allowed(_: Any) -> Any:
-        PARSER(text).raw_parse()
-        return json.loads(written) and json.loads(written)
-
-    def right(found: Any) -> bool:
-        return bool(found == value)
-
-    engines = [
-        inside("ours", lambda _: YAML.load(text, "x.yaml")[0], right),
-        inside(LOADS, lambda _: json.loads(written), right),
-        inside(ALLOWED, allowed, right),
-    ]
-    with without_garbage_collector():  # as all baselines are read
-        times = Versus(in_turn(engines, scale.rounds, about(say, what)))
-    yield times.row(f"read inline YAML, {what}", "ours", LOADS)
-    yield times.row(f"read inline YAML, {what}", "ours", ALLOWED, goal=1)
 
 
 def project(folder: Path, count: int, size: int, *, beside: bool = False) -> data.Project:

@@ -32,7 +32,6 @@ def rows(scale: Scale, say: Say) -> Found:
     yield from _memory(scale, say)
     if not scale.long:
         yield Note("100,000 files: `LONG=1`.")
-    yield Note("Warm: an earlier run has made the index. Cold: it makes the index, and reads every file.")
 
 
 def _times(small: Path, few: int, large: Path, many: int, scale: Scale, say: Say) -> Iterator[Row]:
@@ -50,14 +49,8 @@ def _times(small: Path, few: int, large: Path, many: int, scale: Scale, say: Say
         yield Row(what, median(ours, of), peer, median(theirs, of), ratio, of, 1, goal)
     yield Row(f"{what}: most memory", median(ours, "peak"), of="bytes")
     argv = [*command(), "compare", "-q", "--no-record", "--id", ONE]
-    cold, warm = (whole(name, argv, passed(1), cwd=str(large)) for name in ("cold", "warm"))
-    first = in_turn([cold], 1, about(say, "--id one, cold"))["cold"]
-    then = in_turn([warm], scale.rounds, about(say, "--id one, warm"))["warm"]
-    goal = 1.5 if scale.long else None
-    for of in ("wall", "cpu"):
-        what = f"compare --id of one among {many:,} files, warm"
-        yield Row(what, median(then, of), of=of, rounds=scale.rounds, goal=goal if of == "wall" else None)
-    yield Row(f"compare --id of one among {many:,} files, cold", median(first), of="cpu")
+    spent = in_turn([whole("one", argv, passed(1), cwd=str(large))], 1, about(say, "--id one"))["one"]
+    yield Row(f"compare --id of one among {many:,} files", median(spent), of="cpu")
 
 
 def _memory(scale: Scale, say: Say) -> Iterator[Row]:

@@ -18,7 +18,6 @@ LAYERS = {
     "": 0,  # the package itself: its version
     "frozen": -1,
     "lazy": -1,
-    "hashes": -1,
     "errors": 0,
     "codes": 0,
     "judge": 0,
@@ -293,9 +292,6 @@ _A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|colum
 _SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
 _PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
 
-STANDARD_LIBRARY = {*sys.stdlib_module_names, "_sha256", "_sha2"}
-"""With what only older or only newer versions of Python have."""
-
 Package = Mapping[str, str]
 
 
@@ -476,7 +472,7 @@ def owners(package: Package) -> Iterator[str]:
     for module, source in package.items():
         for name, line in imports(module, source, package):
             library = name.split(".")[0]
-            if name.startswith(".") or library in STANDARD_LIBRARY:
+            if name.startswith(".") or library in sys.stdlib_module_names:
                 continue
             if not {module, folder_of(module)} & set(OWNERS.get(library, ())):
                 yield f"{module}:{line} imports {name}, which belongs to {OWNERS.get(library, 'nobody')}"

@@ -10,7 +10,6 @@ from itertools import islice
 from math import isinf
 from typing import Any, Literal
 
-from baselinekit.documents.jsonrows import HIDDEN, Page
 from baselinekit.documents.text import (
     DOCUMENT,
     END,
@@ -30,24 +29,22 @@ from baselinekit.model.values import ABSENT, Json
 
 MAX_DIGITS = 1_000
 _INT_LIMIT = 10**MAX_DIGITS
-LARGE = 4_000
-"""Texts with this many characters or more are read by jsonlarge.py, with the same result."""
-SURELY_EXACT = 15  # every decimal with this many digits survives a round trip through a float
+_SURELY_EXACT = 15  # every decimal with this many digits survives a round trip through a float
 
 
 def whole(text: str) -> int:
-    check_length(text)
+    _check_length(text)
     return int(text)
 
 
 def parse_fraction(text: str) -> float | Decimal:
     """Parse a literal with a point or an exponent. ValueError if it cannot be represented."""
-    if len(text) <= SURELY_EXACT and "e" not in text and "E" not in text:
+    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
         return float(text)
     number = float(text)
     if text == repr(number):
         return number
-    check_length(text)
+    _check_length(text)
     try:
         exact = Decimal(text)
     except InvalidOperation:
@@ -75,7 +72,7 @@ def format_number(number: float | Decimal | int) -> str:
     return f"{mantissa}{separator}{exponent if not separator or exponent[0] in '+-' else f'+{exponent}'}"
 
 
-def check_length(text: str) -> None:
+def _check_length(text: str) -> None:
     if len(text) > MAX_DIGITS and sum(map(str.isdigit, text.lower().partition("e")[0])) > MAX_DIGITS:
         raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
 
@@ -94,13 +91,13 @@ def number(value: Json) -> str:
 
 # The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.
 
-WORDS: dict[str, Json] = {
+_WORDS: dict[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-NUMBER_STARTS = frozenset("-+.0123456789")
-NO_TEXT_STARTS = NUMBER_STARTS | {word[:1] for word in WORDS}
+_NUMBER_STARTS = frozenset("-+.0123456789")
+NO_TEXT_STARTS = _NUMBER_STARTS | {word[:1] for word in _WORDS}
 """A plain scalar with any other first character is a text."""
 
 _INT_OR_FLOAT = lazy_pattern(r"([-+]?[0-9]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -110,12 +107,13 @@ _INF_OR_NAN = lazy_pattern(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 def plain_scalar(text: str) -> Json:
     """Return the value of a plain scalar. ValueError for a number that cannot be represented."""
-    if text in WORDS:
-        return WORDS[text]
-    return plain_number(text) if text[0] in NUMBER_STARTS else text
+    if text in _WORDS:
+        return _WORDS[text]
+    return _number_or_text(text) if text[0] in _NUMBER_STARTS else text
 
 
-def number_or_text(text: str) -> Json:
+@lru_cache(maxsize=4096)
+def _number_or_text(text: str) -> Json:
     if match := _INT_OR_FLOAT.fullmatch(text):
         return whole(text) if match[1] else parse_fraction(text)
     if _OCTAL_OR_HEX.fullmatch(text):
@@ -125,9 +123,6 @@ def number_or_text(text: str) -> Json:
     if _INF_OR_NAN.fullmatch(text):
         raise ValueError(f"{text}, which is not a JSON number")
     return text
-
-
-plain_number = lru_cache(maxsize=4096)(number_or_text)
 
 
 # Strict reading: a repeated key, NaN, and unlimited nesting or digits are faults.
@@ -170,11 +165,6 @@ class _Fault(ValueError):
 
 def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
     """Return the value of a JSON text. NotJson if it is not valid."""
-    if len(text) >= LARGE:
-        from baselinekit.documents.jsonlarge import decode_large  # imported on demand: few texts are large
-
-        with suppress(ValueError, RecursionError):
-            return decode_large(text, max_depth, MAX_DIGITS, parse_fraction, _refuse_constant)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -417,27 +407,18 @@ def dump_json(value: Json, indent: str = "  ") -> str:
 
 def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str:
     """Write a value over several lines. The first line is not indented, the others by at least `indent`."""
-    if not isinstance(value, _CONTAINERS) or not value:
+    if not isinstance(value, dict | list) or not value:
         return compact(value)
     inner_indent = indent + step
     inner = f"{newline}{inner_indent}"
-    if isinstance(value, list) and len(value) >= _MIN_ROWS:
-        page = Page(compact, lambda row, indent: pretty(row, step, indent, newline), step, newline)
-        items = page.texts(value, inner_indent)
-    else:
-        items = [
-            pretty(item, step, inner_indent, newline) if isinstance(item, _CONTAINERS) else compact(item)
-            for item in (value if isinstance(value, list) else value.values())
-        ]
+    items = [
+        pretty(item, step, inner_indent, newline) if isinstance(item, dict | list) else compact(item)
+        for item in (value if isinstance(value, list) else value.values())
+    ]
     if isinstance(value, list):
         return f"[{inner}{f',{inner}'.join(items)}{newline}{indent}]"
     items = [f"{json_string(key)}: {item}" for key, item in zip(value, items, strict=True)]
     return f"{{{inner}{f',{inner}'.join(items)}{newline}{indent}}}"
-
-
-_CONTAINERS = (dict, list)
-_MIN_ROWS = 20
-"""Lists with fewer elements are as fast to write one element at a time."""
 
 
 def compact(value: Json) -> str:
@@ -465,11 +446,17 @@ def tight_json(value: Json) -> str:
     return f"[{','.join(map(tight_json, value))}]" if isinstance(value, list) else compact(value)
 
 
+_HIDDEN = lazy_pattern(
+    "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+"""Characters that are invisible, or no characters: they are written as escapes."""
+
+
 def json_string(value: str) -> str:
     """Write a string, with invisible characters and noncharacters as escapes."""
     if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
         return f'"{value}"'
-    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def json_events(body: str) -> Iterator[Event]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from baselinekit.documents import libyaml
 from baselinekit.documents.jsontext import (
     MAX_DEPTH,
     compact,
@@ -16,7 +17,6 @@ from baselinekit.documents.jsontext import (
     number,
 )
 from baselinekit.documents.text import Event, Watched, refuse_conflict
-from baselinekit.documents.yamllines import has_plain_marks, plain_events, read_plain
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
@@ -209,42 +209,21 @@ LINES = ".jsonl"
 
 
 class Language:
-    """How the text of a file is read, and how values are written in it. This class is YAML: plainly written
-    text is read line by line (`read_plain`), everything else by libyaml, which is imported on demand, since
-    importing it takes as long as reading fifty files. `blocks`: structure may be expressed by indentation
-    alone."""
+    """How the text of a file is read, and how values are written in it. This class is YAML. `blocks`:
+    structure may be expressed by indentation alone."""
 
     blocks = True
+    events: Callable[[str], Iterator[Event]] = staticmethod(libyaml.events)
     flow: Callable[[Json], str] = staticmethod(yaml_flow)
 
     @staticmethod
     def load(
-        body: str,
-        file: str,
-        watched: Watched | None = None,
-        *,
-        pure: bool = False,
-        numbered: frozenset[str] = frozenset(),
+        body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
     ) -> list[Json]:
-        """Load the values of a file's documents, and add the spans of those of the `watched` keys. `pure`
-        reads without libyaml, as on a machine that has none. Below the `numbered` keys, numbers may be keys,
-        and become texts."""
+        """Load the values of a file's documents, and add the spans of those of the `watched` keys. Below the
+        `numbered` keys, numbers may be keys, and become texts."""
         refuse_conflict(body, file)
-        plain = None if pure else read_plain(body, {} if watched is None else watched)
-        if plain is not None:
-            return plain
-        from baselinekit.documents import libyaml
-
-        return libyaml.load(body, file, watched, pure=pure, numbered=numbered)
-
-    @staticmethod
-    def events(body: str) -> Iterator[Event]:
-        """Yield every event with its position."""
-        if has_plain_marks(body):
-            return plain_events(body)
-        from baselinekit.documents import libyaml
-
-        return libyaml.events(body)
+        return libyaml.load(body, file, watched, numbered=numbered)
 
     @staticmethod
     def key(name: str, quoted: bool) -> str:

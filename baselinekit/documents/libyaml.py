@@ -5,7 +5,7 @@ refused before it costs anything. `events` yields the events with their position
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 from yaml.events import (
@@ -20,7 +20,12 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from baselinekit.documents.jsontext import MAX_DEPTH, NO_TEXT_STARTS, most_nodes, plain_scalar
+if TYPE_CHECKING or not yaml.__with_libyaml__:
+    from yaml import SafeLoader
+else:
+    from yaml import CSafeLoader as SafeLoader
+
+from baselinekit.documents.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, most_nodes, plain_scalar
 from baselinekit.documents.text import (
     ALIAS,
     DOCUMENT,
@@ -36,6 +41,7 @@ from baselinekit.documents.text import (
     repeated_key,
 )
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 
@@ -142,10 +148,10 @@ def load(
     return [restored(value, restore) for value in documents] if restore else documents
 
 
-def events(body: str, *, pure: bool = False) -> Iterator[Event]:
+def events(body: str) -> Iterator[Event]:
     """Yield every event with its position."""
     text, restore = shelter(body)
-    get = _parser(text, pure).get_event
+    get = _parser(text, False).get_event
     while True:
         event = get()
         kind = event.__class__
@@ -163,33 +169,6 @@ def events(body: str, *, pure: bool = False) -> Iterator[Event]:
             yield (ALIAS, start, end, event.anchor, "", None)
         elif kind is DocumentStartEvent:
             yield (DOCUMENT, start, end, "", "", None)
-        elif kind is StreamEndEvent:
-            return
-
-
-def nodes(body: str) -> Iterator[tuple[int, int, str, str | None, bool, str | None]]:
-    """Yield every event with all that readers of other forms of YAML need: its kind, its line, its text (for
-    an alias the name), its tag, whether it is a plain scalar, its anchor. The place of an InvalidInput has no
-    file, only the line."""
-    text, restore = shelter(body)
-    get = _parser(text, False).get_event
-    while True:
-        try:
-            event = get()
-        except yaml.YAMLError as error:
-            raise InvalidInput(_explain(error, body, "")) from None
-        kind, line = event.__class__, event.start_mark.line + 1
-        if kind is ScalarEvent:
-            value = restore(event.value) if restore else event.value
-            yield SCALAR, line, value, event.tag, not event.style, event.anchor
-        elif kind is MappingStartEvent or kind is SequenceStartEvent:
-            yield MAPPING if kind is MappingStartEvent else SEQUENCE, line, "", event.tag, False, event.anchor
-        elif kind is MappingEndEvent or kind is SequenceEndEvent:
-            yield END, line, "", None, False, None
-        elif kind is AliasEvent:
-            yield ALIAS, line, event.anchor, None, False, None
-        elif kind is DocumentStartEvent:
-            yield DOCUMENT, line, "", None, False, None
         elif kind is StreamEndEvent:
             return
 
@@ -441,3 +420,116 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
     else:
         hint = "fix the line, or the one before it"
     return Problem("BK101", f"not valid YAML: {reason}", hint, place(file, body, index))
+
+
+# Files of other tools: YAML 1.1, as PyYAML's safe loader reads it, within our limits.
+
+_MOST_FOREIGN = 2_000_000
+"""Values that a file of another tool may have."""
+_PLAIN_TAGS = (*(f"python/{name}" for name in ("str", "unicode", "list", "dict", "tuple")), "value", "merge")
+"""Tags that change nothing; PyYAML gives the last two to a `=` and a `<<` that is no key."""
+
+
+@frozen
+class OddNode:
+    """A value with a tag that is not of YAML's own types, such as `!!python/object/new:_io.BytesIO`. It
+    builds nothing."""
+
+    tag: str
+    value: Any
+    line: int
+
+
+def load_foreign(body: str, file: str) -> list[Any]:
+    """Load the values of the documents of another tool's file, with the types of Python."""
+    try:
+        _refuse_bombs(body, file)
+        loader: Any = _ForeignLoader(body)
+        loader.file = file
+        documents = []
+        while loader.check_data():
+            documents.append(loader.get_data())
+    except yaml.YAMLError as error:
+        raise InvalidInput(_explain(error, body, file)) from None
+    return documents
+
+
+def _refuse_bombs(body: str, file: str) -> None:
+    """Refuse a file that is nested too deeply or expands without end, before anything is built of it."""
+
+    def refuse(message: str, hint: str) -> NoReturn:
+        raise InvalidInput(Problem("BK106", message, hint, place(file, body, event.start_mark.index)))
+
+    get = _parser(body, False).get_event
+    count = expanded = 0
+    sizes: dict[str, int] = {}  # of the values with an anchor
+    opened: list[tuple[str | None, int]] = []
+    while not isinstance(event := get(), StreamEndEvent):
+        if isinstance(event, AliasEvent):
+            if event.anchor not in sizes:
+                refuse(f"the alias *{event.anchor} stands in its own value, or for none", "write it out")
+            expanded += sizes[event.anchor]
+            count += sizes[event.anchor]
+        elif isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent):
+            count += 1
+            sizes.pop(event.anchor or "", None)
+            if not isinstance(event, ScalarEvent):
+                opened.append((event.anchor, count))
+            elif event.anchor is not None:
+                sizes[event.anchor] = 1
+        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+            anchor, before = opened.pop()
+            if anchor is not None:
+                sizes[anchor] = count - before + 1
+        elif isinstance(event, DocumentStartEvent):
+            sizes.clear()
+        if len(opened) > MAX_DEPTH:
+            refuse(f"nested more than {MAX_DEPTH} levels deep", "leave the file out")
+        if expanded > MAX_EXPANDED:
+            refuse(f"aliases that expand to more than {MAX_EXPANDED:,} values", "write them out")
+        if count > _MOST_FOREIGN:
+            refuse(f"more than {_MOST_FOREIGN:,} values", "split the file")
+
+
+class _ForeignLoader(SafeLoader):
+    file = ""
+
+    def refuse(self, message: str, node: Any) -> NoReturn:
+        at = Place(self.file, node.start_mark.line + 1)
+        raise InvalidInput(Problem("BK107", message, "write it as a text, or leave the file out", at))
+
+    def construct_object(self, node: Any, deep: bool = True) -> Any:
+        try:
+            value = super().construct_object(node, deep=True)
+        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError):
+            self.refuse(f"a value of the type {node.tag.replace(_TAGS, '!!')} that cannot be read", node)
+        if isinstance(value, int | float) and len(node.value) > MAX_DIGITS:
+            self.refuse(f"a number of more than {MAX_DIGITS:,} digits", node)
+        return value
+
+    def construct_mapping(self, node: Any, deep: bool = True) -> dict[Any, Any]:
+        """Unlike PyYAML's, a list may be a key, as in a `!!set`: it becomes a tuple."""
+        self.flatten_mapping(node)
+        mapping: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = _hashable(self.construct_object(key_node))
+            if isinstance(key, dict | set | OddNode):
+                self.refuse("a key that is no text and no number", key_node)
+            mapping[key] = self.construct_object(value_node)
+        return mapping
+
+    def construct_odd(self, node: Any) -> Any:
+        value: Any = node.value
+        if isinstance(node, yaml.MappingNode):
+            value = self.construct_mapping(node)
+        elif isinstance(node, yaml.SequenceNode):
+            value = [self.construct_object(item) for item in node.value]
+        name = node.tag.removeprefix(_TAGS)
+        return value if name in _PLAIN_TAGS else OddNode(name, value, node.start_mark.line + 1)
+
+
+_ForeignLoader.add_constructor(None, _ForeignLoader.construct_odd)
+
+
+def _hashable(key: Any) -> Any:
+    return tuple(map(_hashable, key)) if isinstance(key, list) else key

@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from typing import Generic, TypeVar
 
 from baselinekit.documents.jsontext import NotJson, decode, json_in, object_at
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.frozen import frozen
-from baselinekit.hashes import sha256
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
 from baselinekit.model.values import Json

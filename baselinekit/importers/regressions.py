@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baselinekit.documents import yaml11
+from baselinekit.documents import libyaml
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.frozen import frozen
 from baselinekit.importers.pyvalues import (
@@ -146,7 +146,7 @@ class _Folder:
             if suffix == ".npz":
                 raise LostValue("arrays of numpy in a file of its own", "compare them with == baseline")
             if suffix == ".yml" and ("data_regression" in fixtures or "file_regression" not in fixtures):
-                documents = yaml11.load(self._files.text(file), file)
+                documents = libyaml.load_foreign(self._files.text(file), file)
                 if len(documents) != 1:
                     raise LostValue(f"{len(documents)} documents", "one value is compared")
                 value = json_of_yaml(documents[0])
@@ -228,10 +228,10 @@ def _owners(tests: TestsOfFile) -> dict[str, list[OwnerOfFile]]:
 
 def json_of_yaml(value: Any) -> Json:
     """A value that PyYAML reads, as the plugin writes it."""
-    if isinstance(value, yaml11.OddNode):
+    if isinstance(value, libyaml.OddNode):
         message = f"a value with the tag !!{value.tag}, which would build an object"
         raise LostValue(message, "compare its parts", value.line)
-    if isinstance(value, yaml11.YamlSet):
+    if isinstance(value, set):
         return sorted_set([json_of_yaml(item) for item in value])
     if isinstance(value, list | tuple):
         return [json_of_yaml(item) for item in value]

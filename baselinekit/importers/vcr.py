@@ -11,7 +11,7 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from baselinekit.documents import yaml11
+from baselinekit.documents import libyaml
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.frozen import frozen
@@ -107,7 +107,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
 
 def _value(source: SourceText) -> Any:
     if not source.is_json:
-        documents = yaml11.load(source.text, source.name)
+        documents = libyaml.load_foreign(source.text, source.name)
         return documents[0] if documents else None
     return JSON.load(source.text, source.name)[0]
 
@@ -160,7 +160,7 @@ def _text(value: Any) -> str:
 
 
 def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
-    if isinstance(raw, yaml11.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
+    if isinstance(raw, libyaml.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
         state = raw.value.get("state") or [b""]
         raw = state[0] if isinstance(state, list) and state else b""
     if raw in (None, "", b""):

@@ -217,7 +217,7 @@ class Baseline(BaselineRecord):
 class Entry:
     """What a run knows about a baseline before loading it: enough to select it, to locate it, and to run it
     in parallel with others (`claim`). `content`: a digest of the baseline without the record of its runs.
-    `size`: approximately its bytes in files; `outputs`: the output files that it names."""
+    `size`: approximately its bytes in files."""
 
     id: str
     name: str | None
@@ -227,7 +227,6 @@ class Entry:
     claim: str | None
     content: str
     size: int
-    outputs: Sequence[str] = ()
 
 
 def known_path(variant: int | None) -> Path:

@@ -8,8 +8,8 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 
-from baselinekit.hashes import sha256
 from baselinekit.lazy import lazy_pattern
 
 _KEEP_DAYS = 30.0

@@ -6,11 +6,11 @@ import dataclasses
 import json
 from collections.abc import Iterable
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.hashes import sha256
 from baselinekit.kinds.table import MODULES
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from urllib.parse import urlencode, urljoin
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
-from baselinekit.hashes import sha256
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern

@@ -1,8 +1,8 @@
 """Replays a mock: its answer is the one written in the recipe."""
 
 from dataclasses import replace
+from hashlib import sha256
 
-from baselinekit.hashes import sha256
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, question_of
 from baselinekit.kinds.mock import KIND, MockExecution

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import get_args
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.frozen import frozen
-from baselinekit.hashes import sha256
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Observation, Recipe

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
-from baselinekit.hashes import sha256
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT

@@ -19,18 +19,17 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Protocol
 
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
-from baselinekit.hashes import blake2b
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store.project import Resolving, read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one; nothing that belongs in git.
 
 STATE_FOLDER = ".baselinekit"
-INDEX = os.path.join(STATE_FOLDER, "index.json")
 
 
 def state_folder(root: str, *parts: str) -> str:

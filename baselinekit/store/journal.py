@@ -15,11 +15,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from glob import escape as glob_escape, glob
+from hashlib import sha256
 
 from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, NotRecorded, Problem
 from baselinekit.frozen import frozen
-from baselinekit.hashes import sha256
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write

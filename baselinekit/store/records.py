@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import blake2b
 from types import ModuleType
 from typing import TypeVar
 
@@ -16,7 +17,6 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.hashes import blake2b
 from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
@@ -114,8 +114,8 @@ def case_digest(digest: str) -> str:
 def current_sources(old_sources: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
     """Return the current sources of the cases in a file, by their digests. An unchanged file is not parsed
     again."""
-    file_digest, sources_by_case = bytes_digest(data), dict[str, Source]()
-    if old_sources and all(source.digest.startswith(f"{file_digest}-") for source in old_sources):
+    file_digest, sources_by_case = _bytes_digest(data), dict[str, Source]()
+    if all(source.digest.startswith(f"{file_digest}-") for source in old_sources):
         return {case_digest(source.digest): source for source in old_sources}
     with suppress(NotABaselineError):
         for source, _ in sources(data, body, file):
@@ -130,7 +130,7 @@ def load_documents(
     watched: Watched = {key: [] for key in RECORD_KEYS}
     documents = language(file).load(body, file, watched, numbered=numbered)
     spans = {(key, id(box)): span for key, watched_boxes in watched.items() for box, span in watched_boxes}
-    file_digest = bytes_digest(data)
+    file_digest = _bytes_digest(data)
 
     def source(number: int, at: Path, raw: dict[str, Json]) -> Source:
         last_passed, failure_count = (spans.get((key, id(raw.get("metadata")))) for key in RECORD_KEYS)
@@ -216,7 +216,7 @@ def place_in(source: Source, path: Path) -> Path:
     return (*source.at, *DIALECTS[source.form].path(path))
 
 
-def bytes_digest(data: bytes) -> str:
+def _bytes_digest(data: bytes) -> str:
     return blake2b(data, digest_size=12).hexdigest()
 
 

@@ -13,13 +13,13 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
-from baselinekit.hashes import blake2b
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json

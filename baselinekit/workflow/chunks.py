@@ -74,13 +74,11 @@ class JudgePolicy:
 
 @dataclass(slots=True)
 class ReadFiles:
-    """The entries of the baselines that could be read, and the problems of those that could not. `others`:
-    how many further baselines are known not to be selected."""
+    """The entries of the baselines that could be read, and the problems of those that could not."""
 
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
-    others: int = 0
 
     def add(self, other: "ReadFiles") -> None:
         self.entries += other.entries
@@ -488,13 +486,9 @@ def entry_of(baseline: Baseline, size: int, claim: str | None) -> Entry:
     source, stored = baseline.source, baseline.baseline
     content = case_digest(source.digest)
     versions: list[Known | Variant] = [stored, *stored.variants] if stored is not None else []
-    outputs = tuple(version.output_file for version in versions if version.output_file)
-    if outputs:
-        read_outputs = [
-            version.output for version in versions if version.output_file and version.output is not ABSENT
-        ]
+    beside = [version.output for version in versions if version.output_file]
+    if beside:
+        read_outputs = [output for output in beside if output is not ABSENT]
         content = digest_of({"case": content, "outputs": read_outputs})
     kind = baseline.current.kind
-    return Entry(
-        baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size, outputs
-    )
+    return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size)

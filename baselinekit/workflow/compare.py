@@ -31,9 +31,6 @@ from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import IsWanted, Selection, Share, select, stamp_shard
 
-_FEWEST_FILES = 500
-"""A project with fewer files is always read whole, which takes a tenth of a second."""
-
 _VERDICTS = {"passed": True, "failed": False}
 
 
@@ -119,16 +116,11 @@ def make_plan(
 ) -> ComparePlan:
     """Select the baselines, compile and check each of them, and divide them into chunks."""
     discovery, shard = find_files(project, paths), selection.shard
-    files, wanted = [*discovery.files], IsWanted(selection)
+    files = [*discovery.files]
     if selection.since is not None:
         files_read = worker.read(files, None)
-    elif selection.is_narrow and len(files) >= _FEWEST_FILES:
-        from baselinekit.store.index import FileIndex
-        from baselinekit.workflow.narrowing import read_selected
-
-        files_read = read_selected(FileIndex(project.root), discovery, not paths, selection, engine.read)
     else:
-        files_read = engine.read(files, wanted)
+        files_read = engine.read(files, IsWanted(selection))
     files_read.problems += find_repeated_ids(files_read.entries, project.root)
     broken = files_read.error
     try:
@@ -151,7 +143,7 @@ def make_plan(
     raise_problems(broken, engine.prepare(share.entries), project.root)
     turns = selection.in_turn([entry.id for entry in share.entries])
     chunks = engine.chunks([share.entries[number] for number in turns])
-    coverage = selection.coverage(paths, len(files_read.entries) + files_read.others - len(selected))
+    coverage = selection.coverage(paths, len(files_read.entries) - len(selected))
     return ComparePlan(notes, share, chunks, coverage)
 
 

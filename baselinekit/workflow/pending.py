@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import blake2b
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.hashes import blake2b
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import (
     SETTLED_BY_REFRESH,

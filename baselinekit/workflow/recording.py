@@ -1,7 +1,6 @@
 """Verdicts are recorded while other baselines are still being replayed: many files at once, and a file of
 many baselines not for each of them."""
 
-import os
 import threading
 import time
 from collections import Counter
@@ -9,14 +8,11 @@ from collections.abc import Callable, Iterable
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
-from baselinekit.store.atomic import INDEX, WAIT
+from baselinekit.store.atomic import WAIT
 from baselinekit.store.record import (
     Mark,
     Recorded,
-    RecordedFile,
-    VerdictLog,
     by_file,
-    record_abandoned,
     record_all,
     record_free,
 )
@@ -36,9 +32,8 @@ seldom that this takes no more than one part in `_SHARE` of the time."""
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own,
-    first what killed runs have left. A file that another process is writing does not delay the others.
-    `close` waits until all is written, and updates the project's index for the files that were written; in a
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own. A
+    file that another process is writing does not delay the others. `close` waits until all is written; in a
     `hurry` nothing waits long for a lock."""
 
     def __init__(
@@ -54,7 +49,6 @@ class Recorder:
         self._now = now
         self._daily = daily
         self._open = Counter(source.file for source in sources)
-        self._log = VerdictLog(root)
         self._lock = threading.Condition()
         self._waiting: dict[str, list[Mark]] = {}
         self._held: dict[str, float] = {}
@@ -64,9 +58,6 @@ class Recorder:
         self._wait = wait
         self._writer: threading.Thread | None = None
         self._broken: BaseException | None = None
-        self._rewritten: dict[str, RecordedFile] | None = (
-            {} if os.path.lexists(os.path.join(root, INDEX)) else None
-        )
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
@@ -81,7 +72,6 @@ class Recorder:
         with self._lock:
             self._open[source.file] -= 1
             if passed is not None:
-                self._log.note(source, passed, self._now())
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
                 self._writer = self._writer or self._start_writer()
                 if not self._has_news:
@@ -119,11 +109,6 @@ class Recorder:
             self._write_all()
         if self._broken is not None:
             raise self._broken
-        self._log.close()
-        if self._rewritten and not (self._hurry is not None and self._hurry.is_set()):
-            from baselinekit.store.index import FileIndex
-
-            FileIndex(self._root).renew(self._rewritten.values())
 
     def _write_all(self) -> None:
         try:
@@ -132,7 +117,6 @@ class Recorder:
             self._broken = error
 
     def _write_loop(self) -> None:
-        self._take_results(record_abandoned(self._root, self._daily, self._hurry))
         due = time.monotonic() + _LONGEST
         while True:
             with self._lock:
@@ -143,24 +127,16 @@ class Recorder:
             held: list[Mark] = []
             for start in range(0, len(batches), _GROUP):
                 marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
-                self._count(marks)
-                recorded = record_free(marks, self._root, self._now(), self._daily, self._log)
+                recorded = record_free(marks, self._root, self._now(), self._daily)
                 self._take_results(recorded)
                 held += recorded.held
             overdue = held if is_last else self._put_back(held)
-            self._count(overdue)
             wait = self._wait if is_last else 0
-            self._take_results(
-                record_all(overdue, self._root, self._now(), self._daily, self._log, wait, self._hurry)
-            )
+            self._take_results(record_all(overdue, self._root, self._now(), self._daily, wait, self._hurry))
             if is_last:
                 return
             if began >= due:
                 due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
-
-    def _count(self, marks: Iterable[Mark]) -> None:
-        for file, verdicts in Counter(mark.source.file for mark in marks).items():
-            self._log.count(file, verdicts)
 
     def _put_back(self, held: list[Mark]) -> list[Mark]:
         """Put back the marks of files that another process is writing, before those that have come in
@@ -194,7 +170,3 @@ class Recorder:
     def _take_results(self, recorded: Recorded) -> None:
         self.notes += recorded.notes
         self.failures += recorded.failures
-        if self._rewritten is not None:
-            for entry in recorded.rewritten:
-                earlier = self._rewritten.get(entry.file)
-                self._rewritten[entry.file] = entry if earlier is None else earlier.and_then(entry)

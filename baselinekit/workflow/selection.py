@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
-from baselinekit.hashes import sha256
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
@@ -50,12 +50,6 @@ class Selection:
     shard: Shard | None = None
     since: str | None = None
     """Only what has changed since this commit."""
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether there is a criterion that each baseline has to meet."""
-        criteria = self.ids or self.tags or self.exclude_tags or self.expression or self.shard
-        return bool(criteria) or self.among is not None
 
     def in_turn(self, ids: Sequence[str]) -> list[int]:
         """Return the order in which they are run."""
@@ -115,11 +109,6 @@ class IsWanted:
     def __init__(self, selection: Selection):
         self._selection = selection
         self._test = test_of(selection)
-
-    @property
-    def test(self) -> Test:
-        """The same test, faster for many baselines."""
-        return self if self._selection.shard else self._test
 
     def __call__(self, baseline: Selectable) -> bool:
         shard = self._selection.shard

@@ -62,5 +62,13 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
         load_json(text, "f")
 
 
+@pytest.mark.parametrize(
+    "odd", [float("nan"), float("inf"), Decimal("NaN"), 10**1000, 10**5000], ids=range(5)
+)
+def test_what_no_json_can_hold_is_refused(odd: Any) -> None:
+    with pytest.raises(InvalidInput, match="cannot be stored"):
+        dump_json([{"a": 1}, {"a": odd}])
+
+
 def test_64_levels_are_read() -> None:
     assert load_json("[" * 64 + "]" * 64, "f")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from storehelp import same
 
+from baselinekit.documents import libyaml
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import InvalidInput
 
@@ -58,10 +59,10 @@ SCALARS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize(("text", "value"), SCALARS)
 def test_a_scalar_is_what_yaml_1_2_says(text: str, value: Any, pure: bool) -> None:
-    (found,) = YAML.load(text if text else "---\n", "f", pure=pure)
+    (found,) = libyaml.load(text if text else "---\n", "f", pure=pure)
     assert same(found, value)
     if "\n" not in text:
-        (found,) = YAML.load(f"- [{text or 'null'}]\n- {{k: {text}}}", "f", pure=pure)
+        (found,) = libyaml.load(f"- [{text or 'null'}]\n- {{k: {text}}}", "f", pure=pure)
         assert same(found, [[value], {"k": value}]) or text in ("|", ">")
 
 
@@ -137,7 +138,7 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
 @pytest.mark.parametrize("text", ["a: 1\na: 2\n", BOMB, "[" * 70, "a: b: c", "a: \x01", "a: *b"])
 def test_the_guards_hold_without_libyaml_too(text: str) -> None:
     with pytest.raises(InvalidInput):
-        YAML.load(text, "f", pure=True)
+        libyaml.load(text, "f", pure=True)
 
 
 def test_64_levels_are_read() -> None:

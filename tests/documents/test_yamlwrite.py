@@ -9,6 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from storehelp import ODD, same, values
 
+from baselinekit.documents import libyaml
 from baselinekit.documents.languages import YAML, dump_yaml, yaml_flow
 from baselinekit.errors import InvalidInput
 
@@ -44,7 +45,7 @@ def test_read_back_it_is_the_same(value: Any) -> None:
 @settings(max_examples=60, deadline=None)
 @given(values)
 def test_read_back_without_libyaml_it_is_the_same(value: Any) -> None:
-    assert same(YAML.load(dump_yaml(value), "f", pure=True), [value])
+    assert same(libyaml.load(dump_yaml(value), "f", pure=True), [value])
 
 
 @pytest.mark.parametrize("text", [text for text in ODD if text.isascii()])

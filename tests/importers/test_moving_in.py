@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents import yaml11
+from baselinekit.documents import libyaml
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import amber, inlinesnapshots, regressions, syrupy
 from baselinekit.importers.pyvalues import LostValue, PlaceholderText, value_of_repr
@@ -114,7 +114,7 @@ def test_whatever_an_amber_file_holds_each_entry_is_a_value_or_lost(text: str) -
 def test_whatever_a_yaml_file_holds_it_is_values_or_an_error_with_its_place(text: str) -> None:
     found: InvalidInput | None = None
     try:
-        yaml11.load(text, "x.yml")
+        libyaml.load_foreign(text, "x.yml")
     except InvalidInput as error:
         found = error
     if found is not None:
@@ -144,7 +144,7 @@ YAML = [
 
 @pytest.mark.parametrize(("text", "value"), YAML)
 def test_yaml_is_read_as_the_tools_wrote_it(text: str, value: object) -> None:
-    (read,) = yaml11.load(text, "x.yml")
+    (read,) = libyaml.load_foreign(text, "x.yml")
     assert regressions.json_of_yaml(read) == value
 
 
@@ -168,7 +168,7 @@ HOSTILE_YAML = {
 def test_hostile_yaml_is_refused_with_its_line(name: str) -> None:
     text, what = HOSTILE_YAML[name]
     with pytest.raises(InvalidInput) as caught:
-        yaml11.load(text, "x.yml")
+        libyaml.load_foreign(text, "x.yml")
     assert what in str(caught.value)
     assert caught.value.problems[0].place.line
 

@@ -17,7 +17,6 @@ for name in (
     "baselinekit.schema.complaints",
     "baselinekit.programs.process",
     "baselinekit.refresh.rows",
-    "baselinekit.store.index",
     "httpcore",
 ):
     import_module(name)

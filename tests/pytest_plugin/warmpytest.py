@@ -35,7 +35,7 @@ _FROM_THE_START = ("PYTHONWARNINGS", "PYTHONPATH", "PYTHONHOME", "PYTHONOPTIMIZE
 """What an interpreter reads when it begins, which a child does not."""
 
 WARM_TEST = """\
-import baselinekit.pytest_plugin.items, baselinekit.pytest_plugin.unused, baselinekit.store.index, httpx
+import baselinekit.pytest_plugin.items, baselinekit.pytest_plugin.unused, httpx
 import xdist.dsession, xdist.looponfail, xdist.remote, xdist.scheduler, xdist.workermanage
 import execnet.gateway, execnet.gateway_base, execnet.multi
 

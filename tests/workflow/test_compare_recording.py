@@ -11,11 +11,8 @@ from storehelp import CASE, write, write_baseline
 
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.atomic import lock, lock_free
-from baselinekit.store.discovery import discover_files
-from baselinekit.store.index import FileIndex
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark
-from baselinekit.workflow.chunks import entry_of
 from baselinekit.workflow.recording import _MOST_READY, Recorder
 
 pytestmark = pytest.mark.slow
@@ -137,32 +134,6 @@ def test_f01_of_what_is_judged_no_more_waits_in_memory_than_a_kill_may_cost(tmp_
         judging.join(20)
     assert most <= 2 * (_MOST_READY + 1)
     assert [one.metadata.failure_count for one in load(files, str(tmp_path))] == [1] * 150
-
-
-def test_what_it_wrote_the_index_knows_again(tmp_path: Path) -> None:
-    """All but what somebody else has written since, and what is too young to tell."""
-    names = ["a", "b", "c"]
-    for name in names:
-        write_baseline(tmp_path, f"{name}.yaml", id=name)
-    files = [f"{name}.yaml" for name in names]
-    read, index = (
-        [entry_of(one, 0, None) for one in load(files, str(tmp_path))],
-        FileIndex(str(tmp_path), -(10**18)),
-    )
-    now = index.begin()
-    assert now is not None
-    found = discover_files(["."], str(tmp_path))
-    index.keep(now, {file: found.stamp(file) for file in files}, read, ())
-    with recorder(tmp_path, load(files, str(tmp_path))) as writer:
-        for one in read[:2]:
-            writer.add(one.source, True)
-        until(lambda: all("2024-02-01" in (tmp_path / file).read_text() for file in files[:2]))
-        changed = (tmp_path / "b.yaml").read_text().replace("id: b", "id: x")
-        (tmp_path / "b.yaml").write_text(changed)
-        time.sleep(2.1)
-        writer.add(read[2].source, True)
-    known = FileIndex(str(tmp_path)).known(discover_files(["."], str(tmp_path)))
-    assert {file: [one.id for one in stated] for file, stated in known.items()} == {"a.yaml": ["a"]}
 
 
 class ClosedMeanwhile(Recorder):

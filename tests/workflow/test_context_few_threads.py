@@ -40,7 +40,7 @@ def work(folder):
     recorder = Recorder(folder, lambda: "2024-02-01T00:00:00Z", False, [baseline.source])
     recorder.add(baseline.source, False)
     recorder.close()
-    print(recorder.failures, recorder.notes, os.listdir(folder + "/.baselinekit/verdicts"))
+    print(recorder.failures, recorder.notes)
     print(load(["a.yaml"], folder)[0].metadata.failure_count)
 for folder in sys.argv[2:]:
     os.chdir(folder)
@@ -81,5 +81,5 @@ def test_where_no_thread_is_to_be_had_it_is_done_without(tmp_path: Path) -> None
             timeout=60,
             check=False,
         )
-    said = ["[200, 404, 200]", "[200, 404, None]", "['a', 'b']", "[] [] []", "1", ""]
+    said = ["[200, 404, 200]", "[200, 404, None]", "['a', 'b']", "[] []", "1", ""]
     assert (done.stdout.split("\n"), done.stderr) == (said, "")
