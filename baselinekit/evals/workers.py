@@ -126,7 +126,11 @@ class CaseWorker:
         comparison, observation, baseline = result.comparison, result.observation, prepared.baseline
         assert comparison is not None
         assert observation is not None
-        is_record = any(graders.row_of(grader).compares == "baseline" for grader in prepared.case.graders)
+        case = prepared.case
+        is_record = any(graders.row_of(grader).compares == "baseline" for grader in case.graders)
+        is_record &= (
+            case.baseline is not None and case.recipe == case.baseline.current
+        )  # not --target's answer
         pending, settles, warning = None, "", ""
         if is_record and baseline is not None and comparison.passed:
             settles = baseline.id
@@ -141,7 +145,7 @@ class CaseWorker:
         drift = {}
         if result.attempt.outcome == "failed" and baseline is not None:
             drift = drift_of(self._here, baseline, observation)
-        spots = spots_of(comparison, prepared.case, redactor)
+        spots = spots_of(comparison, case, redactor)
         return JudgedAttempt(
             CaseAttempt(result.attempt, spots, comparison.count, drift), pending, settles, warning
         )
