@@ -21,6 +21,7 @@ from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
 from baselinekit.grade.verdict import code_of, combine_grades
+from baselinekit.kinds.kind import is_blank
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -249,7 +250,10 @@ class Examiner:
         )
         outcome, score, reason, verdict = combine_grades(grades, case.pass_rule)
         code = code_of(grades, outcome)
-        if outcome == "passed" and observation.flaw is not None:  # the whole output might fail
+        is_seen = observation.uncollected and not is_blank(observation.output)  # graders see calls and text
+        if (
+            outcome == "passed" and observation.flaw is not None and not is_seen
+        ):  # the whole output might fail
             outcome, score, reason, code = "error", None, observation.flaw, "BK613"
         attempt = Attempt(
             number,
@@ -305,7 +309,7 @@ class Examiner:
                 actual, expected = observation, matcher.known.output
                 if graders.row_of(grader).compares == "expected" and case.expected is not None:
                     part = graders.task_of(grader, case).look(actual.output, keys_of(expected))
-                    actual = actual.with_output(part)
+                    actual = replace(actual, output=part, uncollected=())
                 if isinstance(actual.output, str) and not isinstance(expected, str):
                     value = parse_json_output(actual.output)
                     actual = actual if value is ABSENT else actual.with_output(value)

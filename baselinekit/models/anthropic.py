@@ -20,6 +20,7 @@ from baselinekit.models.post import (
     key_of,
     post,
     split_system,
+    unread_part,
 )
 
 _PATH = "/messages"
@@ -28,6 +29,8 @@ _VERSION = "2023-06-01"
 _MAX_TOKENS = 4096  # the form demands a limit
 _JSON = "Answer with one JSON value and nothing else: no words around it, no code fence."
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # the last two: of tools that the provider runs
+_UNREAD = ("thinking", "redacted_thinking")
 _WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
 
 
@@ -86,7 +89,9 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     input_tokens = [count(usage.get(name)) for name in _READ]
     served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
-    calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
+    calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
+    kinds = [block["type"] for block in blocks if not block["type"].endswith("_result")]
+    other_part = next((kind for kind in kinds if kind not in ("text", *_CALLS, *_UNREAD)), None)
     if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
         raise TypeError
     answer = Answer(
@@ -100,7 +105,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         seconds=seconds,
     )
     if ended in _WHOLE:
-        return Reply(answer)
+        return Reply(answer, None if other_part is None else unread_part(question, other_part))
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     message = f"{question.name}: the answer was cut off ({ended})"

@@ -437,6 +437,11 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
                 yield Problem("BK603", message, "correct its value", at=("key",))
 
 
+def unread_part(question: Question, kind: str) -> Problem:
+    message = f"{question.name}: the answer holds a part of the type {kind!r}, which would be lost"
+    return Problem("BK612", message, "ask for text and tool calls only")
+
+
 def _failure(question: Question, status: int, message: str, response: Response) -> Exception:
     model = question.model
     text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")

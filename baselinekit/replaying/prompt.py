@@ -169,6 +169,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         )
     )
     output, flaw = _build_output(answer, execution)
+    uncollected = answer.tool_calls or () if execution.collect is None else ()
     return Observation(
         output,
         answer.seconds,
@@ -176,8 +177,9 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         tool_calls=answer.tool_calls,
         usage=answer.usage,
         environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
-        flaw=flaw,
+        flaw=flaw_of_calls(uncollected, answer.text, "text") or flaw,
         recorded=answer.recorded,
+        uncollected=uncollected,
     )
 
 
@@ -238,7 +240,7 @@ def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str
         if value is ABSENT:
             value, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
     if execution.collect is None:
-        return value, flaw_of_calls(answer) or flaw
+        return value, flaw
     output: dict[str, Json] = {}
     if "text" in execution.collect:
         output["json" if execution.parse == "json" else "text"] = value
@@ -247,12 +249,17 @@ def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str
     return output, flaw
 
 
-def flaw_of_calls(answer: Answer) -> str | None:
-    """Return why an answer without text cannot be stored: the model called tools instead of writing text."""
-    if answer.text.strip() or not answer.tool_calls:
+def flaw_of_calls(calls: Sequence[ToolCall], text: Json, name: str) -> str | None:
+    """Return why an answer with tool calls that nothing collects cannot be stored. `name`: what `collect`
+    calls the text."""
+    if not calls:
         return None
-    hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-    return f"the model called tools and wrote no text: {hint}"
+    if isinstance(text, str) and not text.strip():
+        hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+        return f"the model called tools and wrote no text: {hint}"
+    both = f"`collect: [{name}, tool_calls]` (--collect {name} --collect tool_calls) keeps both"
+    called = ", ".join(dict.fromkeys(call.name for call in calls))
+    return f"it called {called} beside its {name}: {both}, `--collect {name}` the {name} alone"
 
 
 def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]:

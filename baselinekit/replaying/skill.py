@@ -66,7 +66,10 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     if skill.output == "trace":
         observation = _with_trace(observation, execution.skill_name)
     if execution.collect is None:
-        return observation
+        calls = observation.tool_calls or ()
+        return replace(
+            observation, uncollected=calls, flaw=flaw_of_calls(calls, observation.output, "output")
+        )
     output: dict[str, Json] = {}
     for name in execution.collect:
         if name == "output":
@@ -183,7 +186,6 @@ def ask_model(
         tool_calls=answer.tool_calls,
         usage=answer.usage,
         environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
-        flaw=flaw_of_calls(answer) if execution.collect is None else None,
     )
 
 
