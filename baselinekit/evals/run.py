@@ -156,7 +156,7 @@ def _threads(
     here: CaptureEnvironment, outside: EvalClients, context: RunContext, plan: _RunPlan, jobs: int
 ) -> CaseEngine:
     """The threads of this process, in which the cases are prepared already."""
-    examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
+    examiner = Examiner(here, outside, context.clock.seconds)
     worker = CaseWorker(here, examiner, context, plan.prepared)
     return Threads(worker.judge, jobs, context.cancel)
 

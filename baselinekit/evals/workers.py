@@ -181,9 +181,7 @@ class CasesElsewhere:
         self._is_afar = afar is not None
         self._context = context
         self._outside = outside
-        self._examiner = Examiner(
-            self._here, outside(PendingWrites()), context.stop.is_set, context.clock.seconds
-        )
+        self._examiner = Examiner(self._here, outside(PendingWrites()), context.clock.seconds)
 
     def run(self, chunk: Chunk[CaseTurn], jobs: int, most: int | None) -> ChunkDone[JudgedAttempt]:
         """Judge in `jobs` threads, until `most` attempts have failed that are not tried again."""

@@ -270,10 +270,10 @@ class Matcher:
         if walk.shuffled:
             differences = in_document_order(differences, self.root.expected)
         limit_differences = []
-        if observation.uncollected:
-            calls: Json = [{"name": call.name, "input": call.input} for call in observation.uncollected]
+        if observation.loss is not None:
+            calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
             limit_differences = [
-                Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.flaw)
+                Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.loss)
             ]
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none

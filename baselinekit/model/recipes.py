@@ -310,8 +310,8 @@ class Observation:
     must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
     number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
     answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
-    of each failing check; `messages`: the conversation that led to the output, if known; `uncollected`: tool
-    calls that the output does not hold, although no `collect` leaves them out."""
+    of each failing check; `messages`: the conversation that led to the output, if known; `loss`: why
+    the output does not hold the tool calls, although no `collect` leaves them out."""
 
     output: Json
     seconds: float
@@ -326,7 +326,11 @@ class Observation:
     recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
-    uncollected: tuple[ToolCall, ...] = ()
+    loss: str | None = None
+
+    @property
+    def reason_not_to_store(self) -> str | None:
+        return self.flaw or self.loss
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

@@ -169,7 +169,8 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         )
     )
     output, flaw = _build_output(answer, execution)
-    uncollected = answer.tool_calls or () if execution.collect is None else ()
+    if not answer.text.strip() and answer.tool_calls and execution.collect is None:
+        flaw = WROTE_NO_TEXT
     return Observation(
         output,
         answer.seconds,
@@ -177,9 +178,9 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         tool_calls=answer.tool_calls,
         usage=answer.usage,
         environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
-        flaw=flaw_of_calls(uncollected, answer.text, "text") or flaw,
+        flaw=flaw,
         recorded=answer.recorded,
-        uncollected=uncollected,
+        loss=loss_of_calls(answer.tool_calls, "text") if execution.collect is None else None,
     )
 
 
@@ -249,14 +250,15 @@ def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str
     return output, flaw
 
 
-def flaw_of_calls(calls: Sequence[ToolCall], text: Json, name: str) -> str | None:
-    """Return why an answer with tool calls that nothing collects cannot be stored. `name`: what `collect`
-    calls the text."""
+WROTE_NO_TEXT = (
+    "the model called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+)
+
+
+def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
+    """Return why tool calls that nothing collects are a loss. `name`: what `collect` calls the text."""
     if not calls:
         return None
-    if isinstance(text, str) and not text.strip():
-        hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-        return f"the model called tools and wrote no text: {hint}"
     both = f"`collect: [{name}, tool_calls]` (--collect {name} --collect tool_calls) keeps both"
     called = ", ".join(dict.fromkeys(call.name for call in calls))
     return f"it called {called} beside its {name}: {both}, `--collect {name}` the {name} alone"

@@ -276,8 +276,8 @@ def test_what_becomes_of_an_answer(
 ) -> None:
     given, _ = answering(setting, answer)
     found = replay(prompt(PromptInput(text="x"), **execution), given)
-    assert (flaw or "") in (found.flaw or "")
-    assert (found.flaw is None) == (flaw is None)
+    assert (flaw or "") in (found.reason_not_to_store or "")
+    assert (found.reason_not_to_store is None) == (flaw is None)
     if flaw is None or output is not None:
         assert found.output == output
 
