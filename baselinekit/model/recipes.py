@@ -83,9 +83,9 @@ class Limits:
 
 @frozen
 class Message:
-    """One message of a conversation."""
+    """One message of a conversation. What tools answered cannot be sent yet: that takes the ids of calls."""
 
-    role: Literal["system", "user", "assistant", "tool"]
+    role: Literal["system", "user", "assistant"]
     content: str
 
 

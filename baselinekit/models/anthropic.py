@@ -64,10 +64,7 @@ def _body(question: Question) -> dict[str, Json]:
     body: dict[str, Json] = {
         "model": model.anthropic,
         "max_tokens": _MAX_TOKENS if ask.max_tokens is None else ask.max_tokens,
-        "messages": [
-            {"role": "assistant" if message.role == "assistant" else "user", "content": message.content}
-            for message in messages
-        ],
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
         "system": system or None,
         "temperature": ask.temperature,
         "tools": [

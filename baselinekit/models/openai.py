@@ -60,11 +60,7 @@ def _body(question: Question) -> dict[str, Json]:
     ask, model = question.ask, question.model
     body: dict[str, Json] = {
         "model": model.openai,
-        # The result of a tool is sent as a user's message: a tool's message would need the id of a call.
-        "messages": [
-            {"role": "user" if message.role == "tool" else message.role, "content": message.content}
-            for message in ask.messages
-        ],
+        "messages": [{"role": message.role, "content": message.content} for message in ask.messages],
         "temperature": ask.temperature,
         "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
         "response_format": {"type": "json_object"} if ask.json else None,

@@ -66,8 +66,8 @@ def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
         ("a.YML", "messages:\n- {role: user, content: '{{x}}'}\n", [("user", "hello")]),
         (
             "a.json",
-            '[{"role": "assistant", "content": "{{x}}?"}, {"role": "tool", "content": "1"}]',
-            [("assistant", "hello?"), ("tool", "1")],
+            '[{"role": "assistant", "content": "{{x}}?"}, {"role": "user", "content": "1"}]',
+            [("assistant", "hello?"), ("user", "1")],
         ),
     ],
 )

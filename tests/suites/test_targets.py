@@ -172,6 +172,45 @@ def test_target_named_by_a_case_of_ours_that_is_wrong(tmp_path: Path, stated: st
     assert words in problem(project(tmp_path, {"baselinekit.yaml": config, "evals/a.yaml": text}))
 
 
+LOSSES = [
+    ("{role: tool, content: '42'}", "the role `tool` of message 2"),
+    ("{role: assistant, tool_calls: [{tool: add}]}", "the tool calls of message 2"),
+    ("{role: user, content: [{type: file, value: x.png}]}", "x.png in message 2, which is not UTF-8 text,"),
+    ("{role: user, content: [{type: image_url, image_url: {url: x}}]}", "the part `image_url` of message 2"),
+    ("{role: user, content: [{type: text, text: Hi}, {type: input_audio, data: x}]}", "part `input_audio`"),
+    ("{role: user, content: [{type: image, value: x.png}]}", "unknown type of content 'image'"),
+    ("{role: user, content: [{type: file, value: x.md}]}", None),
+    ("{role: user, content: [{type: add, a: 1}]}", None),
+]
+
+
+@pytest.mark.parametrize("form", ["ours", "agentv"])
+@pytest.mark.parametrize(("message", "loss"), LOSSES)
+def test_messages_to_a_model_with_what_cannot_be_sent_are_refused_at_load(
+    tmp_path: Path, form: str, message: str, loss: str | None
+) -> None:
+    messages = f"[{{role: user, content: Hi}}, {message}]"
+    ours = f"id: a\ninput: {{type: messages, content: {messages}}}\nexpected: {{value: x}}\n"
+    text = ours if form == "ours" else f"evalcases:\n- {{id: a, expected_outcome: R, input: {messages}}}\n"
+    files = {"baselinekit.yaml": MODELS, "evals/a.yaml": text, "evals/x.md": "text"}
+    there = project(tmp_path, files, target="small")
+    (tmp_path / "evals/x.png").write_bytes(b"\x89PNG\xff")
+    if loss is None:
+        load_evals(["evals"], there.root, targets=there.targets)
+    else:
+        assert loss in problem(there)
+
+
+def test_tool_calls_of_earlier_turns_to_a_program_are_refused_at_load(tmp_path: Path) -> None:
+    config = "targets: {agent: {type: cli, command: 'agent {PROMPT}'}, fixed: {type: mock}}\n"
+    messages = "[{role: assistant, tool_calls: [{tool: add}]}, {role: user, content: Hi}]"
+    text = f"evalcases:\n- {{id: a, expected_outcome: R, input: {messages}}}\n"
+    files = {"baselinekit.yaml": config, "evals/a.yaml": text}
+    assert "the tool calls of message 1 cannot be sent" in problem(project(tmp_path, files, target="agent"))
+    there = project(tmp_path, files, target="fixed")
+    load_evals(["evals"], there.root, targets=there.targets)
+
+
 def test_a8_the_nearest_targets_file_is_found(tmp_path: Path) -> None:
     files = {
         TARGETS: "targets:\n" + mock("default", "root"),

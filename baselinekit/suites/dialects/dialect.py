@@ -459,11 +459,17 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
         return None, [_wrong_content("a list of messages", case_input.content)]
     messages, problems = conversation(case_input.content, origin)
     target = origin.target
+    problems = problems or problems_of_unsent(KINDS[target.type].unsent(messages), ())
     question = None if problems else KINDS[target.type].input_of_messages(messages)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
     message = f"messages are for a model or an agent, not for {target.type}"
     return None, [Problem("BK715", message, "`execution: {type: prompt}`", at=("type",))]
+
+
+def problems_of_unsent(losses: Iterator[str], at: Path) -> list[Problem]:
+    hint = "a model is asked with texts: write it as a text, or name a text file"
+    return [Problem("BK781", f"{loss} cannot be sent to a model", hint, at=at) for loss in losses]
 
 
 def conversation(content: Json, origin: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
