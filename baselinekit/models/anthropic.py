@@ -11,6 +11,7 @@ from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import (
     AT_ONCE,
+    CUT_OFF,
     USES,
     Form,
     Question,
@@ -106,4 +107,4 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     message = f"{question.name}: the answer was cut off ({ended})"
-    return Reply(answer, Problem("BK613", message, "raise `max_tokens`, or ask for less"))
+    return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "raise `max_tokens`, or ask for less")))

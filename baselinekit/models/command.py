@@ -15,7 +15,7 @@ from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec,
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
-from baselinekit.models.post import Form, Question, Reply, World, as_prompt, split_system
+from baselinekit.models.post import CUT_OFF, Form, Question, Reply, World, as_prompt, split_system
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.texts import Mask, mask_and_clip
@@ -211,7 +211,7 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     if ended in _CUT:
         message = f"{question.name}: the answer was cut off ({ended})"
-        return Reply(answer, Problem("BK613", message, "ask for less"))
+        return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "ask for less")))
     return Reply(answer)
 
 
