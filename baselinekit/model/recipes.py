@@ -14,10 +14,12 @@ from baselinekit.model.values import ABSENT, Json
 
 @frozen
 class Prices:
-    """US dollars per million tokens."""
+    """US dollars per million tokens. `cached`: those of the input that were read from a cache; None: as any
+    others."""
 
     input: int | float = 0
     output: int | float = 0
+    cached: int | float | None = None
 
 
 @frozen
@@ -155,7 +157,8 @@ class Answer:
 @frozen
 class ModelUsage:
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
-    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`)."""
+    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
+    the tokens from a cache whose own price is not known, so that their cost is too high."""
 
     calls: int = 0
     tokens: int = 0
@@ -163,6 +166,7 @@ class ModelUsage:
     unanswered: int = 0
     may_tokens: int = 0
     may_usd: Decimal = Decimal(0)
+    full_price: int | None = None
 
     @property
     def at_most(self) -> "ModelUsage":

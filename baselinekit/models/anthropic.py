@@ -8,7 +8,7 @@ from baselinekit.errors import Problem, cannot_replay
 from baselinekit.model.recipes import Answer, Model, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.models.budget import count
+from baselinekit.models.budget import MOST_OF_ANTHROPIC, count
 from baselinekit.models.post import (
     AT_ONCE,
     CUT_OFF,
@@ -27,7 +27,6 @@ from baselinekit.models.post import (
 _PATH = "/messages"
 _DEFAULT = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
-_MAX_TOKENS = 4096  # the form demands a limit
 _JSON = "Answer with one JSON value and nothing else: no words around it, no code fence."
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # the last two: of tools that the provider runs
@@ -64,7 +63,7 @@ def _body(question: Question) -> dict[str, Json]:
         system = f"{system}\n\n{_JSON}" if system else _JSON
     body: dict[str, Json] = {
         "model": model.anthropic,
-        "max_tokens": _MAX_TOKENS if ask.max_tokens is None else ask.max_tokens,
+        "max_tokens": MOST_OF_ANTHROPIC if ask.max_tokens is None else ask.max_tokens,
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "system": system or None,
         "temperature": ask.temperature,
@@ -98,6 +97,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         usage=Usage(
             None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
             count(usage.get("output_tokens")),
+            tokens_cached=count(usage.get("cache_read_input_tokens")) or None,
         ),
         served=served if isinstance(served, str) else None,
         seconds=seconds,

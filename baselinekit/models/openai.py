@@ -83,7 +83,6 @@ def _body(question: Question) -> dict[str, Json]:
 def _reply(question: Question, body: Any, seconds: float) -> Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
-    usage = body.get("usage") or {}
     served = body.get("model")
     single_call = message.get("function_call")  # older servers give one call, without a list
     calls = [call.get("function") or call["custom"] for call in message.get("tool_calls") or ()] or (
@@ -102,7 +101,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     answer = Answer(
         text=content,
         tool_calls=None if is_searched and not calls else tuple(map(_call, calls)),
-        usage=Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))),
+        usage=_usage(body.get("usage") or {}),
         served=served if isinstance(served, str) else None,
         seconds=seconds,
     )
@@ -118,6 +117,14 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     else:
         return Reply(answer, None if other_part is None else unread_part(question, other_part))
     return Reply(answer, fault)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    tokens_in, details = count(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
+    cached = count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    is_part = cached is not None and cached <= (tokens_in or 0)
+    tokens_out = count(usage.get("completion_tokens"))
+    return Usage(tokens_in, tokens_out, tokens_cached=cached or None if is_part else None)
 
 
 def _call(function: Any) -> ToolCall:

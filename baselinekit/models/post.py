@@ -336,7 +336,7 @@ CONTEXT_WINDOW = "send less text, or use a model with a larger context"
 
 CUT_OFF = {
     "model_context_window_exceeded": CONTEXT_WINDOW,
-    "pause_turn": "the provider paused its own tools after a long turn: limit their `max_uses`, or ask for less",
+    "pause_turn": "the provider paused its own tools after a long turn: limit them, or ask for less",
 }
 """What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
 
