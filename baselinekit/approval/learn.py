@@ -260,8 +260,8 @@ def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None
     for trouble in kind.troubles(baseline.current, observation):
         if trouble.message not in expected:
             raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "mend it"))
-    if observation.flaw is not None:
-        raise CannotReplay(Problem("BK526", f"{observation.flaw}: nothing is learnt of that"))
+    if observation.reason_not_to_store is not None:
+        raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
 
 
 def _new_singles(output: Json, before: Json, matcher: Matcher) -> list[Path]:

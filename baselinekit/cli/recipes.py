@@ -206,14 +206,31 @@ def _tools(file: str) -> list[Json]:
     return [_tool(tool, file) for tool in tools]
 
 
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+
+
 def _tool(tool: Json, file: str) -> Json:
+    """A tool in our form. What would not be sent as it is written is refused."""
+    wrapper: dict[str, Json] = {}
     if isinstance(tool, dict) and isinstance(tool.get("function"), dict):
-        tool = tool["function"]
+        wrapper, tool = {key: value for key, value in tool.items() if key != "function"}, tool["function"]
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        kind = f" (`type: {tool['type']}`)" if isinstance(tool, dict) and "type" in tool else ""
         hint = "a list of {name, description, parameters}"
-        raise InvalidInput(Problem("BK508", f"{file} contains something that is not a tool", hint))
+        raise InvalidInput(Problem("BK508", f"{file} contains something that is not a tool{kind}", hint))
+    schemas = [key for key in _SCHEMA_KEYS if tool.get(key)]
+    rest = {**tool, **wrapper}
+    for key in ("name", "description", *schemas[:1]):
+        rest.pop(key, None)
+    if rest.get("type", "function") in ("function", "custom"):
+        rest.pop("type", None)
+    for key, value in rest.items():
+        if value is not None and not (key in _SCHEMA_KEYS and not value):
+            message = f"{file}: the tool {tool['name']!r} has the key {key!r}, which would not be sent"
+            hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
+            raise InvalidInput(Problem("BK508", message, hint))
     fields = {"name": tool["name"], "description": tool.get("description")}
-    fields["parameters"] = tool.get("parameters", tool.get("input_schema"))
+    fields["parameters"] = tool[schemas[0]] if schemas else None
     return {key: value for key, value in fields.items() if value}
 
 

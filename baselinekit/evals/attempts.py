@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from typing import TypeVar
 
@@ -124,13 +124,6 @@ class _LimitedModels:
         self.models.check(name)
 
 
-_PAUSES = (0.25, 0.5)
-"""Seconds to wait before an observation is asked for again, because the service could not be reached."""
-
-_UNREACHABLE = frozenset(("BK301", "BK304", "BK611"))
-_MOST_UNREACHABLE = 5
-"""After so many attempts in a row that could not reach the service, further attempts do not wait for it."""
-
 _TURNS_PER_ATTEMPT = 1_000
 """The turns of two attempts lie this far apart: the samples of one judgement use the numbers between."""
 
@@ -173,22 +166,13 @@ class AttemptResult:
     observation: Observation | None = None
 
 
-@dataclass(slots=True)
-class _UnreachableCount:
-    """How often in a row a service could not be reached. It has no lock: a lost count does no harm."""
-
-    in_a_row: int = 0
-
-
 @frozen
 class Examiner:
     """Makes attempts, from several threads at once."""
 
     here: CaptureEnvironment
     outside: EvalClients
-    stopped: Callable[[], bool]
     seconds: Callable[[], float]
-    _unreachable: _UnreachableCount = field(default_factory=_UnreachableCount)
 
     def attempt(self, prepared: Prepared, number: int) -> AttemptResult:
         """Make one attempt. An expected error becomes the outcome of the attempt; any other is raised, and
@@ -232,7 +216,7 @@ class Examiner:
             setting = replace(setting, redactor=trace.redactor)
         if case.timeout is not None:  # the limit of the case holds unless the recipe has a shorter one
             recipe = kind_of(recipe).within(recipe, case.timeout)
-        observation, retries = self._observe(recipe, setting)
+        observation = observe(recipe, setting)
         self.outside.answered(case, number, observation)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
         trace.sent = is_prompt and not observation.recorded
@@ -259,33 +243,12 @@ class Examiner:
             reason,
             code,
             verdict,
-            retries,
+            observation.attempts - 1,
             usage=sum((grade.usage for grade in grades), observation.usage),
             output=None if outcome == "passed" else observation.output,
             environment=session.environment(observation),
         )
         return AttemptResult(attempt, comparisons[0] if comparisons else None, observation)
-
-    def _observe(self, recipe: Recipe, setting: Setting) -> tuple[Observation, int]:
-        """Return the observation, and how often it was asked for again."""
-        for retries, wait in enumerate((*_PAUSES, None)):
-            try:
-                observation = observe(recipe, setting)
-            except CannotReplay as error:
-                is_unreachable = error.problems[0].code in _UNREACHABLE
-                if (
-                    not is_unreachable
-                    or wait is None
-                    or self._unreachable.in_a_row >= _MOST_UNREACHABLE
-                    or self.stopped()
-                ):
-                    self._unreachable.in_a_row += is_unreachable
-                    raise
-                setting.clients.sleep(wait)
-            else:
-                self._unreachable.in_a_row = 0
-                return observation, retries + observation.attempts - 1
-        raise AssertionError("the last wait is None")
 
     def _clients(
         self,
@@ -305,7 +268,7 @@ class Examiner:
                 actual, expected = observation, matcher.known.output
                 if graders.row_of(grader).compares == "expected" and case.expected is not None:
                     part = graders.task_of(grader, case).look(actual.output, keys_of(expected))
-                    actual = actual.with_output(part)
+                    actual = replace(actual, output=part, loss=None)
                 if isinstance(actual.output, str) and not isinstance(expected, str):
                     value = parse_json_output(actual.output)
                     actual = actual if value is ABSENT else actual.with_output(value)

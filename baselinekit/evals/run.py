@@ -156,7 +156,7 @@ def _threads(
     here: CaptureEnvironment, outside: EvalClients, context: RunContext, plan: _RunPlan, jobs: int
 ) -> CaseEngine:
     """The threads of this process, in which the cases are prepared already."""
-    examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
+    examiner = Examiner(here, outside, context.clock.seconds)
     worker = CaseWorker(here, examiner, context, plan.prepared)
     return Threads(worker.judge, jobs, context.cancel)
 
@@ -206,7 +206,11 @@ def _recorded(
     memory: Memory,
 ) -> Recorder:
     """Write the outcomes of regression cases into the files of their baselines, as compare does."""
-    pairs = [(case.baseline, result) for case, result in zip(cases, results, strict=True) if case.baseline]
+    pairs = [
+        (case.baseline, result)
+        for case, result in zip(cases, results, strict=True)
+        if case.baseline and case.recipe is case.baseline.current  # not what another --target answered
+    ]
     if policy.record == "never":
         pairs = []
     sources = [baseline.source for baseline, _ in pairs]

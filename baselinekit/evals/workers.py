@@ -126,7 +126,11 @@ class CaseWorker:
         comparison, observation, baseline = result.comparison, result.observation, prepared.baseline
         assert comparison is not None
         assert observation is not None
-        is_record = any(graders.row_of(grader).compares == "baseline" for grader in prepared.case.graders)
+        case = prepared.case
+        is_record = any(graders.row_of(grader).compares == "baseline" for grader in case.graders)
+        is_record &= (
+            case.baseline is not None and case.recipe == case.baseline.current
+        )  # not --target's answer
         pending, settles, warning = None, "", ""
         if is_record and baseline is not None and comparison.passed:
             settles = baseline.id
@@ -141,7 +145,7 @@ class CaseWorker:
         drift = {}
         if result.attempt.outcome == "failed" and baseline is not None:
             drift = drift_of(self._here, baseline, observation)
-        spots = spots_of(comparison, prepared.case, redactor)
+        spots = spots_of(comparison, case, redactor)
         return JudgedAttempt(
             CaseAttempt(result.attempt, spots, comparison.count, drift), pending, settles, warning
         )
@@ -177,9 +181,7 @@ class CasesElsewhere:
         self._is_afar = afar is not None
         self._context = context
         self._outside = outside
-        self._examiner = Examiner(
-            self._here, outside(PendingWrites()), context.stop.is_set, context.clock.seconds
-        )
+        self._examiner = Examiner(self._here, outside(PendingWrites()), context.clock.seconds)
 
     def run(self, chunk: Chunk[CaseTurn], jobs: int, most: int | None) -> ChunkDone[JudgedAttempt]:
         """Judge in `jobs` threads, until `most` attempts have failed that are not tried again."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import EXECUTION, Family
+from baselinekit.kinds.kind import EXECUTION, INPUT, Family
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Recipe, Seconds
@@ -69,6 +69,11 @@ class CliKind(ConversationKind):
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         yield from check_cli(recipe.execution, EXECUTION)
+        for number, message in enumerate(recipe.input.messages):
+            if message.tool_calls:
+                problem = f"the tool calls of message {number + 1} cannot be sent to a program as text"
+                at = (*INPUT, "messages", number, "tool_calls")
+                yield Problem("BK781", problem, "write them into its content, or use a service", at=at)
         yield from super().check(recipe)
 
     def asks(self, recipe: Recipe) -> tuple[Family, str]:

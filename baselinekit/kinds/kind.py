@@ -310,6 +310,10 @@ class RecipeKind:
         absolute paths; `case`: the id of the case in its file."""
         return None
 
+    def unsent(self, messages: Sequence[TraceMessage]) -> Iterator[str]:
+        """Name what the input of these messages would lose."""
+        return iter(())
+
     # Its form in an eval.
 
     eval_input: ClassVar[str] = ""

@@ -16,6 +16,11 @@ from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.variables import as_text, escape_variables, escape_variables_in
 
 _LONGEST_SHOWN = 40
+_MEDIA = (
+    *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "document"),
+    *("input_file", "tool_use", "tool_result"),
+)
+"""The types of parts of messages, in the forms of the providers, that are not text."""
 
 
 @frozen
@@ -118,9 +123,27 @@ class PromptKind(RecipeKind):
     ) -> PromptInput:
         return PromptInput(
             messages=[
-                Message(message.role, escape_variables(plain_text(message.content))) for message in messages
+                Message(
+                    "user" if message.role == "tool" else message.role,  # which `unsent` names
+                    escape_variables(plain_text(message.content)),
+                )
+                for message in messages
             ]
         )
+
+    def unsent(self, messages: Sequence[TraceMessage]) -> Iterator[str]:
+        for number, message in enumerate(messages, 1):
+            if message.role == "tool":
+                yield f"the role `tool` of message {number}"
+            if message.tool_calls:
+                yield f"the tool calls of message {number}"
+            parts = message.content if isinstance(message.content, list) else []
+            for part in parts:
+                kind = part.get("type") if isinstance(part, dict) else None
+                if kind == "file" and "text" not in part:
+                    yield f"{part.get('value')} in message {number}, which is not UTF-8 text,"
+                elif kind in _MEDIA:
+                    yield f"the part `{kind}` of message {number}"
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:
         return PromptInput(text=text_with_context(text, context))

@@ -270,13 +270,18 @@ class Matcher:
         if walk.shuffled:
             differences = in_document_order(differences, self.root.expected)
         limit_differences = []
+        if observation.loss is not None:
+            calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
+            limit_differences = [
+                Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.loss)
+            ]
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 
             missing = {difference.path for difference in differences if difference.kind == "missing"}
             headers = [path for path, kind in self.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
-            limit_differences = [
+            limit_differences += [
                 *(difference for difference in absent if difference.path not in missing),
                 *limits.exceeded(self.rules, self.known, observation),
                 *limits.too_old(self.rules, self.known, self.compiler.words.now),

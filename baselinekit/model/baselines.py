@@ -325,7 +325,7 @@ TOPIC_ONLY = "topic alike; facts not compared (method: embedding). Where facts m
 
 SETTLED_BY_REFRESH = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
 """The rules that depend on notes about the capture: a refresh renews these notes."""
-_TARGET_RULES = ("require_keys", "latency.", "cost.")
+_TARGET_RULES = ("require_keys", "latency.", "cost.", "collect")
 
 
 def is_settled_by_refresh(rule: str | None) -> bool:

@@ -14,10 +14,12 @@ from baselinekit.model.values import ABSENT, Json
 
 @frozen
 class Prices:
-    """US dollars per million tokens."""
+    """US dollars per million tokens. `cached`: those of the input that were read from a cache; None: as any
+    others."""
 
     input: int | float = 0
     output: int | float = 0
+    cached: int | float | None = None
 
 
 @frozen
@@ -83,9 +85,9 @@ class Limits:
 
 @frozen
 class Message:
-    """One message of a conversation."""
+    """One message of a conversation. What tools answered cannot be sent yet: that takes the ids of calls."""
 
-    role: Literal["system", "user", "assistant", "tool"]
+    role: Literal["system", "user", "assistant"]
     content: str
 
 
@@ -155,7 +157,8 @@ class Answer:
 @frozen
 class ModelUsage:
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
-    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`)."""
+    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
+    the tokens from a cache whose own price is not known, so that their cost is too high."""
 
     calls: int = 0
     tokens: int = 0
@@ -163,6 +166,7 @@ class ModelUsage:
     unanswered: int = 0
     may_tokens: int = 0
     may_usd: Decimal = Decimal(0)
+    full_price: int | None = None
 
     @property
     def at_most(self) -> "ModelUsage":
@@ -310,7 +314,8 @@ class Observation:
     must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
     number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
     answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
-    of each failing check; `messages`: the conversation that led to the output, if known."""
+    of each failing check; `messages`: the conversation that led to the output, if known; `loss`: why
+    the output does not hold the tool calls, although no `collect` leaves them out."""
 
     output: Json
     seconds: float
@@ -325,6 +330,11 @@ class Observation:
     recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
+    loss: str | None = None
+
+    @property
+    def reason_not_to_store(self) -> str | None:
+        return self.flaw or self.loss
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

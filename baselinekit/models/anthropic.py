@@ -8,9 +8,10 @@ from baselinekit.errors import Problem, cannot_replay
 from baselinekit.model.recipes import Answer, Model, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.models.budget import count
+from baselinekit.models.budget import MOST_OF_ANTHROPIC, count
 from baselinekit.models.post import (
     AT_ONCE,
+    CUT_OFF,
     USES,
     Form,
     Question,
@@ -20,14 +21,16 @@ from baselinekit.models.post import (
     key_of,
     post,
     split_system,
+    unread_part,
 )
 
 _PATH = "/messages"
 _DEFAULT = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
-_MAX_TOKENS = 4096  # the form demands a limit
 _JSON = "Answer with one JSON value and nothing else: no words around it, no code fence."
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # the last two: of tools that the provider runs
+_UNREAD = ("thinking", "redacted_thinking")
 _WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
 
 
@@ -60,11 +63,8 @@ def _body(question: Question) -> dict[str, Json]:
         system = f"{system}\n\n{_JSON}" if system else _JSON
     body: dict[str, Json] = {
         "model": model.anthropic,
-        "max_tokens": _MAX_TOKENS if ask.max_tokens is None else ask.max_tokens,
-        "messages": [
-            {"role": "assistant" if message.role == "assistant" else "user", "content": message.content}
-            for message in messages
-        ],
+        "max_tokens": MOST_OF_ANTHROPIC if ask.max_tokens is None else ask.max_tokens,
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
         "system": system or None,
         "temperature": ask.temperature,
         "tools": [
@@ -86,7 +86,9 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     input_tokens = [count(usage.get(name)) for name in _READ]
     served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
-    calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
+    calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
+    kinds = [block["type"] for block in blocks if not block["type"].endswith("_result")]
+    other_part = next((kind for kind in kinds if kind not in ("text", *_CALLS, *_UNREAD)), None)
     if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
         raise TypeError
     answer = Answer(
@@ -95,13 +97,14 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         usage=Usage(
             None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
             count(usage.get("output_tokens")),
+            tokens_cached=count(usage.get("cache_read_input_tokens")) or None,
         ),
         served=served if isinstance(served, str) else None,
         seconds=seconds,
     )
     if ended in _WHOLE:
-        return Reply(answer)
+        return Reply(answer, None if other_part is None else unread_part(question, other_part))
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     message = f"{question.name}: the answer was cut off ({ended})"
-    return Reply(answer, Problem("BK613", message, "raise `max_tokens`, or ask for less"))
+    return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "raise `max_tokens`, or ask for less")))

@@ -73,13 +73,14 @@ class Budget:
                     return held
                 self._changed.wait()
 
-    def settle(self, held: Reservation, tokens: int, usd: Decimal | None) -> None:
+    def settle(self, held: Reservation, tokens: int, usd: Decimal | None, full_price: int = 0) -> None:
         """Replace the reservation of a question that was asked by its usage."""
         cost = Decimal(0) if usd is None else usd
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            self._spent = _added(self._spent, 1, ModelUsage(0, tokens, cost))
+            spent = _added(self._spent, 1, ModelUsage(0, tokens, cost))
+            self._spent = replace(spent, full_price=(spent.full_price or 0) + full_price or None)
             self._release_held(held)
 
     def fail(self, held: Reservation) -> None:
@@ -137,7 +138,7 @@ class Budget:
 
 def _added(spent: ModelUsage, calls: int, further: Reservation | ModelUsage) -> ModelUsage:
     tokens, usd = spent.tokens + further.tokens, spent.usd + further.usd
-    return ModelUsage(spent.calls + calls, tokens, usd, spent.unanswered, spent.may_tokens, spent.may_usd)
+    return replace(spent, calls=spent.calls + calls, tokens=tokens, usd=usd)
 
 
 # The estimated and the actual usage of a question, in tokens and in dollars.
@@ -147,6 +148,8 @@ CHARACTERS = 4
 """Roughly so many characters are a token, where the model did not count them."""
 USUAL_ANSWER = 1_000
 """Tokens that an answer is expected to have at most if the question sets no limit."""
+MOST_OF_ANTHROPIC = 4_096
+"""The limit of such a question in the form of Anthropic, which demands one."""
 _A_MILLION = 1_000_000
 
 
@@ -154,23 +157,32 @@ def estimate(ask: ModelQuestion, model: Model) -> tuple[int, int]:
     """Estimate the tokens of a question, and those that its answer may have."""
     characters = sum(len(message.content) for message in ask.messages)
     characters += sum(len(tool.name + tool.description + encode(tool.parameters)) for tool in ask.tools)
-    limits = (model.settings.get("max_completion_tokens"), model.settings.get("max_tokens"), ask.max_tokens)
-    return _tokens(characters), next((limit for limit in map(count, limits) if limit), USUAL_ANSWER)
+    settings, usual = model.settings, USUAL_ANSWER if model.anthropic is None else MOST_OF_ANTHROPIC
+    names = ("max_completion_tokens", "max_tokens")
+    limits = (*(settings[name] for name in names if name in settings), ask.max_tokens)  # as they are sent
+    return _tokens(characters), count(limits[0]) or usual
 
 
-def price(prices: Prices | None, tokens_in: int, tokens_out: int) -> Decimal | None:
-    """The price of so many tokens. Tokens from a cache count as any others, so the price may be too high."""
+def price(prices: Prices | None, tokens_in: int, tokens_out: int, cached: int = 0) -> Decimal | None:
+    """The price of so many tokens, of which some were read from a cache."""
     if prices is None:
         return None
-    dollars = tokens_in * _exact(prices.input) + tokens_out * _exact(prices.output)
-    return dollars / _A_MILLION
+    price_cached = prices.input if prices.cached is None else prices.cached
+    dollars = (tokens_in - cached) * _exact(prices.input) + cached * _exact(price_cached)
+    return (dollars + tokens_out * _exact(prices.output)) / _A_MILLION
+
+
+def at_full_price(usage: Usage, prices: Prices | None) -> int:
+    """The tokens from a cache that were priced as any others."""
+    return (usage.tokens_cached or 0) if prices is not None and prices.cached is None else 0
 
 
 def with_cost(usage: Usage, prices: Prices | None) -> Usage:
     """The usage with its cost: as the model reported it, else by the prices of its entry."""
     if usage.cost_usd is not None or usage.tokens_in is None or usage.tokens_out is None:
         return usage
-    return Usage(usage.tokens_in, usage.tokens_out, price(prices, usage.tokens_in, usage.tokens_out))
+    cost = price(prices, usage.tokens_in, usage.tokens_out, usage.tokens_cached or 0)
+    return replace(usage, cost_usd=cost)
 
 
 def usage_of(ask: ModelQuestion, model: Model, answer: Answer) -> tuple[int, Decimal | None]:

@@ -15,9 +15,10 @@ from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec,
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
-from baselinekit.models.post import Form, Question, Reply, World, as_prompt, split_system
+from baselinekit.models.post import CUT_OFF, Form, Question, Reply, World, as_prompt, split_system
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.variables import as_text
 
 CALL = os.path.abspath(call.__file__)
@@ -117,7 +118,7 @@ def not_installed(package: str) -> Problem:
 # standard output. `output` says what that is: `text`; `json` (an answer as an object, else the text
 # itself); `claude`, what `claude -p --output-format json` writes.
 
-_TELL_COST = ("json", "claude")
+_LONGEST_QUOTE = 60
 _CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -135,7 +136,33 @@ def ask_command(question: Question) -> Reply:
     value = json_in(text) if model.output == "json" else None
     if is_answer(value):
         return Reply(answer_of(question, value, finished.seconds))
+    if model.output == "json" and (found := _found_instead(value, text, question.world.mask)):
+        message = f"{question.name} did not write one JSON object, but {found}"
+        hint = "let its command write {text, tool_calls, usage} and nothing else, or state `output: text`"
+        raise cannot_replay("BK612", message, hint)
     return Reply(Answer(text, None, seconds=finished.seconds))
+
+
+def _found_instead(value: Json, text: str, mask: Mask) -> str:
+    """Name what a program wrote that is neither an answer nor a text; empty where it is one of these."""
+
+    def quote(line: str) -> str:
+        return repr(mask_and_clip(line, _LONGEST_QUOTE, mask, counted=False))
+
+    if isinstance(value, dict) and value.get("type") == "result":
+        return "what `claude -p` writes, which `output: claude` reads"
+    if value is not ABSENT:
+        return ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    objects = [isinstance(json_in(line), dict) for line in lines]
+    if all(objects) and objects:
+        return f"{len(lines)} lines of JSON"
+    start = next((number for number, line in enumerate(lines) if line.lstrip().startswith("{")), 0)
+    if start and (objects[-1] or isinstance(json_in("\n".join(lines[start:])), dict)):
+        return f"other lines before its JSON, the first of them {quote(lines[0])}"
+    if objects and objects[0]:
+        return f"other lines after its JSON, the last of them {quote(lines[-1])}"
+    return "JSON that is broken or incomplete" if text.lstrip().startswith("{") else ""
 
 
 def check_command(model: Model, world: World) -> Iterator[Problem]:
@@ -184,7 +211,7 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     if ended in _CUT:
         message = f"{question.name}: the answer was cut off ({ended})"
-        return Reply(answer, Problem("BK613", message, "ask for less"))
+        return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "ask for less")))
     return Reply(answer)
 
 

@@ -21,7 +21,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
 from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
-from baselinekit.models.budget import Budget, estimate, price, usage_of, with_cost
+from baselinekit.models.budget import Budget, at_full_price, estimate, price, usage_of, with_cost
 from baselinekit.models.post import (
     DEFAULT_RETRIES,
     Form,
@@ -148,7 +148,7 @@ def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
         yield from (
             replace(problem, at=("retry", *(problem.at or ()))) for problem in _retry_problems(model.retry)
         )
-    if model.prices and min(model.prices.input, model.prices.output) < 0:
+    if model.prices and min(model.prices.input, model.prices.output, model.prices.cached or 0) < 0:
         yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
 
 
@@ -291,9 +291,11 @@ class Models:
             else:
                 self._budget.fail(reservation)
             raise
-        answer = replace(reply.answer, usage=with_cost(reply.answer.usage, model.prices))
+        reported = reply.answer.usage
+        answer = replace(reply.answer, usage=with_cost(reported, model.prices))
         tokens, usd = usage_of(ask, model, answer)
-        self._budget.settle(reservation, tokens, usd)
+        full_price = at_full_price(reported, model.prices) if reported.cost_usd is None else 0
+        self._budget.settle(reservation, tokens, usd, full_price)
         if usd is None and self._limits.usd is not None:
             message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
             raise CannotReplay(Problem("BK605", message, "state its `prices:`"))

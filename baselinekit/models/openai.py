@@ -20,11 +20,13 @@ from baselinekit.models.post import (
     key_of,
     message_in,
     post,
+    unread_part,
 )
 
 _PATH = "/chat/completions"
 _DEFAULT = "https://api.openai.com"
 _MEND = "raise `max_tokens`, or ask for less"
+_UNREAD = ("thinking", "reasoning", "reference")
 _LENGTH = ("length", "max_tokens", "model_length")
 _BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system_resource")
 """What servers of this form report for an answer that they did not finish. For a finished one they report
@@ -58,11 +60,7 @@ def _body(question: Question) -> dict[str, Json]:
     ask, model = question.ask, question.model
     body: dict[str, Json] = {
         "model": model.openai,
-        # The result of a tool is sent as a user's message: a tool's message would need the id of a call.
-        "messages": [
-            {"role": "user" if message.role == "tool" else message.role, "content": message.content}
-            for message in ask.messages
-        ],
+        "messages": [{"role": message.role, "content": message.content} for message in ask.messages],
         "temperature": ask.temperature,
         "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
         "response_format": {"type": "json_object"} if ask.json else None,
@@ -85,21 +83,25 @@ def _body(question: Question) -> dict[str, Json]:
 def _reply(question: Question, body: Any, seconds: float) -> Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
-    usage = body.get("usage") or {}
     served = body.get("model")
     single_call = message.get("function_call")  # older servers give one call, without a list
-    calls = [call["function"] for call in message.get("tool_calls") or ()] or (
+    calls = [call.get("function") or call["custom"] for call in message.get("tool_calls") or ()] or (
         [single_call] if single_call else []
     )
+    # Sources mean that the provider has searched: it does not report with which calls.
+    is_searched = any((message.get("annotations"), body.get("citations"), body.get("search_results")))
     content = "" if message.get("content") is None else message["content"]
+    other_part = next((name for name in ("audio", "images") if message.get(name)), None)
     if isinstance(content, list):  # several parts, of which some are texts
+        kinds = (str(part.get("type")) for part in content)
+        other_part = next((kind for kind in kinds if kind not in ("text", *_UNREAD)), other_part)
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     if not isinstance(content, str):
         raise TypeError
     answer = Answer(
         text=content,
-        tool_calls=tuple(map(_call, calls)),
-        usage=Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))),
+        tool_calls=None if is_searched and not calls else tuple(map(_call, calls)),
+        usage=_usage(body.get("usage") or {}),
         served=served if isinstance(served, str) else None,
         seconds=seconds,
     )
@@ -113,12 +115,22 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         reason = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
         fault = Problem("BK614", f"{question.name} did not answer: {reason}", "change the prompt")
     else:
-        return Reply(answer)
+        return Reply(answer, None if other_part is None else unread_part(question, other_part))
     return Reply(answer, fault)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    tokens_in, details = count(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
+    cached = count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    is_part = cached is not None and cached <= (tokens_in or 0)
+    tokens_out = count(usage.get("completion_tokens"))
+    return Usage(tokens_in, tokens_out, tokens_cached=cached or None if is_part else None)
 
 
 def _call(function: Any) -> ToolCall:
     """Read a tool call. Arguments that are not JSON are kept as text: a wrong answer, not a missing one."""
+    if "input" in function:  # of a custom tool: any text
+        return ToolCall(function["name"], function["input"])
     arguments = function.get("arguments") or "{}"
     if not isinstance(function["name"], str):
         raise TypeError

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from datetime import datetime
 from functools import lru_cache, partial
+from math import ceil
 from typing import TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -258,8 +259,11 @@ def _wait(failure: RetryableFailure, tries: int, retry: Retry | None, world: Wor
 def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
     problem = failure.problem
     times = f" ({tries} tries)" if tries > 1 else ""
-    requested_wait = f"; it asks to wait {failure.wait:.0f} s" if (failure.wait or 0) > longest else ""
-    return CannotReplay(Problem(problem.code, f"{problem.message}{requested_wait}{times}", problem.hint))
+    if (failure.wait or 0) <= longest:
+        return CannotReplay(Problem(problem.code, f"{problem.message}{times}", problem.hint))
+    message = f"{problem.message}; it asks to wait {failure.wait:.0f} s{times}"
+    allowed = f"`retry: {{longest: {ceil(failure.wait or 0)}}}` and a `timeout` above it"
+    return CannotReplay(Problem(problem.code, message, f"{problem.hint}; to wait that long, state {allowed}"))
 
 
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
@@ -323,6 +327,19 @@ _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
 _UNKNOWN = lazy_pattern(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
+_NO_CREDIT = lazy_pattern(
+    r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
+)
+_FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
+CONTEXT_WINDOW = "send less text, or use a model with a larger context"
+"""What to do if a question with its answer exceeds the context window of the model."""
+
+CUT_OFF = {
+    "model_context_window_exceeded": CONTEXT_WINDOW,
+    "pause_turn": "the provider paused its own tools after a long turn: limit them, or ask for less",
+}
+"""What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
+
 _TOO_LONG = lazy_pattern(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
 _NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
@@ -376,23 +393,30 @@ def post(
         error_body = body if isinstance(body, dict) else {}
         error_body = error_body.get("error") or error_body.get("detail") or error_body
         message = message_in(error_body) if isinstance(body, dict) else _body_text(response)
-        raise _failure(question, response.status, message, response)
+        raise _failure(question, response.status, message, response, request.url)
     try:
         answer = decode(response.body.decode())
     except (NotJson, UnicodeDecodeError) as error:
         message = f"{question.name} did not answer in JSON: {error}; it begins {_body_text(response)!r}"
-        raise cannot_replay("BK612", message, "is its `base_url` that of the API?") from None
+        is_stream = response.body.lstrip().startswith((b"data:", b"event:"))
+        hint = "is its `base_url` that of the API?"
+        hint = "streams are not read: remove `stream` from its `settings`" if is_stream else hint
+        raise cannot_replay("BK612", message, hint) from None
     reported = answer.get("error") if isinstance(answer, dict) else None
     if reported:  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 200
-        raise _failure(question, status, message_in(reported), response)
+        raise _failure(question, status, message_in(reported), response, request.url)
     return answer, response.seconds
 
 
 def url_of(model: Model, path: str, default: str) -> str:
-    """The URL of an API call. `base_url` may end before `/v1`, with it, or with the whole path."""
+    """The URL of an API call. `base_url` may end before `/v1`, with a version or a path that stands for one
+    (`/openai`, `/inference`, a deployment of Azure), or with the whole path."""
     return _url_below(model.base_url or default, path)
+
+
+_VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
 
 
 @lru_cache(maxsize=1024)
@@ -400,7 +424,7 @@ def _url_below(address: str, path: str) -> str:
     parts = urlsplit(address)
     base = parts.path.rstrip("/")
     if not base.endswith(path):
-        base = f"{base.removesuffix('/v1')}/v1{path}"
+        base = f"{base}{path}" if _VERSIONED.search(base) else f"{base}/v1{path}"
     return urlunsplit(parts._replace(path=base))
 
 
@@ -437,25 +461,35 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
                 yield Problem("BK603", message, "correct its value", at=("key",))
 
 
-def _failure(question: Question, status: int, message: str, response: Response) -> Exception:
+def unread_part(question: Question, kind: str) -> Problem:
+    message = f"{question.name}: the answer holds a part of the type {kind!r}, which would be lost"
+    return Problem("BK612", message, "ask for text and tool calls only")
+
+
+def _failure(question: Question, status: int, message: str, response: Response, url: str) -> Exception:
     model = question.model
     text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")
     statuses = model.retry.statuses if model.retry is not None else None
-    if status in (_RETRIED if statuses is None else statuses) and "insufficient_quota" not in message:
+    is_out_of_credit = _NO_CREDIT.search(message) is not None
+    if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
         hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
         return RetryableFailure(
             Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD
         )
-    if status in (401, 403):
+    if status < 500 and _FILTERED.search(message):
+        return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
+    if is_out_of_credit:
+        hint = "its account has no credit left: check the plan and billing at the provider"
+    elif status in (401, 403):
         hint = (
             f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
         )
     elif status == 404 or 300 <= status < 400:
-        hint = "correct `base_url`, or the model's id"
+        text, hint = f"{text} (asked: {url})", "correct `base_url`, or the model's id"
     elif _UNKNOWN.search(message):
         hint = f"correct the model's id, {model.openai or model.anthropic!r}"
     elif _TOO_LONG.search(message):
-        hint = "send less text, or use a model with a larger context"
+        hint = CONTEXT_WINDOW
     else:
         hint = "correct the prompt or the model's entry"
     return cannot_replay("BK610", text, hint)

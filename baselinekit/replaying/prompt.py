@@ -169,6 +169,8 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         )
     )
     output, flaw = _build_output(answer, execution)
+    if not answer.text.strip() and answer.tool_calls and execution.collect is None:
+        flaw = WROTE_NO_TEXT
     return Observation(
         output,
         answer.seconds,
@@ -178,6 +180,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
         flaw=flaw,
         recorded=answer.recorded,
+        loss=loss_of_calls(answer.tool_calls, "text") if execution.collect is None else None,
     )
 
 
@@ -238,7 +241,7 @@ def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str
         if value is ABSENT:
             value, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
     if execution.collect is None:
-        return value, flaw_of_calls(answer) or flaw
+        return value, flaw
     output: dict[str, Json] = {}
     if "text" in execution.collect:
         output["json" if execution.parse == "json" else "text"] = value
@@ -247,12 +250,18 @@ def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str
     return output, flaw
 
 
-def flaw_of_calls(answer: Answer) -> str | None:
-    """Return why an answer without text cannot be stored: the model called tools instead of writing text."""
-    if answer.text.strip() or not answer.tool_calls:
+WROTE_NO_TEXT = (
+    "the model called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+)
+
+
+def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
+    """Return why tool calls that nothing collects are a loss. `name`: what `collect` calls the text."""
+    if not calls:
         return None
-    hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-    return f"the model called tools and wrote no text: {hint}"
+    both = f"`collect: [{name}, tool_calls]` (--collect {name} --collect tool_calls) keeps both"
+    called = ", ".join(dict.fromkeys(call.name for call in calls))
+    return f"it called {called} beside its {name}: {both}, `--collect {name}` the {name} alone"
 
 
 def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]:

@@ -35,7 +35,7 @@ from baselinekit.replaying.files import (
     with_files,
 )
 from baselinekit.replaying.http import check_http, replay_http
-from baselinekit.replaying.prompt import calls_as_json, flaw_of_calls, problems_of_collect
+from baselinekit.replaying.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid
 from baselinekit.replaying.traces import answer_of_value, is_structured
 from baselinekit.tree.equality import is_number
@@ -66,7 +66,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     if skill.output == "trace":
         observation = _with_trace(observation, execution.skill_name)
     if execution.collect is None:
-        return observation
+        return replace(observation, loss=loss_of_calls(observation.tool_calls, "output"))
     output: dict[str, Json] = {}
     for name in execution.collect:
         if name == "output":
@@ -183,7 +183,7 @@ def ask_model(
         tool_calls=answer.tool_calls,
         usage=answer.usage,
         environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
-        flaw=flaw_of_calls(answer) if execution.collect is None else None,
+        flaw=None if answer.text.strip() or not answer.tool_calls or execution.collect else WROTE_NO_TEXT,
     )
 
 

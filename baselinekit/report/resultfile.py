@@ -315,6 +315,7 @@ _SPENT = RecordForm(
     tokens=COUNT,
     cost_usd=dollars("usd"),
     unanswered=view(_UNANSWERED, of=lambda spent: spent if spent.unanswered else None),
+    full_price=Field(int, least=0, optional=True),
 )
 _SHARD = RecordForm(
     Shard,

@@ -20,7 +20,7 @@ from baselinekit.schema.complaints import (
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects.dialect import EXECUTIONS, INPUTS, Dialect, StatedInput
+from baselinekit.suites.dialects.dialect import EXECUTIONS, INPUTS, Dialect, StatedInput, TargetName
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
 
@@ -66,6 +66,8 @@ def add_recipes(parts: Parts) -> None:
     for name, kind in EXECUTIONS.items():
         add_part(parts, f"{name.title()}Target", kind)
     parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in EXECUTIONS]}
+    add_part(parts, "NamedTarget", TargetName)
+    parts["Execution"]["oneOf"].append(ref("NamedTarget"))
     kinds = []
     for name, schema in INPUTS.items():
         part = f"Asked_{name}"

@@ -95,8 +95,7 @@ def load_suite(
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> Suite:
-    """Return a suite with all its cases. `target` replaces the targets that the files name, except where a
-    case names its own."""
+    """Return a suite with all its cases. `target` replaces the targets that the files and cases name."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
     with without_garbage_collector():
         loading.file(file, Defaults(root, target), only_suite=True)

@@ -321,6 +321,7 @@ def _spent(reports: Sequence[Report]) -> ModelUsage | None:
         sum(spent.unanswered for spent in spent_by_run),
         sum(spent.may_tokens for spent in spent_by_run),
         sum((spent.may_usd for spent in spent_by_run), Decimal(0)),
+        sum(spent.full_price or 0 for spent in spent_by_run) or None,
     )
 
 

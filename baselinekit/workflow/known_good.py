@@ -411,8 +411,10 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
         for trouble in kind_of(draft.current).troubles(draft.current, observation)
         if not allowed[trouble.flag]
     ]
-    if observation.flaw is not None:
-        problems.append(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
+    if observation.reason_not_to_store is not None:
+        problems.append(
+            Problem("BK526", f"{observation.reason_not_to_store}: it is not stored as known-good")
+        )
     if problems:
         raise CannotReplay(*problems)
 

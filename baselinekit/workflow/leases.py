@@ -145,6 +145,7 @@ def add_spent(one: ModelUsage, other: ModelUsage) -> ModelUsage:
         one.unanswered + other.unanswered,
         one.may_tokens + other.may_tokens,
         one.may_usd + other.may_usd,
+        (one.full_price or 0) + (other.full_price or 0) or None,
     )
 
 
@@ -157,4 +158,5 @@ def subtract_spent(one: ModelUsage, other: ModelUsage) -> ModelUsage:
         one.unanswered - other.unanswered,
         one.may_tokens - other.may_tokens,
         one.may_usd - other.may_usd,
+        (one.full_price or 0) - (other.full_price or 0) or None,
     )

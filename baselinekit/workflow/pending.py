@@ -62,7 +62,7 @@ def seen_around(
         observed=observed_for(baseline.comparison, observation),
         compared_with=compared_with(baseline),
         masked=masked,
-        flaw=observation.flaw,
+        flaw=observation.reason_not_to_store,
         troubles=tuple(
             trouble.message
             for trouble in kind_of(baseline.current).troubles(baseline.current, observation)

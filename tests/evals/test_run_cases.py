@@ -23,7 +23,21 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
-from baselinekit.model.recipes import CallResult, Recipe, SandboxResult
+from baselinekit.model.recipes import (
+    Answer,
+    CallResult,
+    Limits,
+    Model,
+    ModelQuestion,
+    Recipe,
+    Request,
+    Response,
+    SandboxResult,
+)
+from baselinekit.model.traces import ToolCall
+from baselinekit.models.dispatch import Models
+from baselinekit.models.post import World as ModelWorld
+from baselinekit.replaying.settings import Clients
 
 
 def test_what_passes_and_what_fails_is_told_with_its_score(tmp_path: Path) -> None:
@@ -95,29 +109,56 @@ def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(tmp_path: Path) ->
     assert result.case.score is None
 
 
-def test_h62_replays_for_want_of_a_connection_are_no_attempts(tmp_path: Path) -> None:
-    def gone(given: Any, turn: int) -> str:
-        if turn < 3:
-            raise cannot_replay("BK301", "no connection", "start it")
-        return "yes"
+ASKING = Recipe(PromptInput(text="Hi"), PromptExecution("prompt"))
 
-    world = World(tmp_path, gone)
-    result = world.one(case(retries=2))
+
+def no_connection(request: Request) -> Response:
+    raise cannot_replay("BK301", "no connection", "start it")
+
+
+def broken_off(request: Request) -> Response:
+    raise cannot_replay("BK304", "the connection broke off", "")
+
+
+@pytest.mark.parametrize("send", [no_connection, broken_off, lambda request: Response(503, (), b"{}")])
+@pytest.mark.parametrize(("retries", "sent"), [(0, 1), (2, 3), (None, 5)])
+def test_run_with_service_that_cannot_be_reached_sends_as_often_as_the_model_says(
+    tmp_path: Path, send: Any, retries: int | None, sent: int
+) -> None:
+    requests: list[Request] = []
+
+    class Served(World):
+        def send(self, request: Request) -> Response:
+            requests.append(request)
+            answer: Response = send(request)
+            return answer
+
+        def clients(self) -> Clients:
+            entry = Model(openai="x", base_url="http://127.0.0.1", retries=retries)
+            world = ModelWorld(self.send, self.execute, self.slept.append, str(self.root), str)
+            return replace(super().clients(), models=Models({"default": entry}, Limits(), world))
+
+    assert Served(tmp_path).one(replace(case(), recipe=ASKING)).outcome == "error"
+    assert len(requests) == sent
+
+
+def test_run_with_tool_call_beside_the_text_grades_the_text(tmp_path: Path) -> None:
+    class Served(World):
+        def ask(self, ask: ModelQuestion) -> Answer:
+            return Answer("yes", (ToolCall("find", {}),))
+
+    assert Served(tmp_path).one(replace(case(), recipe=ASKING)).outcome == "passed"
+
+
+def test_h62_tries_of_a_client_are_no_attempts(tmp_path: Path) -> None:
+    class Served(World):
+        def ask(self, ask: ModelQuestion) -> Answer:
+            return Answer("yes", attempts=3)
+
+    result = Served(tmp_path).one(replace(case(retries=2), recipe=ASKING))
     assert (result.outcome, tried(result)) == ("passed", ["passed"])
     assert result.case is not None
     assert result.case.attempts[0].again == 2
-    assert world.slept == [0.25, 0.5]
-
-
-def test_nobody_waits_for_ever_for_who_is_not_there(tmp_path: Path) -> None:
-    def gone(given: Any, turn: int) -> str:
-        raise cannot_replay("BK301", "no connection", "start it")
-
-    world = World(tmp_path, gone)
-    report = world.run(suite(*(case(f"c{n}", n) for n in range(20))), jobs=1)
-    assert report.summary.error == 20
-    assert report.exit_code == 3
-    assert len(world.slept) == 2 * 5, "after five in a row the others are not waited for"
 
 
 def test_h63_all_is_checked_before_anything_is_run(tmp_path: Path) -> None:

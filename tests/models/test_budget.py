@@ -1,8 +1,10 @@
 """A run takes no more of its models than it may."""
 
+import json
 import threading
 import time
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -264,3 +266,47 @@ def test_a_system_message_of_the_entry_counts_as_well() -> None:
     )
     asked.ask(question("12345678"))
     assert asked.spent.tokens == 102 + 2, "nobody said, so characters count"
+
+
+@pytest.mark.parametrize(
+    ("entry", "recipe", "most"),
+    [
+        ({}, 50, 50),
+        ({"max_tokens": 70}, None, 70),
+        ({"max_tokens": 70}, 50, 50),
+        ({"settings": {"max_completion_tokens": 90}}, 50, 90),
+        ({"settings": {"max_tokens": None}}, 50, 1000),
+        ({}, None, 1000),
+        ({"openai": None, "anthropic": "x"}, None, 4096),
+        ({"openai": None, "anthropic": "x"}, 50, 50),
+    ],
+)
+def test_budget_of_tokens_reserves_the_limit_that_is_sent(
+    entry: dict[str, Any], recipe: int | None, most: int
+) -> None:
+    model = Model(**{"openai": "x", "base_url": "http://127.0.0.1:9", **entry})
+    ask = question("12345678", max_tokens=recipe)
+    with pytest.raises(OutOfBudget, match=f"it may take {2 + most:,} tokens"):
+        models(model, world(answered), Limits(tokens=most + 1)).ask(ask)
+
+
+OPENAI = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 800}}
+ANTHROPIC = {"input_tokens": 200, "output_tokens": 10, "cache_read_input_tokens": 800}
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("cached", "usd", "full_price"), [(0.5, "0.00062", None), (0, "0.00022", None), (None, "0.00102", 800)]
+)
+def test_cost_of_cached_tokens_is_their_own_or_said_to_be_the_full_one(
+    form: str, cached: float | None, usd: str, full_price: int | None
+) -> None:
+    body: dict[str, Any] = {"choices": [{"message": {"content": "fine"}}], "usage": OPENAI}
+    if form == "anthropic":
+        body = {"content": [{"type": "text", "text": "fine"}], "usage": ANTHROPIC}
+    stated: dict[str, Any] = {form: "x", "base_url": "http://127.0.0.1:9", "prices": Prices(1, 2, cached)}
+    asked = models(Model(**stated), world(lambda request: Response(200, (), json.dumps(body).encode())))
+    answer = asked.ask(question())
+    assert (answer.usage.tokens_in, answer.usage.tokens_cached) == (1000, 800)
+    assert answer.usage.cost_usd == asked.spent.usd == Decimal(usd)
+    assert asked.spent.full_price == full_price

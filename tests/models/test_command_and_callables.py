@@ -103,12 +103,32 @@ def test_a_program_can_say_more_than_a_text(project: Path, processes: Processes)
     assert asked.spent.usd == Decimal("0.25")
 
 
-@pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2], "{broken"])
+@pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2], 'As JSON:\n```\n{"a": 1}\n```'])
 def test_what_is_no_answer_as_an_object_is_the_text_itself(
     project: Path, processes: Processes, value: Any
 ) -> None:
     text = says(project, processes, value, output="json").ask(question()).text
     assert text == (value.rstrip("\n") if isinstance(value, str) else json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ('{"type": "start", "session": "s1"}\n{"text": "fine"}\n', "2 lines of JSON"),
+        ('INFO: model loaded\n{"text": "fine"}\n', "before its JSON, the first of them 'INFO: model loaded'"),
+        ('loading\n\n{\n  "text": "fine"\n}\n', "before its JSON, the first of them 'loading'"),
+        ('loading\n{"type": "start"}\n{"text": "fine"}', "before its JSON, the first of them 'loading'"),
+        ('{"text": "fine"}\ndone in 3 s\n', "after its JSON, the last of them 'done in 3 s'"),
+        ('{"text": "fi', "JSON that is broken or incomplete"),
+        ('{"type": "result", "result": "fine", "session_id": "s1"}', "what `claude -p` writes"),
+    ],
+)
+def test_output_json_with_more_than_one_object_is_an_error_that_names_what_it_found(
+    project: Path, processes: Processes, written: str, found: str
+) -> None:
+    error = failure(says(project, processes, written, output="json"))
+    assert error.problems[0].code == "BK612"
+    assert found in str(error)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from model_server import ASCII_KEY, Clock, ModelServer, Said, failure, models, question, world
+from model_server import ASCII_KEY, Clock, ModelServer, Said, failure, message, models, question, world
 
 from baselinekit.model.recipes import Answer, Model, Usage
 from baselinekit.model.traces import ToolCall
@@ -29,7 +29,7 @@ def choice(message: dict[str, Any], ended: Any = "stop", **more: Any) -> dict[st
     }
 
 
-ANSWERS: dict[str, tuple[dict[str, Any], str, tuple[ToolCall, ...], Usage]] = {
+ANSWERS: dict[str, tuple[dict[str, Any], str, tuple[ToolCall, ...] | None, Usage]] = {
     "LiteLLM: no usage details, no refusal": (
         {
             "id": "chatcmpl-2ee68ced-b916-403a-b5fb-545e95ad70f1",
@@ -113,7 +113,29 @@ ANSWERS: dict[str, tuple[dict[str, Any], str, tuple[ToolCall, ...], Usage]] = {
         (),
         Usage(None, None),
     ),
+    "OpenAI: the call of a custom tool, whose input is a text": (
+        choice(
+            {
+                "content": "I ran it.",
+                "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "run", "input": "1 + 1"}}],
+            },
+            "tool_calls",
+        ),
+        "I ran it.",
+        (ToolCall("run", "1 + 1"),),
+        Usage(10, 20),
+    ),
+    "OpenAI: sources of a search whose calls are not reported": (
+        choice({"content": "Rain.", "annotations": [{"type": "url_citation", "url_citation": {"url": "x"}}]}),
+        "Rain.",
+        None,
+        Usage(10, 20),
+    ),
 }
+
+SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "rain"}}
+SOURCES = {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"url": "https://x"}]}
+SEARCHED = message({"type": "thinking", "thinking": "Hm"}, SEARCH, SOURCES, "It rains.")
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +157,29 @@ def test_an_answer_of_a_real_server_is_read(client: Client, name: str) -> None:
         answer: Answer = asked(client, server).ask(question())
     assert (answer.text, answer.tool_calls, answer.usage) == (text, calls, usage)
     assert answer.served == "served"
+
+
+def test_tool_calls_with_search_of_the_provider_are_reported(client: Client) -> None:
+    with ModelServer(SEARCHED) as server:
+        answer = asked(client, server, "anthropic").ask(question())
+    assert (answer.text, answer.tool_calls) == ("It rains.", (ToolCall("web_search", {"query": "rain"}),))
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "kind"),
+    [
+        ("openai", choice({"content": [{"type": "image_url", "image_url": {"url": "x"}}]}), "image_url"),
+        ("openai", choice({"content": "See:", "images": [{"type": "image_url"}]}), "images"),
+        ("openai", choice({"content": None, "audio": {"id": "a", "data": "UklG"}}), "audio"),
+        ("anthropic", message("See:", {"type": "image", "source": {}}), "image"),
+    ],
+)
+def test_answer_with_a_part_that_would_be_lost_is_an_error(
+    client: Client, form: str, said: dict[str, Any], kind: str
+) -> None:
+    with ModelServer(said) as server:
+        (problem,) = failure(asked(client, server, form)).problems
+    assert (problem.code, f"a part of the type '{kind}'" in problem.message) == ("BK612", True)
 
 
 def test_a_message_of_litellm_is_read(client: Client) -> None:

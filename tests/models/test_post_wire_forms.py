@@ -118,13 +118,21 @@ def test_newer_models_know_the_limit_by_another_name(client: Client) -> None:
         ("/v1/", "/v1/chat/completions"),
         ("/api/v1", "/api/v1/chat/completions"),
         ("/v1beta/openai/chat/completions", "/v1beta/openai/chat/completions"),
+        ("/api/paas/v4", "/api/paas/v4/chat/completions"),
+        ("/v1beta/openai/", "/v1beta/openai/chat/completions"),
+        ("/openai/v1?api-version=preview", "/openai/v1/chat/completions?api-version=preview"),
+        ("/inference", "/inference/chat/completions"),
+        ("/openai/deployments/gpt?api-version=1", "/openai/deployments/gpt/chat/completions?api-version=1"),
+        ("/deployments/gpt", "/deployments/gpt/v1/chat/completions"),
+        ("/vault", "/vault/v1/chat/completions"),
         ("/deploy?api-version=1", "/deploy/v1/chat/completions?api-version=1"),
     ],
 )
 def test_base_url_may_end_before_or_after_the_version(client: Client, ending: str, path: str) -> None:
-    with ModelServer() as server:
-        of(server, client, "openai", base_url=server.url + ending).ask(question())
+    with ModelServer(Said({"error": "nothing here"}, 404)) as server:
+        (problem,) = failure(of(server, client, "openai", base_url=server.url + ending)).problems
     assert server.seen[0].path == path
+    assert problem.message.endswith(f"status 404: nothing here (asked: {server.url}{path})")
 
 
 def test_a_server_without_a_key_gets_none(client: Client) -> None:
@@ -211,10 +219,26 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
         "openai",
         Said({"error": {"message": "pay first", "code": "insufficient_quota"}}, 429),
         "BK610",
-        "pay first",
+        "pay first (insufficient_quota): its account has no credit left",
     ),
+    (
+        "anthropic",
+        Said({"error": {"message": "Your credit balance is too low to access the API."}}, 400),
+        "BK610",
+        "no credit left",
+    ),
+    (
+        "openai",
+        Said({"error": {"message": "The response was filtered", "code": "content_filter"}}, 400),
+        "BK614",
+        "did not answer: The response was filtered (content_filter): change the prompt",
+    ),
+    ("openai", chat("", "content_filter"), "BK614", "did not answer: its content filter"),
+    ("openai", Said(b'data: {"id": "c1"}\n\n'), "BK612", "remove `stream` from its `settings`"),
+    ("anthropic", Said(b"event: message_start\ndata: {}\n\n"), "BK612", "remove `stream`"),
+    ("anthropic", message("half", ended="model_context_window_exceeded"), "BK613", "a larger context"),
     ("anthropic", message("half", ended="max_tokens"), "BK613", "max_tokens"),
-    ("anthropic", message("half", ended="pause_turn"), "BK613", "pause_turn"),
+    ("anthropic", message("half", ended="pause_turn"), "BK613", "(pause_turn): the provider paused"),
     ("anthropic", message("", ended="refusal"), "BK614", "declined"),
     ("anthropic", {"content": "text"}, "BK612", "not a message"),
     ("anthropic", {"content": [{"type": "text", "text": 5}]}, "BK612", "not a message"),

@@ -144,6 +144,7 @@ def test_nobody_waits_longer_than_it_is_worth(wait: str, timeout: float) -> None
     assert error.problems[0].code == "BK611"
     assert clock.slept == []
     assert ("it asks to wait 31 s" in str(error)) == (wait == "31")
+    assert ("to wait that long, state `retry: {longest: 31}`" in str(error)) == (wait == "31")
 
 
 def test_all_tries_happen_within_the_time_of_the_question() -> None:

@@ -66,8 +66,8 @@ def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
         ("a.YML", "messages:\n- {role: user, content: '{{x}}'}\n", [("user", "hello")]),
         (
             "a.json",
-            '[{"role": "assistant", "content": "{{x}}?"}, {"role": "tool", "content": "1"}]',
-            [("assistant", "hello?"), ("tool", "1")],
+            '[{"role": "assistant", "content": "{{x}}?"}, {"role": "user", "content": "1"}]',
+            [("assistant", "hello?"), ("user", "1")],
         ),
     ],
 )
@@ -257,7 +257,13 @@ AS_JSON = [
         ("```json\n[1]\n```\nor\n```json\n[2]\n```", {"parse": "json"}, None, "no JSON"),
         ('{"a": 1, "a": 2}', {"parse": "json"}, None, "no JSON"),
         ("", {"parse": "json"}, "", "no JSON"),
-        (Answer("fine", CALLS), {}, "fine", None),
+        (
+            Answer("fine", CALLS),
+            {},
+            "fine",
+            "it called find, say beside its text: `collect: [text, tool_calls]`",
+        ),
+        (Answer("fine", CALLS), {"collect": ["text"]}, {"text": "fine"}, None),
         (Answer("", CALLS), {}, "", "called tools and wrote no text"),
         (Answer("", CALLS), {"collect": ["tool_calls"]}, {"tool_calls": AS_JSON}, None),
         (Answer("a", CALLS), {"collect": ["text", "tool_calls"]}, {"text": "a", "tool_calls": AS_JSON}, None),
@@ -270,8 +276,8 @@ def test_what_becomes_of_an_answer(
 ) -> None:
     given, _ = answering(setting, answer)
     found = replay(prompt(PromptInput(text="x"), **execution), given)
-    assert (flaw or "") in (found.flaw or "")
-    assert (found.flaw is None) == (flaw is None)
+    assert (flaw or "") in (found.reason_not_to_store or "")
+    assert (found.reason_not_to_store is None) == (flaw is None)
     if flaw is None or output is not None:
         assert found.output == output
 

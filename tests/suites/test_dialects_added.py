@@ -41,7 +41,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     if question is not None:
         source = document.source(item.at, item.raw)
         grader = Grader("answer", "code", ExactMatch(question.answer))
-        recipe = Recipe(PromptInput(text=question.ask), defaults.effective_target)
+        recipe = Recipe(PromptInput(text=question.ask), defaults.target_for())
         document.cases.append(Case(question.id, recipe, (grader,), source=source))
     return prefix_paths(problems, item.at)
 

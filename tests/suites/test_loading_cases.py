@@ -300,7 +300,8 @@ def test_h1_h4_what_a_case_asks(tmp_path: Path, asked: str, target: Any, expecte
         ("", None, "", PromptExecution("prompt")),
         ("", None, "config: {execution: {type: prompt, model: file}}", PromptExecution("prompt", "file")),
         ("", SKILL, "config: {execution: {type: prompt, model: file}}", SKILL),
-        ("execution: {type: prompt, model: own}", SKILL, "", PromptExecution("prompt", "own")),
+        ("execution: {type: prompt, model: own}", None, "", PromptExecution("prompt", "own")),
+        ("execution: {type: prompt, model: own}", SKILL, "", SKILL),
     ],
 )
 def test_whom_a_case_asks(tmp_path: Path, own: str, target: Any, of_file: str, expected: Any) -> None:

@@ -1,9 +1,11 @@
 """Targets by their names: of the configuration, of a targets file, and of one that was only found."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from promptfiles import FOLDER, prompt_folder
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.cli import CliExecution, Healthcheck
@@ -68,6 +70,145 @@ LIST = "targets:\n" + "".join(mock(name, name) for name in ("default", "file", "
 def test_a8_whom_a_case_asks(tmp_path: Path, target: str, case: str, typed: str | None, whom: str) -> None:
     there = project(tmp_path, {TARGETS: LIST, "evals/a.yaml": evals(target, case)}, target=typed)
     assert asked(there)[0] == MockExecution("mock", whom, target=whom)
+
+
+MODELS = "models: {small: {openai: s, base_url: 'http://127.0.0.1:1'}, big: {openai: b, base_url: 'http://127.0.0.1:1'}}\n"
+MODELS += (
+    "targets: {fixed: {type: mock, response: '7'}, terse: {type: prompt, model: small, system: Be brief.}}\n"
+)
+CASE = "id: a\ninput: {type: prompt, content: Hi}\nexpected: {value: x}\n"
+CASES = "[{id: a, input: {type: prompt, content: Hi}, expected: {value: x}}]"
+INSIDE = f"metadata: {{id: f}}\nconfig: {{execution: %s}}\ntest_cases: {CASES}"
+SUITE = f"eval_suite: {{name: s, config: {{execution: %s}}, evals: {CASES}}}"
+RECORD = (
+    "id: a\ncurrent: {input: {text: Hi}, execution: %s}\nbaseline: {output: x}\ncomparison: {type: exact}\n"
+)
+OWN = "{type: prompt, model: big, parse: json}"
+FORMS = {
+    "case": CASE + f"execution: {OWN}\n",
+    "file": INSIDE % OWN,
+    "suite": SUITE % OWN,
+    "record": RECORD % OWN,
+    "case by name": CASE + "execution: {target: big}\n",
+    "file by name": INSIDE % "{target: big}",
+    "suite by name": SUITE % "{target: big}",
+    "agentv": evals("", "big"),
+    "agentv's file": evals("big"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_target_typed_overrides_the_execution_of_every_form(tmp_path: Path, form: str) -> None:
+    files = {"baselinekit.yaml": MODELS, "evals/a.yaml": FORMS[form]}
+
+    def execution(typed: str | None) -> Any:
+        there = project(tmp_path, files, target=typed)
+        (case,) = load_evals(["evals"], there.root, targets=there.targets).cases
+        return case.recipe.execution
+
+    own = execution(None)
+    assert own.model == "big"
+    assert execution("small") == replace(own, model="small")
+    assert execution("terse") == replace(own, model="small", system="Be brief.")
+    if form == "record":
+        with pytest.raises(InvalidInput, match=r"BK715 evals/a\.yaml:2:.*`type: prompt` .* `type: mock`"):
+            execution("fixed")
+    else:
+        assert execution("fixed") == MockExecution("mock", "7", target="fixed")
+
+
+def test_target_typed_overrides_the_model_of_a_prompt_folder(tmp_path: Path) -> None:
+    prompt_folder(
+        tmp_path,
+        "defaults: {model: big}\ncases:\n- {name: a, model: big, inputs: {}, assert: [contains: x]}\n",
+    )
+
+    def model(typed: str | None) -> Any:
+        there = project(tmp_path, {"baselinekit.yaml": MODELS}, target=typed)
+        (case,) = load_evals([FOLDER], there.root, targets=there.targets).cases
+        return case.recipe.execution.model
+
+    assert (model(None), model("small"), model("default")) == ("big", "small", "big")
+    with pytest.raises(InvalidInput, match=r"BK715 .*a prompt folder is for a model, not for mock"):
+        model("fixed")
+
+
+@pytest.mark.parametrize(
+    ("content", "own", "typed", "type"),
+    [
+        ("{type: api_call, content: {path: /}}", "{type: http, timeout: 3}", "small", "http"),
+        ("{type: api_call, content: {path: /}}", "", "fixed", "http"),
+        ("{type: skill, content: 1}", "{type: skill, skill_name: own}", "other", "skill"),
+        ("{type: skill, content: 1}", "{type: skill, skill_name: own}", "small", None),
+    ],
+)
+def test_target_typed_for_requests_and_skills(
+    tmp_path: Path, content: str, own: str, typed: str, type: str | None
+) -> None:
+    text = f"id: a\ninput: {content}\nexpected: {{value: x}}\n" + (f"execution: {own}\n" if own else "")
+    config = f"{MODELS[:-2]}, other: {{type: skill, skill_name: other}}}}\n"
+    there = project(tmp_path, {"baselinekit.yaml": config, "evals/a.yaml": text}, target=typed)
+    if type is None:
+        assert "sent to an execution of `type: prompt`: `--target` needs `type: skill`" in problem(there)
+        return
+    (case,) = load_evals(["evals"], there.root, targets=there.targets).cases
+    assert case.recipe.execution.type == type
+    assert getattr(case.recipe.execution, "timeout", None) == (3 if "timeout" in own else None)
+    assert getattr(case.recipe.execution, "skill_name", "other") == "other"
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        ("{target: smal}", "evals/a.yaml:4:21: there is no target 'smal': did you mean 'small'?"),
+        ("{target: small, parse: json}", "evals/a.yaml:4:28: unknown key 'parse'"),
+        ("{target: 7}", "evals/a.yaml:4:21:"),
+        ("{target: wrong}", "evals/a.yaml:4:21: baselinekit.yaml:3:17: unknown type 'mok'"),
+    ],
+)
+def test_target_named_by_a_case_of_ours_that_is_wrong(tmp_path: Path, stated: str, words: str) -> None:
+    config = MODELS.replace("targets: {", "targets: {\n  wrong: {type: mok}, ")
+    text = f"{CASE}execution: {stated}\n"
+    assert words in problem(project(tmp_path, {"baselinekit.yaml": config, "evals/a.yaml": text}))
+
+
+LOSSES = [
+    ("{role: tool, content: '42'}", "the role `tool` of message 2"),
+    ("{role: assistant, tool_calls: [{tool: add}]}", "the tool calls of message 2"),
+    ("{role: user, content: [{type: file, value: x.png}]}", "x.png in message 2, which is not UTF-8 text,"),
+    ("{role: user, content: [{type: image_url, image_url: {url: x}}]}", "the part `image_url` of message 2"),
+    ("{role: user, content: [{type: text, text: Hi}, {type: input_audio, data: x}]}", "part `input_audio`"),
+    ("{role: user, content: [{type: image, value: x.png}]}", "unknown type of content 'image'"),
+    ("{role: user, content: [{type: file, value: x.md}]}", None),
+    ("{role: user, content: [{type: add, a: 1}]}", None),
+]
+
+
+@pytest.mark.parametrize("form", ["ours", "agentv"])
+@pytest.mark.parametrize(("message", "loss"), LOSSES)
+def test_messages_to_a_model_with_what_cannot_be_sent_are_refused_at_load(
+    tmp_path: Path, form: str, message: str, loss: str | None
+) -> None:
+    messages = f"[{{role: user, content: Hi}}, {message}]"
+    ours = f"id: a\ninput: {{type: messages, content: {messages}}}\nexpected: {{value: x}}\n"
+    text = ours if form == "ours" else f"evalcases:\n- {{id: a, expected_outcome: R, input: {messages}}}\n"
+    files = {"baselinekit.yaml": MODELS, "evals/a.yaml": text, "evals/x.md": "text"}
+    there = project(tmp_path, files, target="small")
+    (tmp_path / "evals/x.png").write_bytes(b"\x89PNG\xff")
+    if loss is None:
+        load_evals(["evals"], there.root, targets=there.targets)
+    else:
+        assert loss in problem(there)
+
+
+def test_tool_calls_of_earlier_turns_to_a_program_are_refused_at_load(tmp_path: Path) -> None:
+    config = "targets: {agent: {type: cli, command: 'agent {PROMPT}'}, fixed: {type: mock}}\n"
+    messages = "[{role: assistant, tool_calls: [{tool: add}]}, {role: user, content: Hi}]"
+    text = f"evalcases:\n- {{id: a, expected_outcome: R, input: {messages}}}\n"
+    files = {"baselinekit.yaml": config, "evals/a.yaml": text}
+    assert "the tool calls of message 1 cannot be sent" in problem(project(tmp_path, files, target="agent"))
+    there = project(tmp_path, files, target="fixed")
+    load_evals(["evals"], there.root, targets=there.targets)
 
 
 def test_a8_the_nearest_targets_file_is_found(tmp_path: Path) -> None:

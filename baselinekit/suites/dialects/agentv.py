@@ -35,11 +35,16 @@ from baselinekit.suites.dialects.agentvmessages import (
     ASSISTANT,
     USER,
     NamedFiles,
-    files_in,
     read_messages,
     split_files,
 )
-from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import (
+    FORMS_BY_KEY,
+    Defaults,
+    EvalDocument,
+    EvalItem,
+    problems_of_unsent,
+)
 from baselinekit.suites.dialects.evaluators import (
     DEFAULT_EVALUATOR,
     EvaluatorPlace,
@@ -446,9 +451,7 @@ def recipe_of(
     if question is None:
         message = f"messages are for a model or an agent, not for {kind.name}"
         return None, [Problem("BK781", message, "name another target", at=(key,))]
-    binary_file = next((str(part["value"]) for part in files_in(messages) if "text" not in part), "")
-    if kind.asks_models == "always" and binary_file:
-        message = f"{binary_file} is not UTF-8 text"
-        return None, [Problem("BK112", message, "a model is asked with texts: name a text file", at=(key,))]
+    if problems := problems_of_unsent(kind.unsent(messages), (key,)):
+        return None, problems
     recipe = Recipe(question, target)
     return recipe, [replace(problem, at=(key,)) for problem in kind_of(recipe).check(recipe)]

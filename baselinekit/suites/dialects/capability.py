@@ -131,11 +131,13 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     """Return the case, or all of its problems."""
     values = {key: value for key, value in raw.items() if value is not None or key in _KEPT_WHEN_NULL}
     record, problems = check(CapabilityRecord, values)
-    own_target, new_problems = dialect.execution(values["execution"]) if "execution" in values else (None, [])
+    own_target, new_problems = (
+        dialect.execution(values["execution"], defaults) if "execution" in values else (None, [])
+    )
     problems += prefix_paths(new_problems, ("execution",))
     recipe = None
     if "input" in values and not new_problems:
-        origin = dialect.CaseOrigin(defaults.root, source.file, defaults.effective_target)
+        origin = dialect.CaseOrigin(defaults.root, source.file, defaults.target_for(own_target))
         recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
         problems += prefix_paths(new_problems, ("input",))
     metadata, new_problems = check(CaseMetadata, values.get("metadata", {}))

@@ -16,7 +16,7 @@ from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.traces import TraceMessage
-from baselinekit.model.values import Json, Path, json_type
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.schema.complaints import Parts, Schema, describe_value
 from baselinekit.schema.records import check, place_problems, prefix_paths
@@ -65,11 +65,12 @@ class Dialect:
 class Defaults:
     """The settings of a case that states none itself. `target`: the operator's target; `execution`: the one
     of the file or the suite; `targets`: the named targets; `judge`: the model that judges the answers of the
-    operator's target."""
+    operator's target; `workers`: collects the limits of the named targets that are used."""
 
     root: str
     target: Execution | None = None
     targets: Targets = NO_TARGETS
+    workers: list[int] = field(default_factory=list)
     judge: str | None = None
     execution: Execution | None = None
     timeout: Seconds | None = None
@@ -86,9 +87,22 @@ class Defaults:
     graders: tuple[Json, ...] = ()
     named_graders: Mapping[str, Grader] = field(default_factory=dict)
 
-    @property
-    def effective_target(self) -> Execution:
-        return self.target or self.execution or PromptExecution("prompt")
+    def target_for(self, own: Execution | None = None) -> Execution:
+        """The target of a case with this one of its own. The operator's takes precedence; how an answer is
+        asked for and read (`system`, `parse`, `collect` …) is the case's where that target leaves it open."""
+        target, stated = self.target, own or self.execution
+        if target is None or stated is None or target.type != stated.type:
+            return target or stated or PromptExecution("prompt")
+        open_names = [
+            name
+            for name in _OF_THE_CASE
+            if any(getattr(target, name, ABSENT) is value for value in (None, False))
+        ]
+        changes: dict[str, Any] = {name: getattr(stated, name) for name in open_names}
+        return replace(target, **changes)
+
+
+_OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
 
 # The items of an eval file, each with its form, at any place.
@@ -252,7 +266,7 @@ class Loading:
             self.problems += [problem.placed(Place(file)) for problem in error.problems]
             return
         named_graders = self.settings.graders(self.root, file, defaults.named_graders)
-        defaults = self._with_targets(file, replace(defaults, named_graders=named_graders))
+        defaults = self.with_targets(file, replace(defaults, named_graders=named_graders))
         problems_by_document: dict[int, list[Problem]] = {}
         empty = True
         items_by_document = [[*items(document, self.dialects)] for document in documents]
@@ -271,10 +285,10 @@ class Loading:
             hint = "write a case into it, or remove it"
             self.problems.append(Problem("BK710", "not a case: the file is empty", hint, Place(file, 1, 1)))
 
-    def _with_targets(self, file: str, defaults: Defaults) -> Defaults:
+    def with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """Return the defaults with the targets that this file can name, and the operator's choice."""
         targets = add_discovered_targets(self.targets, self.root, file, self.found_targets)
-        defaults = replace(defaults, targets=targets)
+        defaults = replace(defaults, targets=targets, workers=self.workers)
         if targets.chosen is None or targets.chosen == DEFAULT:
             return defaults
         target, problems = targets.find(targets.chosen)
@@ -362,20 +376,40 @@ class StatedInput:
 
 @frozen
 class CaseOrigin:
-    """The file of a case, and its target if it states none itself."""
+    """The file of a case, and its target."""
 
     root: str
     file: str
     target: Execution
 
 
-def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
-    """Read an `execution:` by its type."""
+@frozen
+class TargetName:
+    """An `execution:` that names a target."""
+
+    target: str
+
+
+def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
+    """Read an `execution:` by its type, or by the name of a target."""
     if not isinstance(raw, dict):
         return None, [
             Problem("BK105", f"expected a mapping, found {describe_value(raw)}", "such as {type: prompt}")
         ]
     kind = raw.get("type")
+    if kind is None and "target" in raw:
+        named, problems = check(TargetName, raw)
+        if named is None or problems:
+            return None, problems
+        target, problems = defaults.targets.find(named.target)
+        if target is None:
+            messages = [f"{p.place}: {p.message}" if p.place else p.message for p in problems]
+            return None, [
+                replace(problem, message=message, place=None, at=("target",))
+                for problem, message in zip(problems, messages, strict=True)
+            ]
+        defaults.workers.extend([] if target.workers is None else [target.workers])
+        return target.execution, []
     if not isinstance(kind, str) or kind not in EXECUTIONS:
         types = f"one of {', '.join(EXECUTIONS)}"
         if kind is None:
@@ -406,7 +440,7 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
 def _read_prompt(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
     if not isinstance(case_input.content, str):
         return None, [_wrong_content("a text", case_input.content)]
-    return _recipe_of_text(case_input.content, case_input, own_target or origin.target)
+    return _recipe_of_text(case_input.content, case_input, origin.target)
 
 
 def _read_file(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
@@ -416,7 +450,7 @@ def _read_file(case_input: StatedInput, own_target: Execution | None, origin: Ca
     text, problem = file_text(origin.root, origin.file, case_input.content)
     if text is None:
         return None, prefix_paths([problem] if problem else [], ("content",))
-    return _recipe_of_text(escape_variables(text), case_input, own_target or origin.target)
+    return _recipe_of_text(escape_variables(text), case_input, origin.target)
 
 
 def _read_messages(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
@@ -424,12 +458,18 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
     if not isinstance(case_input.content, list):
         return None, [_wrong_content("a list of messages", case_input.content)]
     messages, problems = conversation(case_input.content, origin)
-    target = own_target or origin.target
+    target = origin.target
+    problems = problems or problems_of_unsent(KINDS[target.type].unsent(messages), ())
     question = None if problems else KINDS[target.type].input_of_messages(messages)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
     message = f"messages are for a model or an agent, not for {target.type}"
     return None, [Problem("BK715", message, "`execution: {type: prompt}`", at=("type",))]
+
+
+def problems_of_unsent(losses: Iterator[str], at: Path) -> list[Problem]:
+    hint = "a model is asked with texts: write it as a text, or name a text file"
+    return [Problem("BK781", f"{loss} cannot be sent to a model", hint, at=at) for loss in losses]
 
 
 def conversation(content: Json, origin: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
@@ -458,13 +498,15 @@ def _target_of_kind(
     case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin, kind: RecipeKind
 ) -> tuple[Execution, list[Problem]]:
     """Return the target for an input of this kind, and a problem if the case names one of another kind."""
-    is_usable = origin.target.type == kind.name or kind.names_target
-    target: Execution = own_target or (origin.target if is_usable else kind.execution(kind.name))
+    target, is_own_usable = origin.target, own_target is not None and own_target.type == kind.name
+    if target.type != kind.name and not kind.names_target and (own_target is None or is_own_usable):
+        target = own_target or kind.execution(kind.name)  # a request, a program: sent as it is
     if target.type == kind.name:
         return target, []
     message = f"an input of `type: {case_input.type}` cannot be sent to an execution of `type: {target.type}`"
     settings = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
-    return target, [Problem("BK715", message, f"`execution: {{{settings}}}`", at=("type",))]
+    hint = f"`--target` needs `type: {kind.name}`" if is_own_usable else f"`execution: {{{settings}}}`"
+    return target, [Problem("BK715", message, hint, at=("type",))]
 
 
 def _wrong_content(expected: str, content: Json) -> Problem:

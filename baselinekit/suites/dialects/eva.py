@@ -245,11 +245,15 @@ def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case 
     if prompt_case is None or reading.template is None:
         return None, problems
     template_inputs = {name: value for name, value in values.items() if name in reading.template.names}
-    outer_target = reading.outer.effective_target  # a model keeps its other settings
-    target: Any = (
+    typed_target, outer_target = reading.outer.target, reading.outer.target_for()
+    target: Any = (  # a model keeps its other settings
         outer_target if KINDS[outer_target.type].asks_models == "always" else PromptExecution("prompt")
     )
-    model = prompt_case.model or reading.defaults.model or target.model
+    if typed_target is not None and typed_target.type != target.type:
+        message = f"a prompt folder is for a model, not for {typed_target.type}"
+        problems.append(Problem("BK715", message, "name a model: --target MODEL", at=("name",)))
+    stated_model = prompt_case.model or reading.defaults.model if typed_target is None else None
+    model = stated_model or target.model
     folder = reading.folder
     environment = {f"{PREFIX}PROMPT_ID": folder.id, f"{PREFIX}CASE": prompt_case.name}
     environment |= {

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from baselinekit.errors import Problem
 from baselinekit.grade.by_matcher import BaselineMatch
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
@@ -38,13 +39,22 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     if stored is None and not problems:
         hint = f"capture it: baselinekit capture from {document.file}"
         problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
+    recipe = baseline.current
+    kind = kind_of(recipe)
+    if defaults.target is not None and not kind.asks_nobody and kind.input_of_text("?", None) is not None:
+        target = defaults.target_for(recipe.execution)
+        if target.type != recipe.kind:
+            message = f"a record of `type: {recipe.kind}` cannot be sent to a target of `type: {target.type}`"
+            hint = f"name a --target of `type: {recipe.kind}`, or the files that are to be run"
+            problems.append(Problem("BK715", message, hint, at=("current", "execution")))
+        recipe = replace(recipe, execution=target)
     if not problems:
         raw_metadata = item.raw.get("metadata")
         category = raw_metadata.get("category") if isinstance(raw_metadata, dict) else None
         metadata = baseline.metadata
         case = Case(
             baseline.id,
-            baseline.current,
+            recipe,
             (_BASELINE,),
             kind="regression",
             name=baseline.name,

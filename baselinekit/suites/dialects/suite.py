@@ -85,7 +85,7 @@ def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, 
     config, problems = check(SuiteFileConfig, raw)
     execution = defaults.execution
     if isinstance(raw, dict) and raw.get("execution") is not None:
-        execution, new_problems = dialect.execution(raw["execution"])
+        execution, new_problems = dialect.execution(raw["execution"], defaults)
         problems += prefix_paths(new_problems, ("execution",))
     rule, new_problems = stated_rule(raw, defaults)
     problems += new_problems
@@ -254,6 +254,7 @@ def defaults_of_suite(path: str, loading: Loading, defaults: Defaults) -> Defaul
     except BaselinekitError as error:
         loading.problems += [problem.placed(Place(path)) for problem in error.problems]
         return defaults
+    defaults = loading.with_targets(path, defaults)
     for number, document in enumerate(documents):
         for item in items(document, loading.dialects):
             if item.form == "suite":

@@ -120,7 +120,7 @@ def read_config(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, lis
     config, problems = check(CaseFileConfig, raw)
     execution = defaults.execution
     if raw.get("execution") is not None:
-        execution, new_problems = dialect.execution(raw["execution"])
+        execution, new_problems = dialect.execution(raw["execution"], defaults)
         problems += prefix_paths(new_problems, ("execution",))
     rule, new_problems = capability.stated_rule(raw, defaults)
     problems += new_problems
