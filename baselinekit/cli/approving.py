@@ -24,14 +24,24 @@ from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.keys import REDRAW, RESUMED, Region, keyboard
 from baselinekit.cli.options import (
+    parse_pairs,
     path_from_here,
     project_of,
     read_text,
 )
+from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
+from baselinekit.model.changes import (
+    NO_RULES,
+    Applied,
+    Approval,
+    Decision,
+    Member,
+    NewRules,
+    RefreshProposal,
+)
 from baselinekit.model.values import Json
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report.next_commands import check_commands
@@ -66,7 +76,11 @@ def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> Re
     text = None
     if results is not None:
         text = (results, read_text("--from", results, "what compare -o results.json wrote"))
-    return RefreshScope(options.words, selection, everything, text, options.replay, options.jobs)
+    rules = NO_RULES
+    if isinstance(options, RefreshOptions):
+        placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
+        rules = NewRules(placeholders, parse_path_rules(options))
+    return RefreshScope(options.words, selection, everything, text, options.replay, options.jobs, rules)
 
 
 def suggest_checks(
@@ -179,7 +193,18 @@ class RefreshSession:
             suggest_checks(
                 self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
             )
+            self.show_pending(approvals)
         return self.exit_code(applied)
+
+    def show_pending(self, approvals: Sequence[Approval]) -> None:
+        """After rules were written: say what they do not settle, and name the review of it."""
+        open_ = [approval for approval in approvals if approval.plan.ruled and not approval.is_whole]
+        if open_:
+            number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
+            stay = f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending"
+            ids = [approval.plan.baseline.id for approval in open_]
+            screen.line(stay)
+            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *self.operator])])
 
     def collect_approvals(self) -> list[Approval]:
         """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes
@@ -194,7 +219,7 @@ class RefreshSession:
             reason = reason_against(plan, accepted, permit)
             if reason is not None:
                 self.held[plan.baseline.id] = reason
-            elif accepted:
+            elif accepted or plan.ruled:
                 approvals.append(Approval(plan, accepted))
             if options.dry_run and reason is None:
                 flagged = reason_against(
@@ -219,6 +244,8 @@ class RefreshSession:
         risk_note = f" ({risky} of high risk)" if risky else ""
         number = sum(len(approval.accepted) for approval in approvals)
         changes, baselines = count_noun(number, "change"), count_noun(len(approvals), "baseline")
+        if rules := sum(len(approval.plan.ruled) for approval in approvals):
+            changes = count_noun(rules, "rule") + (f" and {changes}" if number else "")
         question = f"apply {changes} to {baselines}?{risk_note} [y/N] "
         screen.show(question)
         answer = sys.stdin.readline().strip().lower()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.capture import (
     MODES,
     TYPES,
@@ -48,20 +49,27 @@ def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool
         )
     if options.min_similarity is not None:
         rules["min_similarity"] = options.min_similarity
+    rules |= parse_path_rules(options)
+    if options.fields:
+        types = parse_pairs("--field", options.fields, "PATH=TYPE")
+        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
+    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
+        if limits:
+            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
+    return rules
+
+
+def parse_path_rules(options: RuleOptions | RefreshOptions) -> dict[str, Json]:
+    """The rules about paths that `capture` and `refresh` share."""
+    rules: dict[str, Json] = {}
     if options.ignore:
         rules["ignore_fields"] = list(options.ignore)
     if options.tolerance:
         bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
         rules["tolerance"] = {path: _tolerance_rule(text) for path, text in bounds.items()}
-    if options.fields:
-        types = parse_pairs("--field", options.fields, "PATH=TYPE")
-        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
     if options.arrays:
         modes = parse_pairs("--array", options.arrays, "PATH=MODE")
         rules["arrays"] = {path: _array_mode(text) for path, text in modes.items()}
-    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
-        if limits:
-            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
     return rules
 
 
