@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.escape import one_line
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -356,13 +357,21 @@ def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
         hidden = change.path
     if hidden is not None:
         message = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
-        return replace(change, blocked=Problem("BK534", message, _FIX_HINT))
+        return replace(change, blocked=Problem("BK534", message, _way_out(seen, hidden)))
     for path, message in secrets_in(change.after, project.redactor, change.path):
-        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {message}", _FIX_HINT))
+        problem = Problem("BK534", f"{render(path)} holds {message}", _way_out(seen, path))
+        return replace(change, blocked=problem)
     return change
 
 
-_FIX_HINT = "write a placeholder there by hand, or ignore the field"
+def _way_out(seen: KeptOutput, path: Path) -> str:
+    """Return the command that stores a placeholder for a value which cannot be shown."""
+    ignore = _command("refresh", seen.id, "--ignore", render(path))
+    return f"{_command('refresh', seen.id, '--placeholder', f'{render(path)}=<<any_string>>')}, or {ignore}"
+
+
+def _command(*words: str) -> str:
+    return one_line(shlex.join(["baselinekit", *words]))
 
 
 def is_masked(value: Json) -> bool:
@@ -433,7 +442,7 @@ def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit)
         further = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
         message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
-        return Problem("BK532", message, "if it is meant, pass --allow-high-risk")
+        return Problem("BK532", message, f"decide about it: {_command('review', plan.baseline.id)}")
     return None
 
 

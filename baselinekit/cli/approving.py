@@ -267,8 +267,7 @@ class RefreshSession:
         )
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same command with `--yes` for what needs no permission. Changes that need one are decided one
-        by one in a review, or permitted all at once."""
+        """The same command with `--yes` for what needs no permission, and a review of the rest."""
         free = [approval.plan.baseline.id for approval in approvals]
         commands = self.commands_without_permission([id for id in free if id not in self.held])
         if self.held and self.options.results != "-":
@@ -277,33 +276,18 @@ class RefreshSession:
             source += ["--replay"] if self.options.replay else []
             words = ["baselinekit", "review", *source, *ids, *self.operator]
             commands.append(screen.safe_line(shlex.join(words)))
-        if permissions := self.missing_permissions():
-            commands.append(self.repeat_command("--yes", *permissions))
         return commands or [self.repeat_command()]
 
     def commands_without_permission(self, ids: Sequence[str]) -> list[str]:
-        """The same command for these baselines alone. It names none if nothing is held back, and is left
-        out if it would name too many, while another one writes them as well."""
+        """The same command for these baselines alone. It names none if nothing is held back, or if it would
+        name too many."""
         if not ids:
             return []
         if not self.held and not self.proposal.refusals:
             return [self.repeat_command("--yes")]
         if len(ids) <= _MOST_IN_A_COMMAND and not self.options.selection.ids:
             return [self.repeat_command("--yes", *(word for id in ids for word in ("--id", id)))]
-        return [] if self.missing_permissions() else [self.repeat_command("--yes")]
-
-    def missing_permissions(self) -> list[str]:
-        """The flags that would permit everything held back; none if some of it can never be permitted."""
-        needed = {"--allow-high-risk": False, "--drop-placeholders": False}
-        for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
-            if plan.baseline.id in self.held:
-                if reason_against(plan, accepted, Permit(True, True)):
-                    return []
-                needed["--allow-high-risk"] |= reason_against(plan, accepted, Permit(False, True)) is not None
-                needed["--drop-placeholders"] |= (
-                    reason_against(plan, accepted, Permit(True, False)) is not None
-                )
-        return [word for word, is_needed in needed.items() if is_needed]
+        return [self.repeat_command("--yes")]
 
     @property
     def operator(self) -> tuple[str, ...]:

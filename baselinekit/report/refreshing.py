@@ -196,7 +196,7 @@ def group_lines(
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
     """Return the changes in order; those of one kind are bundled if there are enough of them and each fits on
-    one line."""
+    one line. Keys that came or went in two rows are enough, as when one was renamed."""
     if not kinds:
         return [[change] for change in changes]
     kind_of: dict[int, int] = {}
@@ -207,7 +207,8 @@ def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Chang
     bundles: dict[tuple[int, int], list[Change]] = {}
     for change in changes:
         kind = kind_of[change.number]
-        is_alone = kind < 0 or counts[kind] < SHOWN_ONCE
+        is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
+        is_alone = kind < 0 or counts[kind] < (2 if is_key else SHOWN_ONCE)
         bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
     return list(bundles.values())
 
