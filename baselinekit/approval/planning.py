@@ -44,11 +44,11 @@ from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.tree.places import value_at, with_values
-from baselinekit.variables import MASK, Redactor
+from baselinekit.variables import MASK, Redactor, as_text
 from baselinekit.workflow.known_good import check_placeholders, nothing_there
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
-from baselinekit.workflow.project import Project, as_variant
+from baselinekit.workflow.project import Project, as_variant, flatten
 from baselinekit.workflow.templating import OutputTemplater, secrets_in, single_element_arrays
 
 # What a refresh would change in one baseline, and whether anything forbids it.
@@ -103,6 +103,7 @@ def plan_of(
         *difference.taken,
         *(f"it went wrong: {text}" for text in troubles),
         *(f"it will still fail: {text}" for text in seen.unsettled),
+        *(describe_environment(project, baseline, seen) if changes else ()),
     )
     if before.hits or before.arrays:  # otherwise no rule matched anything that it could lose
         after = with_output(project, plan, range(len(changes)))
@@ -522,6 +523,22 @@ def without_commit(baseline: Baseline) -> Json:
 _ABBREVIATED = lazy_pattern(r"[0-9a-f]{7,64}")
 
 
+def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[str, Json]:
+    """Return the environment of a new output: what a person wrote there stays, and the commit is that of the
+    run."""
+    return {**{name: value for name, value in stored.items() if name != "git"}, **seen}
+
+
+def describe_environment(project: Project, baseline: Baseline, seen: KeptOutput) -> Iterator[str]:
+    """Describe in one line what a refresh changes in the environment of a baseline."""
+    before = flatten(baseline.baseline.environment if baseline.baseline else {})
+    after = flatten(renewed_environment(before, seen.environment))
+    changed = {name: after[name] for name in before if name in after and after[name] != before[name]}
+    sides = (f"{name} {as_text(before[name])} -> {as_text(value)}" for name, value in changed.items())
+    if changed:
+        yield project.redactor.mask(f"environment: {', '.join(sides)}")
+
+
 def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewal:
     plan, stored = approval.plan, after.baseline
     assert stored is not None
@@ -531,12 +548,12 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
     if accepted:
         values[(*place, "captured_at")] = seen.captured_at
         if seen.environment:
-            values[(*place, "environment")] = seen.environment
+            values[(*place, "environment")] = renewed_environment(stored.environment, seen.environment)
         if seen.observed and (approval.is_whole or any(change.part == "observed" for change in accepted)):
             values[("baseline", "observed")] = seen.observed
         for key, value in (("approved_by", stamp.by), ("reason", stamp.reason)):
-            if value is not None or getattr(stored, key) is not None:  # an approval is for one output only
-                values[("baseline", key)] = value
+            if value or getattr(stored, key) is not None:  # an approval is for one output only
+                values[("baseline", key)] = value or ABSENT
         version = stamp.version or without_commit(plan.baseline)
         if version is not None:
             values[("baseline_version",)] = version

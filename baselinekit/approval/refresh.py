@@ -32,7 +32,7 @@ from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import check, compare_settled, observe
 from baselinekit.workflow.loading import load, locate_problems, relative_to_root
 from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.project import CaptureEnvironment, Project
+from baselinekit.workflow.project import CaptureEnvironment, Project, without_branch
 from baselinekit.workflow.selection import Selection, list_names, select
 
 # The sources of new outputs for a refresh: a failed compare, a result file, or the targets themselves.
@@ -122,9 +122,10 @@ def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict
     but each result its own address."""
     endpoint = kind_of(baseline.current).endpoint(baseline.current)
     url = result.target.partition(" ")[2]
-    if not endpoint or "base_url" in report.environment or not url.endswith(endpoint):
-        return dict(report.environment)
-    return {**report.environment, "base_url": url.removesuffix(endpoint)}
+    environment = without_branch(report.environment)
+    if not endpoint or "base_url" in environment or not url.endswith(endpoint):
+        return environment
+    return {**environment, "base_url": url.removesuffix(endpoint)}
 
 
 def replayed_answers(
