@@ -310,7 +310,8 @@ class Observation:
     must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
     number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
     answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
-    of each failing check; `messages`: the conversation that led to the output, if known."""
+    of each failing check; `messages`: the conversation that led to the output, if known; `exchanges`: each
+    HTTP request as it was sent, with its answer, all headers included."""
 
     output: Json
     seconds: float
@@ -325,6 +326,7 @@ class Observation:
     recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
+    exchanges: tuple[tuple["Request", Json], ...] = field(default=(), compare=False, repr=False)
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

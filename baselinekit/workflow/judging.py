@@ -327,13 +327,17 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.workflow.pending import verdict_on_varying  # only failures have notes
+        from baselinekit.replaying.exchange import describe_exchanges  # only failures have notes
+        from baselinekit.workflow.pending import verdict_on_varying
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
         differences = tuple(self._spots(baseline, comparison.differences, redactor))
         # After the values: the lines are masked by what the redactor has seen in these.
-        lines = redactor.mask_lines(matcher.explain(comparison) if self._explain else [])
+        lines: list[str] = []
+        if self._explain:
+            lines = describe_exchanges(observation, redactor)
+            lines = lines or redactor.mask_lines(matcher.explain(comparison))
         kept = None
         with suppress(BaselinekitError, OSError):
             kept = load_pending(self._project.root, baseline.id)
