@@ -327,7 +327,7 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.replaying.exchange import describe_exchanges  # only failures have notes
+        from baselinekit.workflow.exchange import describe_exchanges  # only failures have notes
         from baselinekit.workflow.pending import verdict_on_varying
 
         redactor = self._project.redactor.knowing(observation.output)
