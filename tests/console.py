@@ -46,6 +46,7 @@ NORMALISED: list[tuple[str, str]] = [
     (r" *(?<![\w.])\d+\.\d+ ?s\b", " {seconds}s"),
     (r"\b\d+m \d\ds\b", "{seconds}s"),
     (r'("(?:duration_)?seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
+    (r"(?m)^    (date|etag|content-length): .*", r"    \1: {varies}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
     (r"platform: [\w.-]+", "platform: {platform}"),
     (r"(Try '[^']*) -h' for help", r"\1 --help' for help"),  # click 8.2

@@ -6,49 +6,62 @@ from contextlib import suppress
 from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.escape import one_line
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
+    NO_RULES,
     Applied,
     Approval,
     ApprovalNote,
     Change,
     KeptOutput,
+    NewRules,
     RefreshPlan,
     RefreshProposal,
     Rewritten,
     Risk,
 )
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import has_marker, split
+from baselinekit.placeholders.grammar import has_marker, split, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.programs.git import Git
 from baselinekit.refresh.changes import ComparisonRules, changes_of, merge_accepted
 from baselinekit.refresh.learning import select_valid_evidence
+from baselinekit.refresh.placing import placed, places_of
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
+from baselinekit.schema.records import check
 from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
-from baselinekit.variables import MASK, Redactor
+from baselinekit.tree.places import value_at, with_values
+from baselinekit.variables import MASK, Redactor, as_text
+from baselinekit.workflow.known_good import check_placeholders, nothing_there
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
-from baselinekit.workflow.project import Project, as_variant
+from baselinekit.workflow.project import Project, as_variant, flatten
 from baselinekit.workflow.templating import OutputTemplater, secrets_in, single_element_arrays
 
 # What a refresh would change in one baseline, and whether anything forbids it.
 
+STORED = "stored"
+"""The origin of an output that is the stored one: rules are written without a new answer."""
 
-def plan_of(project: Project, baseline: Baseline, seen: KeptOutput) -> RefreshPlan:
-    """Return every change from the output on file to the new one. InvalidInput says why there can be no
-    plan."""
+
+def plan_of(
+    project: Project, baseline: Baseline, seen: KeptOutput, rules: NewRules = NO_RULES
+) -> RefreshPlan:
+    """Return every change from the output on file to the new one, and first what `rules` settle. InvalidInput
+    says why there can be no plan."""
     if seen.variant is not None:
         stored = baseline.baseline
         if stored is None or seen.variant >= len(stored.variants):
@@ -61,6 +74,10 @@ def plan_of(project: Project, baseline: Baseline, seen: KeptOutput) -> RefreshPl
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
     words = project.words_of(baseline)
+    ruled: tuple[str, ...] = ()
+    written: dict[Path, Json] = {}
+    if rules:
+        baseline, seen, ruled, written = with_rules(project, baseline, seen, rules)
     before = compile_baseline(baseline, words)
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     seen_at = parse_time(seen.captured_at)
@@ -70,23 +87,139 @@ def plan_of(project: Project, baseline: Baseline, seen: KeptOutput) -> RefreshPl
     difference = changes_of(old, seen.resolved, ways)
     changes = tuple(block_secrets(change, project, seen) for change in difference.changes)
     changes += tuple(observed_changes(baseline, seen, len(changes)))
-    if not changes:
+    if not changes and not rules:
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
     keys = {at: mode.removeprefix("by ") for at, mode in before.arrays.items() if mode.startswith("by ")}
     troubles = tuple(new_trouble_messages(baseline, old, seen))
     if troubles:
         changes = tuple(replace(change, risk="high") for change in changes)
-    plan = RefreshPlan(baseline, seen, changes, difference.shape, keys=keys, troubles=troubles)
+    texts = set(rules.placeholders.values())
+    placed_alone = frozenset(change.number for change in changes if _is_text(change.after, texts))
+    plan = RefreshPlan(
+        baseline, seen, changes, difference.shape, (), keys, troubles, ruled, written, placed_alone
+    )
     notes = (
         *difference.taken,
         *(f"it went wrong: {text}" for text in troubles),
         *(f"it will still fail: {text}" for text in seen.unsettled),
+        *(describe_environment(project, baseline, seen) if changes else ()),
     )
     if before.hits or before.arrays:  # otherwise no rule matched anything that it could lose
         after = with_output(project, plan, range(len(changes)))
         notes = (*describe_rule_changes(before, after, words), *notes)
     return replace(plan, notes=notes)
+
+
+def _is_text(value: Json, texts: Collection[str]) -> bool:
+    return isinstance(value, str) and value in texts
+
+
+def with_rules(
+    project: Project, baseline: Baseline, seen: KeptOutput, rules: NewRules
+) -> tuple[Baseline, KeptOutput, tuple[str, ...], dict[Path, Json]]:
+    """Return the baseline with the operator's rules and placeholders, the new output seen through them, a
+    line about each, and the values that the record gets. Rules for other outputs are left out."""
+    stored, kind, words = baseline.baseline, kind_of(baseline.current), project.words_of(baseline)
+    assert stored is not None
+    outputs = (stored.output, seen.resolved)
+    leading = {path for path in rules.paths if any(places_of(output, path, kind) for output in outputs)}
+    if not leading:
+        raise InvalidInput(nothing_there(stored.output, rules.paths[0], kind))
+    check_placeholders(rules.placeholders, words)
+    ruled, written = [], dict[Path, Json]()
+    old, new = stored.output, seen.resolved
+    for path, text in rules.placeholders.items():
+        if path not in leading:
+            continue
+        if not next(tokens_in(text), None):
+            raise InvalidInput(Problem("BK524", f"--placeholder {path}: {text!r} holds no placeholder"))
+        number = 0
+        for place in places_of(new, path, kind):
+            placeholder = placed(value_at(new, place), text, words)
+            if placeholder is None:
+                message = f"{render(place)}: {text!r} does not accept what came"
+                raise InvalidInput(Problem("BK524", message, "choose another placeholder"))
+            new, number = with_values(new, {place: placeholder}), number + 1
+        for place in places_of(old, path, kind):
+            value = value_at(old, place)
+            old = with_values(old, {place: placed(value, text, words) or _replaced(value, text)})
+        ruled.append(f"{path} takes {text}" + (f" in {number:,} places" if number > 1 else ""))
+    comparison: dict[str, Json] = {}
+    for name, given in rules.comparison.items():
+        kept = [path for path in given if path in leading]
+        comparison[name] = kept if isinstance(given, list) else {path: given[path] for path in kept}
+        ruled += [f"comparison.{name}: {path}" + _shown(given, path) for path in kept]
+    stated, problems = check(Rules, comparison)
+    if stated is None or problems:
+        raise InvalidInput(*problems)
+    present = baseline.comparison
+    ignored = [*present.ignore_fields, *(p for p in stated.ignore_fields if p not in present.ignore_fields)]
+    arrays, tolerance = {**present.arrays, **stated.arrays}, {**present.tolerance, **stated.tolerance}
+    changed = replace(present, ignore_fields=ignored, arrays=arrays, tolerance=tolerance)
+    after = replace(baseline, baseline=replace(stored, output=old), comparison=changed)
+    fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, baseline, after), "ordered")
+    after = replace(after, comparison=replace(changed, arrays={**arrays, **fixed}))
+    if comparison.get("ignore_fields"):
+        written["comparison", "ignore_fields"] = ignored
+    for name in ("arrays", "tolerance"):
+        for path, value in {**comparison.get(name, {}), **(fixed if name == "arrays" else {})}.items():
+            written["comparison", name, path] = value
+    new = seen_through(after, new, words)
+    masked = tuple(path for path in seen.masked if _is_still_masked(new, path))
+    return after, replace(seen, resolved=new, masked=masked), tuple(ruled), written
+
+
+def _replaced(value: Json, text: str) -> Json:
+    """Return what becomes of a stored value that a placeholder for the new one does not accept: it goes, but
+    a placeholder for a part of a text leaves the text."""
+    return value if isinstance(value, str) and len(split(text)) > 1 else text
+
+
+def _shown(given: Json, path: str) -> str:
+    if isinstance(given, list):
+        return ""
+    rule = given[path]
+    parts = (f"{key} {value}" for key, value in rule.items()) if isinstance(rule, dict) else [str(rule)]
+    return f" {', '.join(parts)}"
+
+
+def _is_still_masked(output: Json, path: Path) -> bool:
+    try:
+        return is_masked(value_at(output, path))
+    except (LookupError, TypeError):
+        return False
+
+
+def seen_through(baseline: Baseline, output: Json, words: PlaceholderContext) -> Json:
+    """Return a kept output as the rules of a baseline let it be seen: what they do not tell apart is as
+    stored. What holds a placeholder was matched before, so that it is compared as it is written."""
+    stored = baseline.baseline
+    assert stored is not None
+    names: dict[str, str] = {}
+
+    def closed(value: Json) -> Json:
+        if isinstance(value, str) and has_marker(value):
+            return names.setdefault(value, f"\0{len(names)}\0")
+        if isinstance(value, dict):
+            return {key: closed(item) for key, item in value.items()}
+        return [closed(item) for item in value] if isinstance(value, list) else value
+
+    def opened(value: Json) -> Json:
+        if isinstance(value, str):
+            return texts.get(value, value)
+        if isinstance(value, dict):
+            return {key: opened(item) for key, item in value.items()}
+        return [opened(item) for item in value] if isinstance(value, list) else value
+
+    modes = compile_baseline(baseline, words).arrays
+    each: dict[str, ArrayMode] = dict.fromkeys((render(at) for at in modes if modes[at] == "each"), "each")
+    rules = replace(baseline.comparison, require_keys=[], latency=None, cost=None, max_age=None)
+    rules = replace(rules, arrays={**each, **rules.arrays})
+    expected = replace(baseline, baseline=replace(stored, output=closed(stored.output)), comparison=rules)
+    comparison = compile_baseline(expected, words).compare(Observation(closed(output), 0.0))
+    texts = {name: text for text, name in names.items()}
+    return opened(comparison.resolved)
 
 
 def with_output(
@@ -226,13 +359,21 @@ def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
         hidden = change.path
     if hidden is not None:
         message = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
-        return replace(change, blocked=Problem("BK534", message, _FIX_HINT))
+        return replace(change, blocked=Problem("BK534", message, _way_out(seen, hidden)))
     for path, message in secrets_in(change.after, project.redactor, change.path):
-        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {message}", _FIX_HINT))
+        problem = Problem("BK534", f"{render(path)} holds {message}", _way_out(seen, path))
+        return replace(change, blocked=problem)
     return change
 
 
-_FIX_HINT = "write a placeholder there by hand, or ignore the field"
+def _way_out(seen: KeptOutput, path: Path) -> str:
+    """Return the command that stores a placeholder for a value which cannot be shown."""
+    ignore = _command("refresh", seen.id, "--ignore", render(path))
+    return f"{_command('refresh', seen.id, '--placeholder', f'{render(path)}=<<any_string>>')}, or {ignore}"
+
+
+def _command(*words: str) -> str:
+    return one_line(shlex.join(["baselinekit", *words]))
 
 
 def is_masked(value: Json) -> bool:
@@ -303,7 +444,7 @@ def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit)
         further = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
         message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
-        return Problem("BK532", message, "if it is meant, pass --allow-high-risk")
+        return Problem("BK532", message, f"decide about it: {_command('review', plan.baseline.id)}")
     return None
 
 
@@ -358,9 +499,9 @@ def _renewals(
     fit: list[tuple[Renewal, Approval]] = []
     failures: list[Problem] = []
     for approval in approvals:
-        if not approval.accepted and not approval.ignored:
-            continue
         plan = approval.plan
+        if not approval.accepted and not approval.ignored and not plan.ruled:
+            continue
         after = with_output(project, plan, approval.accepted, approval.ignored)
         try:
             compile_baseline(after, project.words_of(after))
@@ -383,32 +524,48 @@ def without_commit(baseline: Baseline) -> Json:
 _ABBREVIATED = lazy_pattern(r"[0-9a-f]{7,64}")
 
 
+def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[str, Json]:
+    """Return the environment of a new output: what a person wrote there stays, and the commit is that of the
+    run."""
+    return {**{name: value for name, value in stored.items() if name != "git"}, **seen}
+
+
+def describe_environment(project: Project, baseline: Baseline, seen: KeptOutput) -> Iterator[str]:
+    """Describe in one line what a refresh changes in the environment of a baseline."""
+    before = flatten(baseline.baseline.environment if baseline.baseline else {})
+    after = flatten(renewed_environment(before, seen.environment))
+    changed = {name: after[name] for name in before if name in after and after[name] != before[name]}
+    sides = (f"{name} {as_text(before[name])} -> {as_text(value)}" for name, value in changed.items())
+    if changed:
+        yield project.redactor.mask(f"environment: {', '.join(sides)}")
+
+
 def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewal:
     plan, stored = approval.plan, after.baseline
     assert stored is not None
     seen, place = plan.seen, known_path(plan.baseline.variant)
     accepted = [change for change in plan.changes if change.number in approval.accepted]
-    values: dict[Path, Json] = {}
+    values = dict(plan.written)
     if accepted:
         values[(*place, "captured_at")] = seen.captured_at
         if seen.environment:
-            values[(*place, "environment")] = seen.environment
+            values[(*place, "environment")] = renewed_environment(stored.environment, seen.environment)
         if seen.observed and (approval.is_whole or any(change.part == "observed" for change in accepted)):
             values[("baseline", "observed")] = seen.observed
         for key, value in (("approved_by", stamp.by), ("reason", stamp.reason)):
-            if value is not None or getattr(stored, key) is not None:  # an approval is for one output only
-                values[("baseline", key)] = value
+            if value or getattr(stored, key) is not None:  # an approval is for one output only
+                values[("baseline", key)] = value or ABSENT
         version = stamp.version or without_commit(plan.baseline)
         if version is not None:
             values[("baseline_version",)] = version
-    if approval.is_whole:
+    if approval.is_whole and seen.origin != STORED:
         values[("metadata", "failure_count")] = 0
     if approval.ignored:
         values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
     for path in after.comparison.arrays:
         if path not in plan.baseline.comparison.arrays:
             values[("comparison", "arrays", path)] = "ordered"
-    changed = any(change.part == "output" for change in accepted)
+    changed = bool(plan.ruled) or any(change.part == "output" for change in accepted)
     output = stored.output if changed else ABSENT
     previous = plan.baseline.baseline
     if changed and previous and not previous.variants:  # variants have their own placeholders

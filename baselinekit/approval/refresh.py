@@ -5,15 +5,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
-from baselinekit.approval.planning import compare_command, covers, plan_of
+from baselinekit.approval.planning import STORED, compare_command, covers, plan_of
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
+    NO_RULES,
     KeptOutput,
     LostPlaceholder,
+    NewRules,
     RefreshPlan,
     RefreshProposal,
     RefreshRefusal,
@@ -21,6 +23,7 @@ from baselinekit.model.changes import (
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, parse_time
 from baselinekit.refresh.changes import group_changes
+from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each, without_garbage_collector
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
@@ -29,7 +32,7 @@ from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import check, compare_settled, observe
 from baselinekit.workflow.loading import load, locate_problems, relative_to_root
 from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.project import CaptureEnvironment, Project
+from baselinekit.workflow.project import CaptureEnvironment, Project, without_branch
 from baselinekit.workflow.selection import Selection, list_names, select
 
 # The sources of new outputs for a refresh: a failed compare, a result file, or the targets themselves.
@@ -119,9 +122,10 @@ def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict
     but each result its own address."""
     endpoint = kind_of(baseline.current).endpoint(baseline.current)
     url = result.target.partition(" ")[2]
-    if not endpoint or "base_url" in report.environment or not url.endswith(endpoint):
-        return dict(report.environment)
-    return {**report.environment, "base_url": url.removesuffix(endpoint)}
+    environment = without_branch(report.environment)
+    if not endpoint or "base_url" in environment or not url.endswith(endpoint):
+        return environment
+    return {**environment, "base_url": url.removesuffix(endpoint)}
 
 
 def replayed_answers(
@@ -195,7 +199,7 @@ _WILDCARDS = "*?["
 @frozen
 class RefreshScope:
     """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of a
-    result file. `replay`: replay the baselines now."""
+    result file. `replay`: replay the baselines now. `rules`: what is written instead of the new outputs."""
 
     words: Sequence[str] = ()
     selection: Selection = field(default_factory=Selection)
@@ -203,6 +207,7 @@ class RefreshScope:
     results: tuple[str, str] | None = None
     replay: bool = False
     jobs: int = 8
+    rules: NewRules = NO_RULES
 
     @property
     def names_something(self) -> bool:
@@ -234,21 +239,44 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         else:
             named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
             pairs = pending_answers(project, chosen, named, refusals)
-        planned = []
+        if scope.rules:
+            for path in scope.rules.paths:
+                parse(path)
+            without_answer = [refusal.id for refusal in refusals if refusal.problem.code == "BK530"]
+            pairs += stored_outputs(chosen, [*passing, *without_answer])
+            refusals, passing = [one for one in refusals if one.id not in without_answer], []
+        planned, elsewhere = [], None
         for baseline, seen in pairs:
             try:
-                planned.append(plan_of(project, baseline, seen))
+                planned.append(plan_of(project, baseline, seen, scope.rules))
             except BaselinekitError as error:
+                if scope.rules and [problem.code for problem in error.problems] == ["BK523"]:
+                    elsewhere = error  # the rules may be about other baselines
+                    continue
                 placed = locate_problems(baseline, error.problems, project.root)
                 refusals += refusals_of(baseline, type(error)(*placed))
+        if elsewhere is not None and not planned:
+            raise elsewhere
         plans = tuple(locate_lost(planned, project.root))
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
+def stored_outputs(chosen: Sequence[Baseline], ids: Collection[str]) -> Pairs:
+    """Return the stored outputs as what came, for rules that are written without a new answer."""
+    return [
+        (one, KeptOutput(one.id, recipe_hash(one.current), one.baseline.output, "", origin=STORED))
+        for one in chosen
+        if one.id in ids and one.baseline is not None
+    ]
+
+
 def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
-    """Return for each plan the changes that are below one of the paths; without paths, all."""
+    """Return for each plan the changes that are below one of the paths; without paths, all, or with rules of
+    the operator only those that are one of the placeholders."""
+    if not paths and any(plan.ruled for plan in plans):
+        return [plan.placed for plan in plans]
     if not paths:
         return [frozenset(range(len(plan.changes))) for plan in plans]
     patterns = [parse(text) for text in paths]
@@ -256,7 +284,7 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
         frozenset(
             change.number
             for change in plan.changes
-            if any(covers(pattern, change, plan) for pattern in patterns)
+            if change.number in plan.placed or any(covers(pattern, change, plan) for pattern in patterns)
         )
         for plan in plans
     ]

@@ -48,6 +48,7 @@ class RefreshOptions:
     baselinekit refresh users --path body.users[0].name
     baselinekit refresh --all-failed --yes --by ada --reason "new names since 2.4"
     baselinekit refresh --from results.json
+    baselinekit refresh users --ignore body.took --placeholder 'body.users.*.id=<<any_uuid>>'
     baselinekit refresh users --learn            placeholders for what varies, and nothing else
 
     \b
@@ -59,6 +60,20 @@ class RefreshOptions:
     all_failed: bool = flag(help="All baselines of which an answer is kept.")
     selection: SelectionOptions = including(SelectionOptions)
     paths: tuple[str, ...] = several("--path", metavar="PATH", help="Accept only what changes there.")
+    placeholders: tuple[str, ...] = several(
+        "--placeholder",
+        metavar="PATH=TEXT",
+        help="Store a placeholder at a path, or inside the text there, and accept nothing more.",
+    )
+    ignore: tuple[str, ...] = several(
+        metavar="PATH", help="Leave this out of the comparison, and accept nothing more."
+    )
+    tolerance: tuple[str, ...] = several(
+        metavar="PATH=NUMBER", help="How far a number may move, as at a capture: 0.05, -0.3, +2 or 5%."
+    )
+    arrays: tuple[str, ...] = several(
+        "--array", metavar="PATH=MODE", help="How the rows of an array are paired, as at a capture: subset."
+    )
     results: str | None = option(
         "--from",
         metavar="RESULTS",
@@ -99,6 +114,10 @@ class RefreshOptions:
             "--from": self.results is not None,
             "--replay": self.replay,
             "--path": bool(self.paths),
+            "--placeholder": bool(self.placeholders),
+            "--ignore": bool(self.ignore),
+            "--tolerance": bool(self.tolerance),
+            "--array": bool(self.arrays),
             "--allow-high-risk": self.allow_high_risk,
         }
         conflict = next((name for name, is_given in incompatible.items() if is_given), None)

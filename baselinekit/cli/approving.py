@@ -24,14 +24,24 @@ from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.keys import REDRAW, RESUMED, Region, keyboard
 from baselinekit.cli.options import (
+    parse_pairs,
     path_from_here,
     project_of,
     read_text,
 )
+from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
+from baselinekit.model.changes import (
+    NO_RULES,
+    Applied,
+    Approval,
+    Decision,
+    Member,
+    NewRules,
+    RefreshProposal,
+)
 from baselinekit.model.values import Json
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report.next_commands import check_commands
@@ -66,7 +76,11 @@ def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> Re
     text = None
     if results is not None:
         text = (results, read_text("--from", results, "what compare -o results.json wrote"))
-    return RefreshScope(options.words, selection, everything, text, options.replay, options.jobs)
+    rules = NO_RULES
+    if isinstance(options, RefreshOptions):
+        placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
+        rules = NewRules(placeholders, parse_path_rules(options))
+    return RefreshScope(options.words, selection, everything, text, options.replay, options.jobs, rules)
 
 
 def suggest_checks(
@@ -179,7 +193,18 @@ class RefreshSession:
             suggest_checks(
                 self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
             )
+            self.show_pending(approvals)
         return self.exit_code(applied)
+
+    def show_pending(self, approvals: Sequence[Approval]) -> None:
+        """After rules were written: say what they do not settle, and name the review of it."""
+        open_ = [approval for approval in approvals if approval.plan.ruled and not approval.is_whole]
+        if open_:
+            number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
+            stay = f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending"
+            ids = [approval.plan.baseline.id for approval in open_]
+            screen.line(stay)
+            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *self.operator])])
 
     def collect_approvals(self) -> list[Approval]:
         """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes
@@ -194,7 +219,7 @@ class RefreshSession:
             reason = reason_against(plan, accepted, permit)
             if reason is not None:
                 self.held[plan.baseline.id] = reason
-            elif accepted:
+            elif accepted or plan.ruled:
                 approvals.append(Approval(plan, accepted))
             if options.dry_run and reason is None:
                 flagged = reason_against(
@@ -219,6 +244,8 @@ class RefreshSession:
         risk_note = f" ({risky} of high risk)" if risky else ""
         number = sum(len(approval.accepted) for approval in approvals)
         changes, baselines = count_noun(number, "change"), count_noun(len(approvals), "baseline")
+        if rules := sum(len(approval.plan.ruled) for approval in approvals):
+            changes = count_noun(rules, "rule") + (f" and {changes}" if number else "")
         question = f"apply {changes} to {baselines}?{risk_note} [y/N] "
         screen.show(question)
         answer = sys.stdin.readline().strip().lower()
@@ -240,8 +267,7 @@ class RefreshSession:
         )
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same command with `--yes` for what needs no permission. Changes that need one are decided one
-        by one in a review, or permitted all at once."""
+        """The same command with `--yes` for what needs no permission, and a review of the rest."""
         free = [approval.plan.baseline.id for approval in approvals]
         commands = self.commands_without_permission([id for id in free if id not in self.held])
         if self.held and self.options.results != "-":
@@ -250,33 +276,18 @@ class RefreshSession:
             source += ["--replay"] if self.options.replay else []
             words = ["baselinekit", "review", *source, *ids, *self.operator]
             commands.append(screen.safe_line(shlex.join(words)))
-        if permissions := self.missing_permissions():
-            commands.append(self.repeat_command("--yes", *permissions))
         return commands or [self.repeat_command()]
 
     def commands_without_permission(self, ids: Sequence[str]) -> list[str]:
-        """The same command for these baselines alone. It names none if nothing is held back, and is left
-        out if it would name too many, while another one writes them as well."""
+        """The same command for these baselines alone. It names none if nothing is held back, or if it would
+        name too many."""
         if not ids:
             return []
         if not self.held and not self.proposal.refusals:
             return [self.repeat_command("--yes")]
         if len(ids) <= _MOST_IN_A_COMMAND and not self.options.selection.ids:
             return [self.repeat_command("--yes", *(word for id in ids for word in ("--id", id)))]
-        return [] if self.missing_permissions() else [self.repeat_command("--yes")]
-
-    def missing_permissions(self) -> list[str]:
-        """The flags that would permit everything held back; none if some of it can never be permitted."""
-        needed = {"--allow-high-risk": False, "--drop-placeholders": False}
-        for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
-            if plan.baseline.id in self.held:
-                if reason_against(plan, accepted, Permit(True, True)):
-                    return []
-                needed["--allow-high-risk"] |= reason_against(plan, accepted, Permit(False, True)) is not None
-                needed["--drop-placeholders"] |= (
-                    reason_against(plan, accepted, Permit(True, False)) is not None
-                )
-        return [word for word, is_needed in needed.items() if is_needed]
+        return [self.repeat_command("--yes")]
 
     @property
     def operator(self) -> tuple[str, ...]:

@@ -249,9 +249,12 @@ class SkillOptions(AskingOptions):
     params: tuple[str, ...] = several(
         "--param", metavar="NAME=VALUE", help="A parameter: read as JSON if it is valid JSON."
     )
-    input: str = option(
-        metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
+    inputs: tuple[str, ...] = several(
+        "--input",
+        metavar="NAME=VALUE",
+        help="A key of the input; @FILE reads it. Or the whole input: JSON, @FILE or @-.",
     )
+    input_text: str | None = option(metavar="TEXT", help="The whole input, as it is.")
     timeout: float | None = option(type=Number(), metavar="SECONDS")
 
 
@@ -389,7 +392,7 @@ def capture() -> None:
     \b
     baselinekit capture http GET http://127.0.0.1:8000/users --id users-list
     baselinekit capture prompt prompts/summary.md --input article=@article.txt
-    baselinekit capture skill code-review --param depth=thorough --input diff.json
+    baselinekit capture skill code-review --param depth=thorough --input code_diff=@change.patch
     baselinekit capture command --id version -- mytool --version
     baselinekit capture from openapi.yaml       (or a HAR file, a list of URLs, curl lines, recipes)
     baselinekit capture from prompts/refactor   (the cases of a prompt folder)

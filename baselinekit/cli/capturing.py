@@ -334,6 +334,8 @@ def capture_drafts(options: DraftOptions) -> int:
         print_captured(project, captured, options.storing, compare_arguments(project, asked_recipes, bases))
         if not outcome.left:
             offer_to_name(original, asked_recipes, options.allow, options.storing)
+        if (errors_counted := count_client_errors(captured)) and not options.storing.is_silent:
+            screen.line(f"{len(captured):,} captured, {errors_counted}")
     print_remaining(project, outcome, options.storing)
     errors += refusals(captured)
     raise_if_interrupted(outcome, errors)
@@ -449,6 +451,18 @@ def compare_arguments(
     for name in sorted(used & set(scope.values)):
         words += ["--var", f"{name}={scope.values[name]}"]
     return words
+
+
+def count_client_errors(captured: Sequence[Captured]) -> str:
+    """Return how many of the captured answers have a 4xx status: they may be mistakes in the requests."""
+    number = sum(_is_client_error(baseline.output) for baseline in captured)
+    return f"{number:,} of them with a 4xx status" if number else ""
+
+
+def _is_client_error(output: Json) -> bool:
+    steps = output.values() if isinstance(output, dict) and "status" not in output else [output]
+    statuses = [step.get("status") for step in steps if isinstance(step, dict) and "body" in step]
+    return any(isinstance(status, int) and 400 <= status < 500 for status in statuses)
 
 
 def print_captured(

@@ -278,7 +278,8 @@ class ManyCaptures:
             words = capturing.compare_arguments(project, raw_recipes, bases)
             capturing.print_captured(project, captured, options.storing, words)
             if not self._silent:
-                self._print_notes(summary, len(captured), summary.failed + len(errors))
+                failed = summary.failed + len(errors)
+                self._print_notes(summary, len(captured), failed, capturing.count_client_errors(captured))
             if not outcome.left:
                 capturing.offer_to_name(project, asked_recipes, options.allow, options.storing)
         capturing.print_remaining(project, outcome, options.storing)
@@ -309,15 +310,20 @@ class ManyCaptures:
                 screen.line(f"  note: {screen.safe(note)}")
         self._print_notes(summary, len(summary.new), summary.failed)
 
-    def _print_notes(self, summary: ImportSummary, count: int, failed_count: int) -> None:
+    def _print_notes(
+        self, summary: ImportSummary, count: int, failed_count: int, client_errors: str = ""
+    ) -> None:
         if not (self._silent or self._options.storing.as_json):
-            for text in self._notes(summary, count, failed_count):
+            for text in self._notes(summary, count, failed_count, client_errors):
                 screen.line(screen.safe_line(text))
 
-    def _notes(self, summary: ImportSummary, count: int, failed_count: int) -> Iterator[str]:
+    def _notes(
+        self, summary: ImportSummary, count: int, failed_count: int, client_errors: str
+    ) -> Iterator[str]:
         verb = "would be captured" if self._options.many.dry_run else "captured"
         parts = [f"{count:,} {verb}"] + ([f"{failed_count:,} not"] if failed_count else [])
         parts += [f"{summary.known:,} captured already"] if summary.known else []
+        parts[1:1] = [client_errors] if client_errors else []
         yield ", ".join(parts)
         if summary.unsafe:
             requests = count_noun(summary.unsafe, "request")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.capture import (
     MODES,
     TYPES,
@@ -31,6 +32,7 @@ from baselinekit.workflow.project import Project
 
 
 _METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
+_KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
 _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
 
 
@@ -48,20 +50,27 @@ def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool
         )
     if options.min_similarity is not None:
         rules["min_similarity"] = options.min_similarity
+    rules |= parse_path_rules(options)
+    if options.fields:
+        types = parse_pairs("--field", options.fields, "PATH=TYPE")
+        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
+    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
+        if limits:
+            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
+    return rules
+
+
+def parse_path_rules(options: RuleOptions | RefreshOptions) -> dict[str, Json]:
+    """The rules about paths that `capture` and `refresh` share."""
+    rules: dict[str, Json] = {}
     if options.ignore:
         rules["ignore_fields"] = list(options.ignore)
     if options.tolerance:
         bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
         rules["tolerance"] = {path: _tolerance_rule(text) for path, text in bounds.items()}
-    if options.fields:
-        types = parse_pairs("--field", options.fields, "PATH=TYPE")
-        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
     if options.arrays:
         modes = parse_pairs("--array", options.arrays, "PATH=MODE")
         rules["arrays"] = {path: _array_mode(text) for path, text in modes.items()}
-    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
-        if limits:
-            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
     return rules
 
 
@@ -186,9 +195,45 @@ def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]
         pairs = parse_pairs("--param", options.params, "NAME=VALUE")
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
     execution |= drop_unset(timeout=options.timeout)
-    request = json_or_text(content(options.input))
+    request = _skill_input(options, group, project)
     grading = execution_of(options.grading, options.collect, group, project)
     return {"input": request, "execution": execution | grading}
+
+
+def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
+    """The input of a skill: its keys, or the whole of it. Paths in it start where the command is typed."""
+    whole = [text for text in options.inputs if not _KEY.match(text)]
+    if len(whole) + (options.input_text is not None) > 1 or (whole and len(options.inputs) > 1):
+        message = "the whole input is given beside other parts of it"
+        raise InvalidInput(Problem("BK508", message, "keys (--input NAME=VALUE), or the whole input once"))
+    if options.input_text is not None and options.inputs:
+        raise InvalidInput(Problem("BK508", "--input and --input-text cannot be combined", "pass one"))
+    if options.input_text is not None:
+        return options.input_text
+    if whole:
+        value = json_or_text(content(whole[0]))
+        if isinstance(value, str) and not whole[0].startswith("@"):
+            hint = "NAME=VALUE, JSON or @FILE; a text is --input-text"
+            raise InvalidInput(Problem("BK508", f"--input {whole[0]!r} is neither a key nor JSON", hint))
+        return _from_folder_of(value, group, project)
+    pairs = parse_pairs("--input", options.inputs, "NAME=VALUE")
+    request = {name: _input_value(text, group, project) for name, text in pairs.items()}
+    skill = project.config.skills.get(options.skill_name)
+    for name in skill.files if skill else ():
+        if isinstance(request.get(name), str):
+            request[name] = project.way_back(group, request[name])
+        elif isinstance(request.get(name), dict) and request[name].keys() == {"file"}:
+            request[name] = request[name]["file"]
+    return request
+
+
+def _from_folder_of(value: Json, group: str, project: Project) -> Json:
+    """A typed value with the paths of its files, as `{file: path}`, from the folder of the new file."""
+    if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
+        return {"file": project.way_back(group, value["file"])}
+    if isinstance(value, dict):
+        return {key: _from_folder_of(item, group, project) for key, item in value.items()}
+    return [_from_folder_of(item, group, project) for item in value] if isinstance(value, list) else value
 
 
 def drop_unset(**values: Json) -> dict[str, Json]:
@@ -241,7 +286,7 @@ def _input_value(text: str, group: str, project: Project) -> Json:
             hint = "name a file after the @, or leave it out"
             raise InvalidInput(Problem("BK508", f"there is no file {text[1:]!r}", hint))
         return {"file": project.way_back(group, text[1:])}
-    return json_or_text(text)
+    return _from_folder_of(json_or_text(text), group, project)
 
 
 def command(options: CommandOptions, cwd: str) -> dict[str, Any]:

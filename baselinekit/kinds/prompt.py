@@ -3,7 +3,7 @@
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
@@ -26,10 +26,12 @@ _MEDIA = (
 @frozen
 class PromptInput:
     """The input of a model: a template file, a text or messages, with `{{name}}` for the inputs, which are
-    given here (`{file: path}` for the content of a file) or in a separate file."""
+    given here (`{file: path}` for the content of a file) or in a separate file. `content` is another name of
+    `text`, as in eval files."""
 
     prompt: str | None = None
     text: str | None = None
+    content: str | None = None
     messages: list[Message] | None = None
     inputs: dict[str, Json] = field(default_factory=dict)
     inputs_from: str | None = None
@@ -57,9 +59,9 @@ class PromptExecution:
 
 @frozen
 class PromptCurrent:
-    """`current:` with a prompt."""
+    """`current:` with a prompt. A text alone is its text."""
 
-    input: PromptInput
+    input: PromptInput | str
     execution: PromptExecution
 
 
@@ -69,8 +71,16 @@ class PromptKind(RecipeKind):
     currents = (PromptCurrent,)
     asks_models = "always"
 
+    def normalize(self, stated_input: Any) -> Any:
+        """Return the input with its text under one name."""
+        if isinstance(stated_input, str):
+            return PromptInput(text=stated_input)
+        if stated_input.content is None or stated_input.text is not None:
+            return stated_input
+        return replace(stated_input, text=stated_input.content, content=None)
+
     def check(self, recipe: Recipe) -> Iterator[Problem]:
-        names = ("prompt", "text", "messages")
+        names = ("prompt", "text", "content", "messages")
         stated_names = [name for name in names if getattr(recipe.input, name) is not None]
         if len(stated_names) != 1:
             names_given = " and ".join(stated_names) or "none of them"

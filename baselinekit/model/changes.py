@@ -100,10 +100,31 @@ class KeptOutput:
 
 
 @frozen
+class NewRules:
+    """What the operator states about places where a baseline differs, instead of accepting what came:
+    placeholders by path, and `comparison:` as a file states it."""
+
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    comparison: Mapping[str, Json] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.placeholders or self.comparison)
+
+    @property
+    def paths(self) -> list[str]:
+        return [*self.placeholders, *(path for paths in self.comparison.values() for path in paths)]
+
+
+NO_RULES = NewRules()
+
+
+@frozen
 class RefreshPlan:
     """All changes of one baseline. `shape`: how they fit together; `keys`: the key that identifies the
     elements of an array, by the array's path in the old output; `troubles`: signs that the new answer went
-    wrong, which the stored one does not have: then every change has a high risk."""
+    wrong, which the stored one does not have: then every change has a high risk. `ruled`: what the operator's
+    own rules settle, one line each, with the values that they write into the record; `placed`: the changes
+    that are only such a placeholder."""
 
     baseline: Baseline
     seen: KeptOutput
@@ -112,6 +133,9 @@ class RefreshPlan:
     notes: tuple[str, ...] = ()
     keys: dict[Path, str] = field(default_factory=dict)
     troubles: tuple[str, ...] = ()
+    ruled: tuple[str, ...] = ()
+    written: dict[Path, Json] = field(default_factory=dict)
+    placed: frozenset[int] = frozenset()
 
 
 @frozen

@@ -315,7 +315,8 @@ class Observation:
     number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
     answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
     of each failing check; `messages`: the conversation that led to the output, if known; `loss`: why
-    the output does not hold the tool calls, although no `collect` leaves them out."""
+    the output does not hold the tool calls, although no `collect` leaves them out; `exchanges`: each HTTP
+    request as it was sent, with its answer, all headers included."""
 
     output: Json
     seconds: float
@@ -331,6 +332,7 @@ class Observation:
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
     loss: str | None = None
+    exchanges: tuple[tuple["Request", Json], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def reason_not_to_store(self) -> str | None:

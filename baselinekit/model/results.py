@@ -140,6 +140,9 @@ UNDECIDED = ("flaky", "noise")
 VOLATILE = "volatile"
 """The verdict of a replay that differs only in ids, moments and counters, each replaced by another one."""
 
+PARTLY_VOLATILE = "partly volatile"
+"""The verdict of a replay that differs in a value that was another one in the answer before."""
+
 
 @frozen
 class Repeats:

@@ -249,6 +249,11 @@ def nature_of_change(
     return "counter" if counts else None
 
 
+def is_next_id(path: Path, before: Json, after: Json) -> bool:
+    """Whether a number is a later one of those by which a service numbers what it makes."""
+    return are_numbers(before, after) and after > before and _is_id_name(name_of(path))
+
+
 def _moments_of(value: Json) -> list[float]:
     return [moment for _, _, moment in moments_in(str(value))]
 

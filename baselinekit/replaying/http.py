@@ -264,6 +264,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
     full_outputs: list[Json] = []  # each with every header
+    requests: list[Request] = []
     used: Mapping[int, Collection[str]] = {}
     if is_flow:
         from baselinekit.replaying.flow import collect_outputs, headers_used
@@ -280,6 +281,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         request = compose(step, shared, step_setting, at)
         limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
         short_secrets = _short_secrets(raw_step, execution, setting)
+        requests.append(request)
         response, took, repeats = _follow(request, *limits, step_setting, cookies, short_secrets)
         has_written = has_written or request.method not in SAFE
         body = read_answer(response, request)
@@ -296,7 +298,8 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
             saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), full_outputs[-1])
             values_of_writes += [(key, path, saved[key])] if has_written else []
     output = collect_outputs(recipe.input, outputs, full_outputs) if is_flow else outputs[0]
-    observed = Observation(output, seconds, 1 + retried, statuses=tuple(statuses))
+    exchanges = tuple(zip(requests, full_outputs, strict=True))
+    observed = Observation(output, seconds, 1 + retried, statuses=tuple(statuses), exchanges=exchanges)
     if not notes and not values_of_writes:
         return observed
     return replace(observed, notes=tuple(notes), saved=tuple(values_of_writes))

@@ -101,7 +101,7 @@ def show_trailing_blanks(line: str) -> str:
     return stripped + "\\x20" * (len(line) - len(stripped))
 
 
-_FOLD_SHAPES = 3
+_FOLD_SHAPES = 2
 _FOLD_VALUES = 6
 _SAMPLES = 3
 

@@ -14,7 +14,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import is_settled_by_refresh
 from baselinekit.model.evals import GateResult
-from baselinekit.model.results import UNDECIDED, VOLATILE, Report, ReportedDifference, Result
+from baselinekit.model.results import PARTLY_VOLATILE, UNDECIDED, VOLATILE, Report, ReportedDifference, Result
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.typed import Typed, parse_command
 from baselinekit.tree.places import places
@@ -24,8 +24,7 @@ NOTHING = Typed()
 Place = Callable[[str], str]
 """Returns the path of a project file from where the command will be typed."""
 
-_MOST_COMMANDS = 4
-_MOST_AFTER_A_GATE = 3
+_MOST_COMMANDS = 2
 _MOST_NAMED = 3
 _MOST_FILES = 20
 _MOST_DRAFTS = 5
@@ -66,13 +65,14 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
 
 
 def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *options: str) -> str:
-    """Return the command that accepts the new outputs, with the permissions that it will need: the user still
-    has to confirm. It refreshes from the result file if there is one, since readers elsewhere have no kept
+    """Return the command that accepts the new outputs, or the review of them if some need a permission: the
+    user still has to confirm. It reads the result file if there is one, since readers elsewhere have no kept
     answers."""
     targets = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
     compared = all(result.case is None for result in results)
     is_few = len(targets) <= (_MOST_FILES if typed.narrowed or not compared else _MOST_NAMED)
-    words = ["refresh", *(_answers_from(typed) if compared else ())]
+    is_risky = _is_risky(results)
+    words = ["review" if is_risky else "refresh", *(_answers_from(typed) if compared else ())]
     if not compared:
         words += targets[:_MOST_FILES]
     elif is_few and typed.paths:
@@ -81,9 +81,9 @@ def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *options:
         words += targets
     elif typed.paths or typed.selection:
         words += [*typed.paths, *typed.selection]
-    elif "--from" not in words:
+    elif "--from" not in words and not is_risky:
         words.append("--all-failed")
-    return command_line(*words, *_permissions(results), *options, *typed.operator)
+    return command_line(*words, *options, *typed.operator)
 
 
 def _answers_from(typed: Typed) -> tuple[str, ...]:
@@ -94,17 +94,16 @@ def _answers_from(typed: Typed) -> tuple[str, ...]:
     return ("--replay", *typed.asking) if typed.unkept else ()
 
 
-def _permissions(results: Sequence[Result]) -> list[str]:
-    """Return the flags without which the risky differences are not accepted."""
-    spots = [spot for result in results for spot in result.differences]
-    risky = any(
+def _is_risky(results: Sequence[Result]) -> bool:
+    """Whether some differences are accepted only with an explicit permission."""
+    return any(
         spot.kind == "type"
         or (spot.kind == "missing" and isinstance(spot.path[-1:][0] if spot.path else "", str))
         or spot.path in _OUTCOMES
-        for spot in spots
+        or is_placeholder(spot)
+        for result in results
+        for spot in result.differences
     )
-    loses = any(is_placeholder(spot) for spot in spots)
-    return [*(["--allow-high-risk"] if risky or loses else []), *(["--drop-placeholders"] if loses else [])]
 
 
 def is_placeholder(spot: ReportedDifference) -> bool:
@@ -164,34 +163,31 @@ def check_commands(
 def after_compare(
     report: Report, paths: Sequence[str] = (), folders: Sequence[str] = ("",), verbose: bool = False
 ) -> list[str]:
-    """Return the commands after a compare. `paths`: the paths given to it, which are repeated if a failure is
-    outside of the folders that compare searches by default. `verbose`: suggest how to see how the baseline is
-    read."""
+    """Return the commands after a compare: the values to learn, where accepting would not help for long; the
+    failures in detail; and the review of what came. `paths`: the paths given to it, which are repeated if a
+    failure is outside of the folders that compare searches by default. `verbose`: the details were shown, so
+    suggest how to see how the baseline is read."""
     failed = [result for result in report.results if result.outcome == "failed"]
     typed = typed_of(report)
     inside = [result for result in failed if lies_in(result.file, folders)]
-    if verbose and inside:
-        return [command_line("explain", inside[0].id, *typed.operator)]
     going_on = go_on_commands(report, replace(typed, paths=tuple(paths)))
     if len(inside) == len(failed):
         paths = ()
     typed = replace(typed, paths=tuple(paths))
     answers, is_elsewhere = _answers_from(typed), bool(typed.results)
-    commands: list[str] = []
-    if len(failed) == 1:
-        targets = (*answers, *(paths or (failed[0].id,)))
-        refresh = command_line("refresh", *targets, "--dry-run", *typed.operator)
-        commands = [*show_commands(failed, paths, typed=typed), refresh]
-    elif failed:
-        show = show_commands(failed, paths, typed=typed)[0]
-        repeated = paths or (_targets_to_repeat(failed) if typed.unkept else ())
-        if not is_elsewhere and not typed.unkept:  # what failed is known where it ran
-            show = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
-        commands = [show, command_line("review", *answers, *repeated, *typed.operator)]
     learning = [] if is_elsewhere else learn_commands(failed, paths, typed)
-    if not select_renewable(failed) or (learning and all(result.verdict == VOLATILE for result in failed)):
-        commands = commands[:1]  # there is nothing to approve
-    commands = going_on + learning + commands
+    approving: list[str] = []
+    if select_renewable(failed) and not (learning and all(result.verdict == VOLATILE for result in failed)):
+        targets = paths or (_targets_to_repeat(failed) if len(failed) == 1 or typed.unkept else ())
+        approving = [command_line("review", *answers, *targets, *typed.operator)]
+    showing: list[str] = []
+    if failed and not verbose and not (learning and approving):
+        showing = show_commands(failed, paths, typed=typed)[:1]
+        if len(failed) > 1 and not is_elsewhere and not typed.unkept:  # what failed is known where it ran
+            showing = [command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)]
+    commands = going_on + learning + showing + approving
+    if verbose and inside:
+        commands.append(command_line("explain", inside[0].id, *typed.operator))
     commands += explain_commands(error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
@@ -234,9 +230,12 @@ def programs_that_compare(report: Report) -> list[str]:
 
 
 def learn_commands(failed: Sequence[Result], paths: Sequence[str], typed: Typed) -> list[str]:
-    """Return the command for the results that differ only in volatile values, which are learnt, not
-    approved."""
-    ids = [result.id for result in failed if result.verdict == VOLATILE and result.case is None]
+    """Return the command for the results that differ in volatile values, which are learnt, not approved."""
+    ids = [
+        result.id
+        for result in failed
+        if result.verdict in (VOLATILE, PARTLY_VOLATILE) and result.case is None
+    ]
     if not ids:
         return []
     targets = paths or ids[:_MOST_FILES]
@@ -265,9 +264,7 @@ def after_run(
         commands += show_commands(failed[:1], targets, typed=typed_of(report))
     is_own_target = not any(word.split("=")[0] == "--target" for word in words)
     if is_own_target and (renewable := select_renewable(failed)):
-        commands.append(
-            command_line("refresh", place(renewable[0].file), "--dry-run", *typed_of(report).operator)
-        )
+        commands.append(command_line("review", place(renewable[0].file), *typed_of(report).operator))
     if any(result.verdict in _WAITING for result in report.results):
         commands += ["baselinekit grade", *finish_commands(list_result_files([*files, *kept_files]))]
     commands += explain_commands(error_codes(report))
@@ -305,7 +302,7 @@ def after_gate(
             commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))
     if any(result.verdict in _WAITING for gate in judged for result in gate.report.results):
         commands += ["baselinekit grade", *finish_commands(files)]
-    return list(dict.fromkeys(commands))[:_MOST_AFTER_A_GATE]
+    return list(dict.fromkeys(commands))[:_MOST_COMMANDS]
 
 
 def finish_commands(files: Sequence[str]) -> list[str]:

@@ -57,7 +57,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
     group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
     for n, plan in enumerate(proposal.plans):
         own_changes = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
-        if not own_changes and not (plan.notes and accepted[n]):
+        if not own_changes and not (plan.notes and accepted[n]) and not plan.ruled:
             continue
         shown_count += 1
         if style.verbose or shown_count <= MOST_PLANS:
@@ -73,8 +73,14 @@ def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
     """Return `12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
     counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
-    changes, baselines = count_noun(len(risks), "change"), count_noun(sum(map(bool, accepted)), "baseline")
-    return f"{changes} in {baselines}: {counted} risk"
+    number, rules = sum(map(bool, accepted)), sum(len(plan.ruled) for plan in plans)
+    changes = f"{count_noun(len(risks), 'change')} in {count_noun(number, 'baseline')}: {counted} risk"
+    if not rules:
+        return changes
+    ruled = (
+        f"{count_noun(rules, 'rule')} in {count_noun(sum(bool(plan.ruled) for plan in plans), 'baseline')}"
+    )
+    return f"{ruled}, {changes}" if risks else ruled
 
 
 def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
@@ -151,9 +157,11 @@ def plan_lines(
     """Yield the lines of one baseline. `kinds`: the group of each change, so that a key missing in every row
     is shown once and hides nothing else; if empty, every change is shown."""
     baseline, size = plan.baseline, len(plan.changes)
+    counted = count_noun(len(plan.ruled), "rule") if plan.ruled else count_noun(size, "change")
     file = style.paint(one_line(baseline.source.file), "cyan")
-    shown_here = f", {len(changes)} of them here" if len(changes) < size else ""
-    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {count_noun(size, 'change')}{shown_here}"
+    shown_here = f", {len(changes)} of them here" if len(changes) < size and not plan.ruled else ""
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {counted}{shown_here}"
+    yield from (f"  {cut_line(line)}" for line in plan.ruled)
     bundles = _bundles(changes, kinds)
     most = MOST_CHANGES if kinds else len(bundles)
     for bundle in bundles[:most]:
@@ -188,7 +196,7 @@ def group_lines(
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
     """Return the changes in order; those of one kind are bundled if there are enough of them and each fits on
-    one line."""
+    one line. Keys that came or went in two rows are enough, as when one was renamed."""
     if not kinds:
         return [[change] for change in changes]
     kind_of: dict[int, int] = {}
@@ -199,7 +207,8 @@ def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Chang
     bundles: dict[tuple[int, int], list[Change]] = {}
     for change in changes:
         kind = kind_of[change.number]
-        is_alone = kind < 0 or counts[kind] < SHOWN_ONCE
+        is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
+        is_alone = kind < 0 or counts[kind] < (2 if is_key else SHOWN_ONCE)
         bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
     return list(bundles.values())
 
@@ -249,6 +258,7 @@ def format_refresh_json(
                     for change in plan.changes
                 ],
                 "notes": list(plan.notes),
+                **({"rules": list(plan.ruled)} if plan.ruled else {}),
             }
             for plan, numbers in zip(proposal.plans, accepted, strict=True)
         ],

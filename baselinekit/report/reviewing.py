@@ -231,7 +231,7 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
     lines += [""] if lines[-1] else []
     changes = [change for plan in plans for change in plan.changes]
-    if len(plans) > 1 and not any(c.blocked or c.risk == "high" or c.lost for c in changes):
+    if len(plans) > 1 and all(map(is_free, changes)):
         words = ["baselinekit", "refresh", *(_origin_options(plans[0]) or ["--all-failed"]), "--yes"]
         lines.append(f"all of it: {one_line(shlex.join(words))}")
     lines.append("one by one: baselinekit review (in a terminal)")
@@ -247,11 +247,15 @@ def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool) -> Iterator[
     yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}"
     for change in plan.changes if with_changes else ():
         yield from change_lines(change, style, baseline.source.file)
-        if len(plan.changes) > 1 and not change.blocked and change.part == "output":
+        if len(plan.changes) > 1 and is_free(change) and change.part == "output":
             yield f"    {one_line(accept_command(plan, (change,)))}"
-    free = [change for change in plan.changes if not change.blocked]
-    if len(free) == len(plan.changes):
+    if all(map(is_free, plan.changes)):
         yield f"  {one_line(accept_command(plan, None))}"
+
+
+def is_free(change: Change) -> bool:
+    """Whether a change can be accepted without a question about it."""
+    return not (change.blocked or change.risk == "high" or change.lost)
 
 
 def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:

@@ -100,7 +100,7 @@ def format_failure(result: Result, style: Style, number: int | None = None) -> s
     lines += [f"  {escape_controls(line)}" for line in wording.describe_reason(result).splitlines()]
     lines += [*difference_lines(result, style), *_drift_lines(result, style)]
     if style.verbose and result.explanation:
-        lines.append(style.paint("  explained", "dim"))
+        lines.append(style.paint("  in detail", "dim"))
         lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
         hidden_count = len(result.explanation) - _MOST_EXPLAINED
         lines += [f"    … and {hidden_count:,} more lines"] if hidden_count > 0 else []

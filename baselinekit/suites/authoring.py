@@ -73,7 +73,14 @@ def add_recipes(parts: Parts) -> None:
         part = f"Asked_{name}"
         add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
         kinds.append(ref(part))
-    parts["Input"] = {"oneOf": kinds}
+    text = {"type": "string"}
+    parts["Input"] = {
+        "anyOf": [
+            text,
+            *(closed_object({name: text, "context": {}}, 1) for name in ("text", "content")),
+            *kinds,
+        ]
+    }
 
 
 def add_graders(parts: Parts, graders: Graders) -> None:

@@ -25,13 +25,13 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Scores
-from baselinekit.model.results import VOLATILE, Report, ReportedDifference, Result
+from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
-from baselinekit.store.results import drop_pending, keep_results, save_pending
+from baselinekit.store.results import drop_pending, keep_results, load_pending, save_pending
 from baselinekit.texts import count_noun, mask_and_clip, no_mask, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
@@ -333,15 +333,23 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.workflow.pending import note_of_natures  # only failures have notes
+        from baselinekit.workflow.exchange import describe_exchanges  # only failures have notes
+        from baselinekit.workflow.pending import verdict_on_varying
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
         differences = tuple(self._spots(baseline, comparison.differences, redactor))
         # After the values: the lines are masked by what the redactor has seen in these.
-        lines = redactor.mask_lines(matcher.explain(comparison) if self._explain else [])
-        if note := note_of_natures(baseline, comparison, self._clients.now()):
-            facts = {**facts, "verdict": VOLATILE, "notes": (*facts["notes"], note)}
+        lines: list[str] = []
+        if self._explain:
+            lines = describe_exchanges(observation, redactor)
+            lines = lines or redactor.mask_lines(matcher.explain(comparison))
+        kept = None
+        with suppress(BaselinekitError, OSError):
+            kept = load_pending(self._project.root, baseline.id)
+        verdict, note = verdict_on_varying(baseline, comparison, self._clients.now(), kept)
+        if verdict:
+            facts = {**facts, "verdict": verdict, "notes": (*facts["notes"], note)}
         return self._result(
             baseline,
             outcome="failed",

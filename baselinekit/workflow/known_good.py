@@ -17,11 +17,12 @@ from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import Volatile
+from baselinekit.refresh.placing import placed, places_of
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.store.reading import without_garbage_collector
 from baselinekit.texts import count_noun
-from baselinekit.tree.paths import find, parse, render, suggest_path
+from baselinekit.tree.paths import parse, render, suggest_path
 from baselinekit.tree.places import value_at, with_values
 from baselinekit.variables import Redactor
 from baselinekit.workflow.asking import ReplayJob, Replays, observe_as_they_come
@@ -272,7 +273,8 @@ def _learn_from(
     templating = OutputTemplater(project.words_of(draft).scope)
     output = templating.template(observations[0].output)
     for text, placeholder in options.placeholders.items():
-        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
+        words = project.words_of(draft)
+        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current), words)
     described = options.described(draft, [observation.output for observation in observations])
     if described and not options.exact:
         output = with_values(output, dict(described))
@@ -454,24 +456,25 @@ def _hide_or_refuse(
     return hide_secrets(output, project.redactor, hide=options.hide_secrets, allow=options.allow_secrets)
 
 
-def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:
-    """Return the output with a placeholder at every place that the path matches."""
-    pattern = parse(text)
-    start = kind.starts(pattern, output)
-    if len(start) > 1:
-        message = f"{text!r} is both in the {kind.noun} and in its {kind.answer}"
-        raise InvalidInput(Problem("BK204", message, f"write {kind.answer}.{text} or $.{text}"))
-    part = output[kind.answer] if start == [(kind.answer,)] else output
-    places = [path for path, _ in find(pattern, part)] if start else []
+def with_placeholder_at(
+    output: Json, text: str, placeholder: str, kind: RecipeKind, words: PlaceholderContext
+) -> Json:
+    """Return the output with a placeholder at every place that the path matches, or in the texts there."""
+    places = places_of(output, text, kind)
     if not places:
-        in_answer = kind.paths_start_in_answer and isinstance(output, dict)
-        whole = output.get(kind.answer) if in_answer else output
-        raise InvalidInput(
-            Problem(
-                "BK523", f"the path {text!r} leads to nothing in the output", suggest_path(pattern, whole)
-            )
-        )
-    return with_values(output, {(*start[0], *path): placeholder for path in places})
+        raise InvalidInput(nothing_there(output, text, kind))
+    return with_values(
+        output, {path: placed(value_at(output, path), placeholder, words) or placeholder for path in places}
+    )
+
+
+def nothing_there(output: Json, text: str, kind: RecipeKind) -> Problem:
+    """Return the problem of a path that leads to nothing."""
+    in_answer = kind.paths_start_in_answer and isinstance(output, dict)
+    whole = output.get(kind.answer) if in_answer else output
+    return Problem(
+        "BK523", f"the path {text!r} leads to nothing in the output", suggest_path(parse(text), whole)
+    )
 
 
 def check_accepted(matcher: Matcher, observation: Observation, project: Project) -> Comparison:

@@ -16,9 +16,10 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
+from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.grammar import texts_in
-from baselinekit.placeholders.nature import Nature, SinceCapture, nature_of_change
+from baselinekit.placeholders.nature import Nature, SinceCapture, is_next_id, nature_of_change
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.texts import count_noun
 from baselinekit.tree.equality import canonical
@@ -156,29 +157,49 @@ def span_of(baseline: Baseline, now: float) -> SinceCapture:
     return SinceCapture(captured.timestamp() if captured else None, now)
 
 
-def natures_of(comparison: Comparison, span: SinceCapture, stored: Json) -> Counter[Nature]:
+def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counter[Nature]:
     """Count the differences of each nature; none at all if one of them is a change."""
+    span, stored = span_of(baseline, now), baseline.baseline.output if baseline.baseline else None
+    writes = kind_of(baseline.current).writes(baseline.current)
     counts: Counter[Nature] = Counter()
     for difference in comparison.differences:
-        is_value = difference.kind == "value" and not isinstance(difference.actual, dict | list)
-        nature = (
-            nature_of_change(difference.at, difference.expected, difference.actual, span, stored)
-            if is_value
-            else None
-        )
+        nature: Nature | None = None
+        if difference.kind == "value" and not isinstance(difference.actual, dict | list):
+            sides = (difference.at, difference.expected, difference.actual)
+            nature = nature_of_change(*sides, span, stored) or (
+                "id" if writes and is_next_id(*sides) else None
+            )
         if nature is None or comparison.count > len(comparison.differences):
             return Counter()
         counts[nature] += 1
     return counts
 
 
-def note_of_natures(baseline: Baseline, comparison: Comparison, now: float) -> str:
-    """Return a note if all differences are expected by nature, otherwise ""."""
-    stored = baseline.baseline.output if baseline.baseline else None
-    natures = natures_of(comparison, span_of(baseline, now), stored)
-    counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
-    return (
-        f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
-        if natures
-        else ""
-    )
+def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput | None) -> list[Path]:
+    """Return the paths that differed in another way when the same output was compared last."""
+    if kept is None or kept.compared_with != compared_with(baseline):
+        return []
+    earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
+    return [
+        difference.at
+        for difference in comparison.differences
+        if difference.at in earlier
+        and difference.at not in outcomes
+        and earlier[difference.at] != difference.actual
+    ]
+
+
+def verdict_on_varying(
+    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None
+) -> tuple[str | None, str]:
+    """Return the verdict on differences that are learnt, as accepting them would not help for long, and a
+    note on them."""
+    natures = natures_of(baseline, comparison, now)
+    if natures:
+        counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
+        return VOLATILE, f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
+    if paths := varied_before(baseline, comparison, kept):
+        further = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+        varies = f"{render(paths[0])}{further} differed in another way last time"
+        return PARTLY_VOLATILE, f"{varies}: refresh --learn stores placeholders for what varies"
+    return None, ""

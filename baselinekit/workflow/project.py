@@ -478,14 +478,19 @@ def environment_of(
 ) -> dict[str, Json]:
     """Return the environment `around` a run, with the address that was asked and what the answer says."""
     mask = project.redactor.mask_value
-    environment = {**around}
-    git = environment.get("git")
-    if isinstance(git, dict):  # a branch is short-lived, and differs on every checkout
-        environment["git"] = {key: value for key, value in git.items() if key != "branch"}
+    environment = without_branch(around)
     base_url = project.words_of(baseline).scope.values.get("base_url")
     if isinstance(base_url, str) and kind_of(baseline.current).asks_address:
         environment["base_url"] = project.redactor.mask(base_url)
     return {**mask(environment), **mask(dict(observation.environment))}
+
+
+def without_branch(environment: Mapping[str, Json]) -> dict[str, Json]:
+    """Return an environment as it is stored: a branch is short-lived, and differs on every checkout."""
+    git = environment.get("git")
+    if not isinstance(git, dict):
+        return dict(environment)
+    return {**environment, "git": {key: value for key, value in git.items() if key != "branch"}}
 
 
 def observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:

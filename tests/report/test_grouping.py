@@ -142,3 +142,14 @@ def test_nothing_from_outside_breaks_out() -> None:
     outside = comment.replace(fence[0], "")
     assert "![" not in outside.replace("\\!", "").replace("!\\[", "")
     assert not re.search(r"@\w", outside)
+
+
+def test_terminal_shows_key_renamed_in_two_rows_once() -> None:
+    spots = [
+        spot(("users", n, key), kind, "Ada")
+        for n in range(2)
+        for key, kind in (("name", "missing"), ("full_name", "extra"))
+    ]
+    text = terminal.format_failure(result("a", "failed", *spots), PLAIN)
+    assert ("users[*].name  missing in 2" in text, "users[*].full_name  extra in 2" in text) == (True, True)
+    assert "users[0]" not in text

@@ -218,10 +218,10 @@ OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/te
     ("results", "commands"),
     [
         ([result("a", "passed")], []),
-        ([result("a", "failed")], ["baselinekit compare --id a -v", "baselinekit refresh a --dry-run"]),
+        ([result("a", "failed")], ["baselinekit compare --id a -v", "baselinekit review a"]),
         (
             [result("a b", "failed")],
-            ["baselinekit compare --id 'a b' -v", "baselinekit refresh 'a b' --dry-run"],
+            ["baselinekit compare --id 'a b' -v", "baselinekit review 'a b'"],
         ),
         (
             [result("a", "failed"), result("b", "failed")],

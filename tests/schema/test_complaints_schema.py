@@ -118,6 +118,8 @@ HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
         ({"id": "a", "current": HTTP, "comparison": {"arrays": {"a": {"by": "id"}, "b": "each"}}}, True),
         ({"id": "a", "current": {"input": {"endpont": "/x"}, "execution": {"type": "http"}}}, False),
         ({"id": "a", "current": {"input": 1, "execution": {"type": "prompt"}}}, False),
+        ({"id": "a", "current": {"input": "x", "execution": {"type": "prompt"}}}, True),
+        ({"id": "a", "current": {"input": {"content": "x"}, "execution": {"type": "prompt"}}}, True),
     ],
 )
 def test_it_tells_a_baseline_from_others(value: Any, good: bool) -> None:

@@ -271,6 +271,9 @@ def test_h40_labels_have_numbers_for_names(tmp_path: Path) -> None:
 
 ASKED = [
     ("{type: prompt, content: 'hi {{name}}'}", None, PromptInput(text="hi {{name}}")),
+    ("hi there", None, PromptInput(text="hi there")),
+    ("{text: hi}", None, PromptInput(text="hi")),
+    ("{content: hi}", SKILL, "hi"),
     ("{type: prompt, content: hi, context: {a: [1]}}", None, PromptInput(text="hi\n\nContext:\na:\n  - 1\n")),
     ("{type: prompt, content: hi}", SKILL, "hi"),
     ("{type: prompt, content: hi, context: {a: 1}}", SKILL, {"content": "hi", "context": {"a": 1}}),

@@ -420,7 +420,14 @@ def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Pro
 
 
 def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
-    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target."""
+    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text,
+    or one named `text` or `content`, is a prompt."""
+    if isinstance(raw, str):
+        raw = {"content": raw}
+    if isinstance(raw, dict) and "text" in raw and "content" not in raw:
+        raw = {("content" if name == "text" else name): value for name, value in raw.items()}
+    if isinstance(raw, dict) and isinstance(raw.get("content"), str):
+        raw = {"type": "prompt", **raw}
     case_input, problems = check(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in _INPUT_READERS:

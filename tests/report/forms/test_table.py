@@ -173,9 +173,7 @@ def test_markdown_as_it_is_read() -> None:
     assert f"| failed | `users-list` (critical) | 4 differences | `{FILE}:3` |" in text
     assert "| error | `orders` | BK301 refused |" in text
     assert "<details><summary><b>failed</b> <code>users-list</code> User list</summary>\n\n" in text
-    assert text.endswith(
-        "Is the new answer right? `baselinekit refresh users-list --allow-high-risk --drop-placeholders`\n"
-    )
+    assert text.endswith("Is the new answer right? `baselinekit review users-list`\n")
     assert "Changed since capture: git `not set` → `x`, node `18` → `20`\n" in text
     assert f'@@ body.users[1].email  {FILE}:14 @@\n- <<any_email>>\n+ "nobody"\n' in text
     assert "BK301 refused  \nsecond line\n" in text
