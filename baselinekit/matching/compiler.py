@@ -25,7 +25,7 @@ from baselinekit.matching.values import (
 )
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in, tokens_in
+from baselinekit.placeholders.grammar import describes_many, escape, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
@@ -186,6 +186,14 @@ class Compiler:
         if isinstance(template, str):
             return isinstance(value, str) and value == template
         return not binds(template) and template.accepts(value, {})
+
+    def keep_placeholders(self, stored: str, actual: str) -> str:
+        """The actual text to store, with those placeholders of the stored one that still match: what they
+        stand for is neither kept nor masked."""
+        from baselinekit.placeholders.lines import with_placeholders  # few texts differ
+
+        text = with_placeholders(stored, actual, self.words)
+        return escape(actual) if text == stored else text
 
     def _is_optional(self, text: str) -> bool:
         """Whether a text is a placeholder for a value that may be absent."""
