@@ -230,18 +230,19 @@ class Ordered:
     def _add_left_out(
         self, alignment: Alignment, left_out: list[int], ignored: list[int], elements: Elements
     ) -> None:
-        """Add the left-out elements to an alignment, and report those that are missing: between two pairs
-        there must be as many as the baseline requires."""
+        """Add the left-out elements to an alignment, and report those that are missing: there must be as many
+        as the baseline requires, wherever they are. Those between the same two pairs belong together."""
         begin = (-1, -1)
-        pairs: list[tuple[int, int]] = []
+        partners: dict[int, int] = {}
         for end in [*alignment.pairs, (len(self.items), len(ignored) and ignored[-1] + 1)]:
             unpaired = left_out[bisect(left_out, begin[0]) : bisect(left_out, end[0])]
             spare = ignored[bisect(ignored, begin[1]) : bisect(ignored, end[1])]
-            partners = elements.partners(unpaired, self.items, spare)
-            pairs += partners.items()
-            alignment.missing.extend(elements.missing(unpaired, self.items, partners))
+            partners |= elements.partners(unpaired, self.items, spare)
             begin = end
-        alignment.pairs.extend(pairs)
+        free = sorted({*ignored} - {*partners.values()})
+        partners |= elements.partners([e for e in left_out if e not in partners], self.items, free)
+        alignment.missing.extend(elements.missing(left_out, self.items, partners))
+        alignment.pairs.extend(partners.items())
         alignment.pairs.sort()
 
     def pairs(self, actual: list[Json], walk: Walk) -> Alignment:

@@ -25,10 +25,11 @@ from baselinekit.matching.values import (
 )
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in, tokens_in
+from baselinekit.placeholders.grammar import describes_many, escape, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
+from baselinekit.tree.places import places
 
 if TYPE_CHECKING:
     from baselinekit.matching.columns import Columns, Leaves
@@ -73,14 +74,17 @@ class Compiler:
             node.optional = False  # the comparison around it requires what the baseline states
         return node
 
-    def apply_rules(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored:
+    def apply_rules(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored | Uncompared:
         """The mode in which a value is compared, or the node of a value that is not compared."""
         here = state.here
         if here is None:
             return mode
         self.hits.update(here.rules)
         if here.ignore is not None:
-            keep = here.ignore.kind == "ignore_values"
+            if mode.type == "numeric" and at is not None and not _holds_compared_number(value):
+                return Uncompared(value, at)  # it need not be there without the rule, so not with it either
+            optional = value.__class__ is str and has_marker(value) and self._is_optional(value)
+            keep = here.ignore.kind == "ignore_values" and not optional
             self.checked += keep and at is not None
             return Ignored(value, here.ignore, at, keep)
         return self.mode_at(mode, here)
@@ -99,7 +103,7 @@ class Compiler:
         that object or array."""
         default_state = outer.step(key, value, size)
         node = self.output(value, form, mode, default_state, at)
-        if not outer.filters or not outer.may_leave_out(key, value, size):
+        if isinstance(node, Uncompared) or not outer.filters or not outer.may_leave_out(key, value, size):
             return node
         from baselinekit.matching.arrays import Selected
 
@@ -183,6 +187,19 @@ class Compiler:
             return isinstance(value, str) and value == template
         return not binds(template) and template.accepts(value, {})
 
+    def keep_placeholders(self, stored: str, actual: str) -> str:
+        """The actual text to store, with those placeholders of the stored one that still match: what they
+        stand for is neither kept nor masked."""
+        from baselinekit.placeholders.lines import with_placeholders  # few texts differ
+
+        text = with_placeholders(stored, actual, self.words)
+        return escape(actual) if text == stored else text
+
+    def _is_optional(self, text: str) -> bool:
+        """Whether a text is a placeholder for a value that may be absent."""
+        template = self.template(text)
+        return not isinstance(template, str) and template.optional
+
     def _template_or_report(self, text: str, at: Link) -> str | Placeholder | Inline:
         template = self.template(text)
         if text in self.invalid:
@@ -243,7 +260,7 @@ class Compiler:
         for key in [key for key in value if key in names]:
             node = self.below(value[key], mode, state, key, size, (at, key))
             del rest[key]
-            if isinstance(node, Ignored):
+            if isinstance(node, Ignored) and not (isinstance(value[key], str) and has_marker(value[key])):
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
             else:
                 nodes[key] = node
@@ -284,6 +301,8 @@ class Compiler:
         ignoring = state.any_elements()
         if ignoring is not None and ignoring.ignore is not None:
             self.hits.update(ignoring.rules)
+            if mode.type == "numeric" and at is not None and not _holds_compared_number(value):
+                return Uncompared(value, at)
             self.checked += 1
             return AnyElements(value, ignoring.ignore, at)
         array_mode = (
@@ -298,6 +317,12 @@ class Compiler:
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
         return _ArrayCompiler(self, value, array_mode, mode, state, at).node()
+
+
+def _holds_compared_number(value: Json) -> bool:
+    """Whether a numeric comparison looks at anything in a value: at a number, or a placeholder."""
+    leaves = (leaf for _, leaf in places(value) if not isinstance(leaf, dict | list))
+    return any(is_number(leaf) or (isinstance(leaf, str) and has_marker(leaf)) for leaf in leaves)
 
 
 def mode_here(mode: Mode, here: ActiveRules) -> Mode:

@@ -263,7 +263,10 @@ class Matcher:
     def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
         """Compare an observation in one walk. An output that cannot be judged (a limit) raises CannotReplay
         and never gives a verdict."""
-        walk = Walk(self.compiler.open, self.compiler.accepts, self.compiler.has_bindings, answers)
+        compiler = self.compiler
+        walk = Walk(
+            compiler.open, compiler.accepts, compiler.keep_placeholders, compiler.has_bindings, answers
+        )
         walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
         differences = walk.differences

@@ -6,7 +6,7 @@ from baselinekit.frozen import frozen, slotted
 from baselinekit.matching.rules import Mode, Rule, State
 from baselinekit.matching.values import Ignored, Link, Node, PlaceholderNode, Scalar, Walk
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.grammar import escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.equality import bytes_of, identical
 
@@ -36,8 +36,9 @@ class ObjectShape:
             if rest.pop(key, None) != text:
                 return None
         for key, kind, _, _ in self.ignored:
-            if rest.pop(key, ABSENT).__class__ is not kind:
-                return None
+            value = rest.pop(key, ABSENT)
+            if value.__class__ is not kind or (isinstance(value, str) and has_marker(value)):
+                return None  # a placeholder may say that the value need not be there
         for key in self.deeper:
             if rest.pop(key, ABSENT) is ABSENT:
                 return None

@@ -73,6 +73,8 @@ class Walk:
     """Makes the node of a literal value, once a different value was found there."""
     accepts: Callable[[str, Json], bool]
     """Whether a stored text by itself accepts a value: used to pair rows that failed."""
+    keep_placeholders: Callable[[str, str], str] = lambda stored, actual: escape_value(actual)
+    """The actual text to store, with those placeholders of the stored one that still match."""
     has_bindings: bool = True
     """Whether there are bindings anywhere: then a match depends on the values walked before."""
     answers: Answers = field(default_factory=dict)
@@ -255,6 +257,8 @@ class PlaceholderNode:
         keys = [token.key for token in tokens if token.key and token.key in walk.bindings]
         note = ", ".join(f"{key} is {walk.bindings[key]!r} elsewhere" for key in keys) or None
         walk.differ(path, "value", self.expected, actual, self.at, note=note)
+        if isinstance(actual, str) and isinstance(self.template, Inline):
+            return walk.keep_placeholders(self.expected, actual)
         return escape_value(actual)
 
 

@@ -230,6 +230,8 @@ def nature_of_change(
         return None
     if looks_like_id(before, path) and looks_like_id(after, path) and _id_form(before) == _id_form(after):
         return "id"
+    if is_id_of_new(name_of(path), before, stored) and is_number(after) and after > before:
+        return "id"
     was, now = moment_of(before), moment_of(after)
     if was is not None and now is not None and type(before) is type(after):
         return "moment" if span.fits(before, after) else None
@@ -252,6 +254,15 @@ def nature_of_change(
 def is_next_id(path: Path, before: Json, after: Json) -> bool:
     """Whether a number is a later one of those by which a service numbers what it makes."""
     return are_numbers(before, after) and after > before and _is_id_name(name_of(path))
+
+
+_CREATED = 201
+
+
+def is_id_of_new(name: str, value: Json, output: Json) -> bool:
+    """Whether a number is the id of what a request has created: the next request gets a higher one."""
+    created = isinstance(output, dict) and output.get("status") == _CREATED
+    return created and name.casefold() == "id" and isinstance(value, int) and not isinstance(value, bool)
 
 
 def _moments_of(value: Json) -> list[float]:

@@ -28,7 +28,8 @@ from baselinekit.tree.places import places, value_at
 
 _FEWEST_NAMED = 3
 _MOST_STEADY = 0.75
-"""The part of the rows that has to be in every answer, so that the others are the exception."""
+"""The part of the rows that has to be in every answer, so that the others are the exception, where each of
+them holds a placeholder: without one, a single row is enough."""
 
 _COMMON = 3
 """At least a third of the row names stays the same: otherwise the rows have other values, and none was
@@ -135,7 +136,9 @@ def _find_rule(
     if not sizes[0]:
         return None  # no row to describe
     steady, gone = _always_there(stored_lists[0], service_lists)
-    if len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
+    literal = any(not holds_template(stored_lists[0][n]) for n in steady)
+    if literal or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
+        # one row that describes all would accept any other value in place of what never varied
         core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
     rows = [row for rows in stored_lists for row in rows]
@@ -250,6 +253,11 @@ class _RowUnifier:
 def is_template(value: Json) -> bool:
     """Whether a stored value is a text with a placeholder in it."""
     return isinstance(value, str) and has_marker(value) and unescaped(value) == value
+
+
+def holds_template(row: Json) -> bool:
+    """Whether a stored row holds a text with a placeholder in it."""
+    return any(is_template(value) for _, value in places(row))
 
 
 def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterator[Volatile]:

@@ -22,7 +22,14 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
     template_around_varying_parts,
 )
-from baselinekit.placeholders.nature import LEAST, SHORTEST, ids_among, looks_like_id, moment_of
+from baselinekit.placeholders.nature import (
+    LEAST,
+    SHORTEST,
+    ids_among,
+    is_id_of_new,
+    looks_like_id,
+    moment_of,
+)
 from baselinekit.placeholders.pieces import Write, split_into_pieces
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile
@@ -121,6 +128,9 @@ def _find_volatile(column: Column, output: Json, now: float) -> tuple[Sequence[i
         if value.__class__ is not str and value.__class__ is not bool and value is not None and value >= LEAST
     ]
     large = [n for n in numbers if looks_like_id(column.values[n], (name,))]
+    large += [
+        n for n, value in enumerate(column.values) if n not in large and is_id_of_new(name, value, output)
+    ]
     recent = [n for n in numbers if _may_be_of_now(column.values[n], False, now)]
     if like_ids:
         large += [n for n, value in enumerate(column.values) if value.__class__ is str and value in like_ids]

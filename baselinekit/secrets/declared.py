@@ -34,6 +34,8 @@ _FENCE = lazy_pattern(r"\s*-----[A-Z ]+-----\s*")
 _NON_LETTERS = lazy_pattern(r"[\W_]+")
 _MIXED = lazy_pattern(r"(?=.*[A-Za-z])(?=.*\d)|(?=.*[a-z]).*[A-Z]")
 _COOKIES = lazy_pattern(r"[\w.-]+=[^;\s]*(?:; [\w.-]+=[^;\s]*)+")
+_HEX_SECRET = lazy_pattern(r"[0-9a-f]+(?:-[0-9a-f]+)*")
+_GUID_DIGITS = 32
 _BASE64 = ALPHANUMERIC + "+/"
 _BASE32 = ALPHANUMERIC[:26] + "234567"
 
@@ -76,6 +78,9 @@ def needles_of(secrets: Mapping[str, str]) -> tuple[Needles, Needles]:
             add(form, name, "plain")
             for unescaped in _unescaped_forms(form):
                 unescaped_needles.setdefault(unescaped, [Needle(name, "plain")])
+        for digits in (digits for digits in hex_spellings(value) if len(digits) >= SHORTEST_WITHIN):
+            add(digits, name, "hex")
+            unescaped_needles.setdefault(digits, []).append(Needle(name, "hex"))
     for value, name in sorted_secrets:
         for kind, core, around in _encoded_cores(value):
             add(core, name, kind, around)
@@ -115,6 +120,17 @@ def cookies_of(secret: str) -> Iterator[str]:
             _, _, value = pair.partition("=")
             if len(value) >= _SHORTEST_FRAGMENT:
                 yield value
+
+
+def hex_spellings(secret: str) -> Iterator[str]:
+    """Yield a secret of hexadecimal digits in lower case, with its hyphens, without them, and as a GUID: its
+    case and its hyphens mean nothing, and a service may write it in another way."""
+    written = secret.strip("{} \t\r\n").lower()
+    digits = written.replace("-", "")
+    if _HEX_SECRET.fullmatch(written) and (len(digits) == _GUID_DIGITS or not digits.isdigit()):
+        yield from dict.fromkeys((written, digits))
+        if len(digits) == _GUID_DIGITS:
+            yield "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _raw(text: str) -> bytes:

@@ -6,11 +6,12 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, merge_spans
+from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, hex_spellings, merge_spans
 from baselinekit.secrets.scan import ALPHANUMERIC
 
 _MAX_CONTEXT = 200
@@ -128,6 +129,11 @@ def _spellings(secret: str) -> Iterator[str]:
     encoded = base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode()
     for text in (
         secret,
+        *(
+            "".join(cases)
+            for digits in hex_spellings(secret)
+            for cases in product(*map(set, zip(digits, digits.upper(), strict=True)))
+        ),
         quote(secret.encode("utf-8", "surrogatepass"), safe=""),
         quote_plus(secret.encode("utf-8", "surrogatepass")),
         json.dumps(secret)[1:-1],

@@ -144,9 +144,12 @@ def read(text: str) -> tuple[Segment, ...]:
     reader = _PathReader(text)
     reader.position = 1
     segments = reader.segments()
-    reader.skip_space()
     if reader.position < len(text):
-        raise reader.error("what follows is not part of a path")
+        blank = text[reader.position :].isspace()
+        message = (
+            "a blank at the end is not part of a path" if blank else "what follows is not part of a path"
+        )
+        raise reader.error(message, "remove it" if blank else "")
     return tuple(segments)
 
 

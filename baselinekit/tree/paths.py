@@ -147,12 +147,11 @@ def read_dotted_segment(match: re.Match[str]) -> Segment:
     if not quoted:
         key: str = match["key"]
         return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
-    if quoted[0] == "'":
-        return str(quoted[1:-1])
     try:
-        return str(json.loads(quoted, strict=False))
+        name = str(quoted[1:-1] if quoted[0] == "'" else json.loads(quoted, strict=False))
     except ValueError:
         raise _path_error(match.string, f"has a key that is not a JSON string: {quoted}") from None
+    return Key(name) if name.isdigit() else name
 
 
 def _parse_jsonpath(text: str) -> tuple[Segment, ...]:

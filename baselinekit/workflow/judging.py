@@ -335,9 +335,13 @@ class BaselineRunner:
     ) -> Result:
         from baselinekit.workflow.exchange import describe_exchanges  # only failures have notes
         from baselinekit.workflow.pending import verdict_on_varying
+        from baselinekit.workflow.templating import with_declared_names
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
+        if resolved is not comparison.resolved:
+            scope = self._project.words_of(baseline).scope
+            resolved = redactor.mask_value(with_declared_names(comparison.resolved, resolved, scope))
         differences = tuple(self._spots(baseline, comparison.differences, redactor))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []

@@ -27,6 +27,7 @@ from baselinekit.tree.paths import render
 from baselinekit.tree.places import children
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import CaptureEnvironment, Project, environment_of, observed_for
+from baselinekit.workflow.templating import with_declared_names
 
 # What is kept of a replay that failed: all that a refresh needs, and no secrets.
 
@@ -53,7 +54,10 @@ def seen_around(
     """Return the same, for a caller that knows the environment around it."""
     redactor = project.redactor.knowing(observation.output)
     stored = baseline.baseline
-    resolved, masked = without_secrets(comparison.resolved, stored.output if stored else None, redactor)
+    named = with_declared_names(
+        comparison.resolved, redactor.mask_value(comparison.resolved), project.words_of(baseline).scope
+    )
+    resolved, masked = without_secrets(named, stored.output if stored else None, redactor)
     return KeptOutput(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),

@@ -82,6 +82,31 @@ class OutputTemplater:
         return result + escape(text[position:], followed)
 
 
+def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
+    """Return a new output with `<<var(name)>>` in each text that a mask would change: what is declared has a
+    name, and can be approved by it. `masked`: the same output with its secrets masked."""
+    if resolved is masked:
+        return resolved
+    templater = OutputTemplater(scope)
+
+    def named(value: Json, hidden: Json) -> Json:
+        if value is hidden:
+            return value
+        if isinstance(value, str):
+            parts = split(value)
+            return "".join(
+                part.text if isinstance(part, Token) else templater.text(part, followed=number < len(parts))
+                for number, part in enumerate(parts, 1)
+            )
+        if isinstance(value, list):
+            return [named(*pair) for pair in zip(value, hidden, strict=True)]
+        if isinstance(value, dict) and value.keys() == hidden.keys():
+            return {key: named(item, hidden[key]) for key, item in value.items()}
+        return value
+
+    return named(resolved, masked)
+
+
 def single_element_arrays(output: Json, path: Path = ()) -> Iterator[Path]:
     """Yield the arrays of one element with a placeholder: stored, they describe arrays of any length."""
     if bytes_if_literal(output) is None:  # most outputs hold none anywhere

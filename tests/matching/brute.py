@@ -21,6 +21,13 @@ def exactly(number: Any) -> Fraction:
     return Fraction(str(number))
 
 
+def _has_numbers(value: Json) -> bool:
+    """Whether a value holds anything at which a numeric comparison looks."""
+    if isinstance(value, dict | list):
+        return any(map(_has_numbers, value.values() if isinstance(value, dict) else value))
+    return is_number(value) or (isinstance(value, str) and (value in ACCEPTS or value in BINDS))
+
+
 ACCEPTS: dict[str, Callable[[Json], bool]] = {
     "<<any>>": lambda value: True,
     "<<any?>>": lambda value: True,
@@ -189,12 +196,13 @@ class Brute:
             yield from self._all(pairs[1:], way, after)
 
     def _optional(self, value: Json, path: Path, way: Way) -> bool:
+        optional = isinstance(value, str) and ("?>>" in value or "?|" in value)
         if self._ignored(path):
-            return self._most_exact_of(self.given.ignore_fields, path) >= self._most_exact_of(
-                self.given.ignore_values, path
-            )
+            fields = self._most_exact_of(self.given.ignore_fields, path)
+            loosely = fields >= self._most_exact_of(self.given.ignore_values, path)
+            return loosely or optional or (way.type == "numeric" and not _has_numbers(value))
         if isinstance(value, str) and (value in ACCEPTS or value in BINDS):
-            return "?>>" in value or "?|" in value
+            return optional
         fields = _most_exact(self.given.fields, path)
         if fields is not None and self.given.fields[fields].get("type") == "numeric":
             return False  # who says how a place is compared wants something there
@@ -202,14 +210,18 @@ class Brute:
 
     def _compared(self, value: Json, path: Path, way: Way) -> bool:
         """Whether there is anything to look at in a value: a numeric comparison has no eyes for the rest."""
+        if self._ignored(path):
+            return way.type != "numeric" or _has_numbers(value)
         way = self._context(path, way)
-        if way.type != "numeric" or self._ignored(path):
+        if way.type != "numeric":
             return True
         if isinstance(value, dict | list):
             steps = value.items() if isinstance(value, dict) else enumerate(value)
             all_ignored = isinstance(value, list) and self._ignored((*path, 10**9))
-            return all_ignored or any(self._compared(item, (*path, key), way) for key, item in steps)
-        return is_number(value) or (isinstance(value, str) and (value in ACCEPTS or value in BINDS))
+            return (all_ignored and _has_numbers(value)) or any(
+                self._compared(item, (*path, key), way) for key, item in steps
+            )
+        return _has_numbers(value)
 
     def _ignored(self, path: Path) -> bool:
         """Unless a rule that compares is more exact."""

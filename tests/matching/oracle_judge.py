@@ -350,9 +350,9 @@ class Judge:
             return {env}
         rule = self.best("arrays", se, sa)
         template = len(e) == 1 and holds_one(e)
-        if how.type == "exact" and ((template and not rule) or (rule and rule.value != "ordered")):
+        if how.type == "exact" and rule and rule.value != "ordered":
             raise Undecided("arrays where the type is exact")
-        mode = rule.value if rule else "each" if template else "ordered"
+        mode = rule.value if rule else "each" if template and how.type != "exact" else "ordered"
         if mode == "each":
             return self.each(e, a, se, sa, how, env)
         if isinstance(mode, dict):
@@ -373,27 +373,18 @@ class Judge:
         return envs or self.in_order(e, a, se, sa, how, env)
 
     def in_order(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
-        """In order: what is ignored on one side stands for what is on the other, or for nothing."""
+        """In order, without what is ignored on either side: of that as much as is required, anywhere."""
         loose, free = self.loose(e, se, sa), self.free(a, se, sa)
         out = loose | {
             i for i in range(len(e)) if self.ignored("ignore_values", (*se, i), (*sa, i), "stored")
         }
-        if not out and not free:
+        if (not out and not free) or len(out) - len(loose) > len(free):
             return set()
-        states = {(0, 0, env)}
-        ends: set[Env] = set()
-        while states:
-            following = set()
-            for i, j, old in states:
-                if i == len(e) and j == len(a):
-                    ends.add(old)
-                following |= {(i + 1, j, old)} if i in loose else set()
-                following |= {(i, j + 1, old)} if j in free else set()
-                if i < len(e) and j < len(a) and (i in out) == (j in free):
-                    news = {old} if i in out else self.match(e[i], a[j], (*se, i), (*sa, j), how, old)
-                    following |= {(i + 1, j + 1, new) for new in news}
-            states = following
-        return ends
+        rest = [i for i in range(len(e)) if i not in out], [j for j in range(len(a)) if j not in free]
+        envs = {env} if len(rest[0]) == len(rest[1]) else set()
+        for i, j in zip(*rest, strict=False):
+            envs = {new for old in envs for new in self.match(e[i], a[j], (*se, i), (*sa, j), how, old)}
+        return envs
 
     def loose(self, e: list[Any], se: Place, sa: Place) -> set[int]:
         """The stored elements that need not be there."""

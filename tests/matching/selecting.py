@@ -187,10 +187,11 @@ class Plain:
         free = [self._out(1, (*path, a)) for a in range(len(came))]
         if not self.order_free:
             by_place = len(stored) == len(came) and all(row[n] for n, row in enumerate(fits))
-            for e, row in enumerate(fits):
-                out = self._out(0, (*at, e))
-                row[:] = [fit and out == free[a] for a, fit in enumerate(row)]
-            return by_place or _aligned(fits, loose, free, 0, 0)
+            out = [self._out(0, (*at, e)) for e in range(len(stored))]
+            rows = [[fit for a, fit in enumerate(row) if not free[a]] for row in fits]
+            rows = [row for e, row in enumerate(rows) if not out[e]]
+            in_order = len(rows) == free.count(False) and all(row[n] for n, row in enumerate(rows))
+            return by_place or (in_order and out.count(True) - loose.count(True) <= free.count(True))
         nobody = len(came)
         places = [*range(len(came)), *[nobody] * len(stored)]
         for chosen in set(permutations(places, len(stored))):
@@ -199,13 +200,3 @@ class Plain:
             ):
                 return True
         return not stored and all(free)
-
-
-def _aligned(fits: list[list[bool]], loose: list[bool], free: list[bool], e: int, a: int) -> bool:
-    if e == len(loose) and a == len(free):
-        return True
-    return (
-        (e < len(loose) and loose[e] and _aligned(fits, loose, free, e + 1, a))
-        or (a < len(free) and free[a] and _aligned(fits, loose, free, e, a + 1))
-        or (e < len(loose) and a < len(free) and fits[e][a] and _aligned(fits, loose, free, e + 1, a + 1))
-    )

@@ -6,11 +6,13 @@ import os
 import random
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 from asked import answer, disagrees, pasteable, shrunken
+from hypothesis import example, given, settings, strategies as st
 from oracle import verdicts
 from oracle_paths import below, value_at
 from oracle_rules import Case
@@ -262,25 +264,67 @@ def test_the_order_of_keys_never_counts() -> None:
     lawful(wrong)
 
 
-def test_ignoring_less_never_makes_a_failure_pass() -> None:
-    """Of one kind at a time: an exact `ignore_values` says that what is ignored must be there. Where numbers
-    alone are compared, or a value may be absent, nothing else says so."""
+TYPES: list[dict[str, Any]] = [
+    {},
+    {"type": "structural"},
+    {"type": "exact"},
+    {"type": "numeric"},
+    {"type": "semantic", "method": "words"},
+]
 
-    def wrong(case: Case) -> str | None:
-        kinds = [kind for kind in ("ignore_fields", "ignore_values") if case.rules.get(kind)]
-        may_be_absent = "numeric" in repr(case.rules) or (
-            "ignore_values" in kinds and "?>>" in repr(case.expected)
-        )
-        if len(kinds) != 1 or may_be_absent or passes(case) != "fail":
-            return None
-        paths = case.rules[kinds[0]]
-        for at in range(len(paths)):
-            rules = {**case.rules, kinds[0]: paths[:at] + paths[at + 1 :]}
-            if passes(Case(case.expected, case.actual, rules, case.http)) == "pass":
-                return f"fail with {paths[at]} ignored, pass without"
-        return None
 
-    lawful(wrong)
+def with_fewer_ignored(rules: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Without one of the rules that ignore, and without all. A value that is ignored has to be there where
+    `ignore_values` is more exact than `ignore_fields`: there each kind is left out as a whole."""
+    kinds = [kind for kind in ("ignore_fields", "ignore_values") if rules.get(kind)]
+    for kind in kinds if len(kinds) == 1 else kinds[:1]:
+        for at in range(len(rules[kind])):
+            yield {**rules, kind: rules[kind][:at] + rules[kind][at + 1 :]}
+    yield {name: rule for name, rule in rules.items() if name not in kinds}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("type", TYPES, ids=str)
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=3_000 if THOROUGH else 300)
+@example(seed=1158)
+@example(seed=2845)
+def test_an_ignore_rule_never_makes_a_comparison_stricter(type: dict[str, Any], seed: int) -> None:
+    case = random_case(seed)
+    rules = {**case.rules, **type}
+    if type.get("type") in ("exact", "numeric"):
+        rules.pop("arrays", None)
+    if passes(Case(case.expected, case.actual, rules, case.http)) == "fail":
+        for fewer in with_fewer_ignored(rules):
+            without = passes(Case(case.expected, case.actual, fewer, case.http))
+            assert without != "pass", (case.expected, case.actual, rules, fewer)
+
+
+IGNORED: list[tuple[Any, Any, dict[str, Any]]] = [
+    ({"names": ["x"], "n": 1}, {"n": 1}, {"type": "numeric", "ignore_fields": ["names.*"]}),
+    ({"names": ["x"], "n": 1}, {"n": 1, "names": 2}, {"type": "numeric", "ignore_values": ["names.*"]}),
+    ({"name": "x", "n": 1}, {"n": 1}, {"type": "numeric", "ignore_values": ["name"]}),
+    ({"a": {"s": "x"}, "n": 1}, {"n": 1}, {"type": "numeric", "ignore_fields": ["a.s"]}),
+    ({"a": ["x", "y"], "n": 1}, {"n": 1}, {"type": "numeric", "ignore_fields": ["$.a[?(@ == 'x')]"]}),
+    ({"a": "<<any?>>", "n": 1}, {"n": 1}, {"ignore_values": ["a"]}),
+    (
+        [{"n": 1, "a": "<<any?>>"}, {"n": 1, "a": "x"}],
+        [{"n": 1}, {"n": 1, "a": "y"}],
+        {"ignore_values": ["$[*].a"]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("stored", "actual", "rules"), IGNORED, ids=str)
+def test_what_need_not_be_there_need_not_be_there_ignored(
+    stored: Any, actual: Any, rules: dict[str, Any]
+) -> None:
+    assert passes(Case(stored, actual, rules)) == "pass"
+
+
+def test_an_ignored_value_of_a_row_without_a_placeholder_must_be_there() -> None:
+    rows = [{"n": 1, "a": "<<any?>>"}, {"n": 1, "a": "x"}]
+    assert passes(Case(rows, [{"n": 1}, {"n": 1}], {"ignore_values": ["$[*].a"]})) == "fail"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -103,6 +103,36 @@ def test_escapes_are_undone_and_the_way_back_is_known(text: str, name: str) -> N
         assert 0 <= start < end <= len(written)
     if text.isascii() and text.isalnum() and name != "plain":
         assert bare.text == text
+
+
+def _hyphenated(digits: str, sizes: Iterable[int]) -> str:
+    parts, rest = [], digits
+    for size in sizes:
+        parts.append(rest[:size])
+        rest = rest[size:]
+    return "-".join(part for part in (*parts, rest) if part)
+
+
+GUID = (8, 4, 4, 4)
+HEX = st.text("0123456789abcdef", min_size=6, max_size=40).filter(lambda digits: not digits.isdigit())
+GUIDS = st.text("0123456789abcdef", min_size=32, max_size=32)
+
+
+@given(HEX | GUIDS, st.data())
+def test_a_hexadecimal_secret_is_masked_in_any_case_with_and_without_hyphens(
+    digits: str, data: st.DataObject
+) -> None:
+    sizes = data.draw(st.sampled_from([(), (4, 4), GUID]))
+    declared = _hyphenated(digits, sizes)
+    forms = {declared, digits, _hyphenated(digits, GUID) if len(digits) == 32 else declared}
+    redactor = redactor_of(data.draw(st.sampled_from([declared, declared.upper(), f"{{{declared}}}"])))
+    cases = data.draw(st.lists(st.booleans(), min_size=50, max_size=50))
+    for form in forms:
+        text = "".join(one.upper() if up else one for one, up in zip(form, cases, strict=False))
+        escaped = data.draw(st.sampled_from(["plain", "percent", "\\u", "entities"]))
+        written = "".join(BY_CHARACTER[escaped](text))
+        assert redactor.mask_declared(f"id: {written};") in (f"id: {MASK};", f"id: {{{MASK}}};")
+    assert redactor.mask_declared("id: nothing-of-it;") == "id: nothing-of-it;"
 
 
 ORDINARY = [

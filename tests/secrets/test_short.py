@@ -22,6 +22,8 @@ def b64(text: str) -> str:
 
 WHOLE = {
     "a1": MASK,
+    "A1": MASK,
+    "Bearer A1": f"Bearer {MASK}",
     " root\n": f" {MASK}\n",
     '"root"': f'"{MASK}"',
     "x": MASK,

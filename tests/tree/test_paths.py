@@ -39,6 +39,12 @@ DOC = {
         ("users.**.id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id"]),
         ("**.address.**.id", ["users[0].address.id"]),
         ("0.id", ['"0".id']),
+        ('"0".id', ['"0".id']),
+        ('users."0".id', []),
+        ("users['0'].id", []),
+        ('users[1]."0"', ['users[1]."0"']),
+        ('users.*["0"]', ['users[1]."0"']),
+        ("$.users['0'].id", []),
         ("[0]", []),
         ("²", ["²"]),
         ("users.²", []),
@@ -104,6 +110,8 @@ def test_where_a_path_leads(text: str, places: list[str]) -> None:
         ("$.users[", "is not valid JSONPath"),
         ("$users", "is not valid JSONPath"),
         ("$.users.`len`", "cannot contain functions"),
+        ("$ ", "a blank at the end is not part of a path"),
+        ("$.users[0].id\t", "a blank at the end is not part of a path"),
     ],
 )
 def test_what_is_no_path(text: str, why: str) -> None:
