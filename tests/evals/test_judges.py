@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from judgeforms import form_in
 
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
@@ -17,7 +17,6 @@ from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.suites.loading import load_cases
 from baselinekit.workflow.project import Operator, open_project
 
-_FORM = re.compile(r"same nonce: (\{.*\})", re.DOTALL)
 _OUTPUT = re.compile(r"<<<output (\w{16})>>>\n(.*)\n<<<end of output \1>>>", re.DOTALL)
 Verdict = Callable[[str], bool]
 
@@ -27,10 +26,9 @@ def judge(verdict: Verdict) -> Callable[[ModelQuestion], Answer]:
 
     def ask(asked: ModelQuestion) -> Answer:
         text = asked.messages[-1].content
-        form, output = _FORM.search(text), _OUTPUT.search(text)
-        assert form is not None
+        output = _OUTPUT.search(text)
         assert output is not None
-        reply: dict[str, Any] = json.loads(form[1])
+        reply = form_in(text)
         passed = verdict(output[2])
         if "scores" in reply:
             reply["scores"] = dict.fromkeys(reply["scores"], 5 if passed else 1)
@@ -259,13 +257,11 @@ SHARES = """\
 def by_share(asked: ModelQuestion, verdict: Verdict = lambda output: "Canberra" in output) -> Answer:
     """A judge of scores from 0 to 1, or of items."""
     text = asked.messages[-1].content
-    form = _FORM.search(text)
     output = re.search(
         r"<<<candidate_answer (\w{16})>>>\n(.*)\n<<<end of candidate_answer \1>>>", text, re.DOTALL
     )
-    assert form is not None
     assert output is not None
-    reply: dict[str, Any] = json.loads(form[1])
+    reply = form_in(text)
     passed = verdict(output[2])
     if "checks" in reply:
         reply["checks"] = [{**check, "satisfied": passed} for check in reply["checks"]]

@@ -2,12 +2,12 @@
 place before anybody is asked, and what they find reaches the report."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evalcases import World
+from judgeforms import form_in
 from storehelp import write
 
 from baselinekit.evals.checks import examine_all
@@ -16,7 +16,6 @@ from baselinekit.model.results import Report
 from baselinekit.suites.loading import load_evals
 
 CONFIG = "models: {judge: {command: [judge]}, default: {command: [m]}}\n"
-FORM = re.compile(r"same nonce: (\{.*\})", re.DOTALL)
 ANSWER = "It halves the list again and again."
 
 
@@ -31,9 +30,7 @@ class Judged(World):
         if ask.model != "judge":
             return Answer(ANSWER)
         self.asked.append(ask)
-        form = FORM.search(ask.messages[-1].content)
-        assert form is not None
-        reply = json.loads(form[1])
+        reply = form_in(ask.messages[-1].content)
         for check in reply.get("checks", ()):
             check |= self.verdict.get(check["id"], {"reasoning": "said"})
         if "score" in reply:
