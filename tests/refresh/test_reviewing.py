@@ -198,12 +198,12 @@ def test_what_is_not_shown_can_be_replaced_but_not_accepted(tmp_path: Path) -> N
         tmp_path, config="base_url: http://desk\nvariables: {t: {value: sesame-opens, secret: true}}\n"
     )
     desk.put("x", "body: {key: old, n: 1}")
-    desk.says("x", {"key": "is sesame-opens", "n": 1})
+    desk.says("x", {"key": f"is {b'sesame-opens'.hex()}", "n": 1})
     desk.compare()
     review = _typed(_review(desk), "a")
     assert not review.ledger.decided
     assert "cannot be accepted" in review.scene.said
-    assert "sesame" not in "".join(format_screen(review.scene, Style(False, 80), 24))
+    assert b"sesame".hex() not in "".join(format_screen(review.scene, Style(False, 80), 24))
     dialog = _typed(review, "p").scene.dialog
     assert dialog is not None
     assert [offer.text for offer in dialog.offers][-1] == "<<any>>"
