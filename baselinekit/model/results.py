@@ -154,7 +154,8 @@ class Repeats:
 class Result:
     """The result of one baseline. `at` leads to its subject in the record: all of it, or a rule. `position`:
     in a shard, its position among all selected baselines. With `repeats`, `attempts` and `usage` are those of
-    all replays together, `seconds` is the average, and a difference says how often it occurred."""
+    all replays together, `seconds` is the average, and a difference says how often it occurred. `expected_hash`:
+    of the stored output with which a failed result was compared."""
 
     id: str
     file: str
@@ -177,6 +178,7 @@ class Result:
     scores: dict[str, int | float] = field(default_factory=dict)
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
+    expected_hash: str = ""
     resolved: Json = None
     at: Path = ()
     position: int | None = None

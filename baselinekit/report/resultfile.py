@@ -381,6 +381,7 @@ RESULT = RecordForm(
         of=lambda result: dict(sorted(result.environment_drift.items())),
     ),
     recipe_hash=TEXT,
+    expected_hash=OPTIONAL_TEXT,
     name=OPTIONAL_TEXT,
     criticality=OPTIONAL_TEXT,
     target=OPTIONAL_TEXT,

@@ -327,7 +327,7 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.workflow.pending import note_of_natures  # only failures have notes
+        from baselinekit.workflow.pending import expected_hash, note_of_natures  # only failures have them
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
@@ -345,6 +345,7 @@ class BaselineRunner:
             difference_count=comparison.count,
             explanation=tuple(mask_and_clip(line, _LONGEST_LINE, no_mask) for line in lines),
             environment_drift=drift_of(self._environment, baseline, observation),
+            expected_hash=expected_hash(baseline.baseline.output if baseline.baseline else None),
             resolved=resolved,
             **facts,
         )

@@ -388,6 +388,59 @@ def test_a_result_file_changes_nothing_but_outputs_of_baselines_that_are_here(he
     assert plan.seen.captured_at == "2026-11-21T10:00:00Z", "no time that has not come"
 
 
+def test_refresh_from_results_of_another_stored_output_is_refused(here: Desk) -> None:
+    """Whoever approved something since, by a refresh or by hand, keeps it, with the name and the reason."""
+    text = results(here)
+    here.refresh("a", stamp=ApprovalNote(by="ada", reason="two since 2.4"))
+    approved = (here.folder / "baselines/a.yaml").read_bytes()
+    (refusal,) = here.propose(all_failed=False, results=("ci.json", text)).refusals
+    assert (refusal.problem.code, "its stored output changed" in refusal.problem.message) == ("BK531", True)
+    here.put("a", "status: 200\nbody: {n: 3, id: <<any_integer>>}")
+    assert refusals(here, all_failed=False, results=("ci.json", text)) == ["BK531"]
+    assert b"approved_by: ada" in approved
+
+
+def test_refresh_from_results_without_a_hash_of_the_stored_output_is_refused(here: Desk) -> None:
+    document = json.loads(results(here))
+    del document["results"][0]["expected_hash"]
+    assert refusals(here, all_failed=False, results=("ci.json", json.dumps(document))) == ["BK531"]
+
+
+THEN = "status: 200\nbody: {n: 1, at: 1, rows: [{x: 1, id: 7}, {x: 2, id: 8}]}"
+
+
+@pytest.mark.parametrize(
+    ("now", "rules"),
+    [
+        ("status: 200\nbody: {n: 1, at: <<any_integer>>, rows: [{x: 1, id: 7}, {x: 2, id: 8}]}", ""),
+        (
+            "status: 200\nbody: {n: 1, at: <<any_integer>>, rows: [{x: <<any_integer>>, id: 7}, {x: 2, id: 8}]}",
+            "",
+        ),
+        (THEN, "ignore_fields: [body.at]"),
+        (THEN, "tolerance: {body.at: {abs: 9}}"),
+    ],
+)
+def test_refresh_from_results_with_a_rule_or_placeholder_added_since_keeps_it(
+    tmp_path: Path, now: str, rules: str
+) -> None:
+    here = Desk(tmp_path)
+    here.put("a", THEN)
+    here.says("a", {"n": 2, "at": 3, "rows": [{"x": 1, "id": 7}, {"x": 2, "id": 8}]})
+    text = results(here)
+    here.put("a", now, rules)
+    (plan,) = here.propose(all_failed=False, results=("ci.json", text)).plans
+    assert [(render(change.path), change.after, change.lost) for change in plan.changes] == [
+        ("body.n", 2, ())
+    ]
+
+
+def test_refresh_from_results_that_pass_by_the_rules_of_now_has_nothing_to_do(here: Desk) -> None:
+    text = results(here)
+    here.put("a", A, "ignore_fields: [body.n]")
+    assert here.propose(all_failed=False, results=("ci.json", text)).passing == ("a",)
+
+
 def test_a_secret_that_was_masked_in_a_result_file_is_not_approved(tmp_path: Path) -> None:
     here = Desk(tmp_path, operator={"secrets": {"token": SECRET}})
     here.put("a", "status: 200\nbody: {who: x}")
