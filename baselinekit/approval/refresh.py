@@ -256,13 +256,13 @@ _WILDCARDS = "*?["
 
 @frozen
 class RefreshScope:
-    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of a
-    result file. `replay`: replay the baselines now."""
+    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
+    each result file. `replay`: replay the baselines now."""
 
     words: Sequence[str] = ()
     selection: Selection = field(default_factory=Selection)
     all_failed: bool = False
-    results: tuple[str, str] | None = None
+    results: tuple[tuple[str, str], ...] = ()
     replay: bool = False
     jobs: int = 8
 
@@ -270,7 +270,7 @@ class RefreshScope:
     def names_something(self) -> bool:
         chosen = self.selection
         criteria = (*self.words, *chosen.ids, *chosen.tags, *chosen.exclude_tags, chosen.expression)
-        return self.all_failed or self.results is not None or any(criteria)
+        return self.all_failed or bool(self.results) or any(criteria)
 
 
 def propose(project: Project, scope: RefreshScope, context: RunContext) -> RefreshProposal:
@@ -290,11 +290,16 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
             pairs, passing = replayed_answers(
                 CaptureEnvironment(project, context.clients), chosen, scope.jobs, context, refusals
             )
-        elif scope.results is not None:
-            narrowed = bool(scope.words) or scope.selection != Selection()
-            pairs = answers_in_results(
-                project, chosen, scope.results, narrowed, context.clock.timestamp(), refusals, passing
-            )
+        elif scope.results:
+            narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
+            found = {
+                baseline.id: (baseline, seen)
+                for file in scope.results
+                for baseline, seen in answers_in_results(
+                    project, chosen, file, narrowed, now, refusals, passing
+                )
+            }
+            pairs = list(found.values())
         else:
             named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
             pairs = pending_answers(project, chosen, named, refusals)
@@ -397,8 +402,9 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
 
 
 def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: RefreshScope) -> tuple[str, str]:
-    if scope.results is not None:
-        return f"nothing failed in {scope.results[0]}", "it has no answer to accept"
+    if scope.results:
+        names = " and ".join(name for name, _ in scope.results)
+        return f"nothing failed in {names}", "it has no answer to accept"
     message = (
         "no answer of it is kept"
         if len(chosen) == 1

@@ -8,7 +8,7 @@ from functools import partial
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_progress
 from baselinekit.cli.compare import CompareOptions
-from baselinekit.cli.options import command_line, project_of, record_policy
+from baselinekit.cli.options import command_line, project_of, record_policy, typed_command
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
@@ -58,7 +58,8 @@ def compare_once(
                 command_line(project),
                 _engine(project, options, policy, context, models),
             )
-            report = replace(models.with_totals(report), against=against)
+            typed = replace(typed_command(), unkept=report.typed.unkept)
+            report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)
     remember_not_passed(project.root, report)
     if not among:  # else a round of `--watch`, which would displace real runs from the history
@@ -160,4 +161,4 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
     if report.summary.passed < len(report.results):
         from baselinekit.report.next_commands import after_compare
 
-        screen.next_commands(after_compare(report, options.paths, project.folders, options.verbose))
+        screen.next_commands(after_compare(report, report.typed.paths, project.folders, options.verbose))

@@ -2,7 +2,6 @@
 with this module too."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,7 +11,14 @@ from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import RunOptions
-from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
+from baselinekit.cli.options import (
+    command_line,
+    path_from_here,
+    project_of,
+    record_policy,
+    repeat_command,
+    typed_command,
+)
 from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
@@ -123,7 +129,7 @@ def run_suite(
                 command_line(project),
                 _engine(project, options, context, models, about),
             )
-            return models.with_totals(report)
+            return replace(models.with_totals(report), typed=typed_command())
 
 
 def _engine(
@@ -212,11 +218,11 @@ def _print(project: Project, report: Report, kept_files: list[str], options: Run
         return
     if kept_files:
         screen.line(style.paint(f"kept: {delivery.describe_files(kept_files)}", "dim"))
-    arguments = ["--suite", options.suite] if options.suite else options.paths
+    arguments = ["--suite", options.suite] if options.suite else report.typed.paths
     from_here = path_from_here(project)
     screen.next_commands(
         next_commands.after_run(
-            report, sys.argv[1:], arguments, options.verbose, options.outputs, kept_files, from_here
+            report, repeat_command(), arguments, options.verbose, options.outputs, kept_files, from_here
         )
     )
 

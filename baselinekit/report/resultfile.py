@@ -32,6 +32,7 @@ from baselinekit.model.results import (
     Shard,
     SuiteFacts,
     Summary,
+    Typed,
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import iter_json, page
@@ -331,6 +332,18 @@ _RUN = RecordForm(
     seconds=SECONDS,
     tool=TEXT,
     command=TEXT,
+    typed=record(
+        RecordForm(
+            Typed,
+            operator=texts(optional=True),
+            asking=texts(optional=True),
+            selection=texts(optional=True),
+            paths=texts(optional=True),
+            narrowed=Field(bool, optional=True),
+        ),
+        optional=True,
+        of=lambda report: report.typed if report.typed != Typed() else None,
+    ),
     config=NULLABLE_TEXT,
     environment=Field(dict),
     shard=record(_SHARD, nullable=True),
