@@ -696,3 +696,9 @@ def test_to_look_at_what_is_kept_takes_little_more_than_to_read_the_files(tmp_pa
 
     reading = least(lambda: load(project, ()))
     assert least(lambda: propose(project, RefreshScope(all_failed=True), here.context())) < 5 * reading
+
+
+def test_compare_with_a_result_file_below_baselines_leaves_it_out(here: Desk) -> None:
+    write(here.folder, "baselines/results.json", results(here))
+    report = here.compare(record="never")
+    assert [(result.id, result.outcome) for result in report.results] == [("a", "failed")]
