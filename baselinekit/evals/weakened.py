@@ -8,8 +8,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
 from baselinekit.evals.selection import PROMPTS, folders
-from baselinekit.matching.loosened import Loosened, short
-from baselinekit.matching.weakened import compare_metadata, compare_recipes, is_same, weakened
+from baselinekit.matching.weakened import (
+    Loosened,
+    compare_metadata,
+    compare_recipes,
+    is_same,
+    short,
+    weakened,
+)
 from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader

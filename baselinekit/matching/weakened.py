@@ -8,7 +8,13 @@ from typing import Any
 
 from baselinekit.matching.dispatch import base_mode, form_of, path_rules
 from baselinekit.matching.graded import CHECKS_AT, SCORES_AT, is_unmet, regraded
-from baselinekit.matching.loosened import Loosened as Loosened, OutputPlace, Sides, loosened
+from baselinekit.matching.loosened import (
+    Loosened as Loosened,
+    OutputPlace,
+    Sides,
+    loosened,
+    short as short,
+)
 from baselinekit.matching.rules import Mode, Rule, automaton_of, field_mode
 from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
 from baselinekit.model.values import ABSENT, Json, Path
