@@ -216,13 +216,21 @@ class Trust:
     """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
     run, by a variable, a base_url or a host; secrets may be sent only there. `configured_origins`: all that
     appear anywhere in the configuration, including other environments. `ci`: whether a CI system runs
-    this."""
+    this. `config_from`: the commit whose configuration counts, if not that of the checkout."""
 
     allow_hosts: tuple[str, ...] | None = None
     named_origins: frozenset[str] = frozenset()
     allow_exec: bool = False
     configured_origins: frozenset[str] = frozenset()
     ci: bool = False
+    config_from: str | None = None
+
+    @property
+    def configuration(self) -> str:
+        """The configuration that counts, in messages."""
+        return "the configuration" + (
+            f" as of {self.config_from} (--config-from)" if self.config_from else ""
+        )
 
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
         """Raise Refused if this request, with these secrets in it, may not be sent."""
@@ -276,7 +284,7 @@ class Trust:
         """Raise Refused if this program, which the configuration does not name, may not be run."""
         if not self.allow_exec:
             name = os.path.basename(program).split(".")[0] or "name"
-            message = f"the program {program!r} is not named in the configuration"
+            message = f"the program {program!r} is not named in {self.configuration}"
             hint = f"add it under `commands:` in baselinekit.yaml ({name}: [{program}]), or pass --allow-exec"
             raise Refused(Problem("BK403", message, hint))
 

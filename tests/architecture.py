@@ -57,7 +57,6 @@ WITHIN = {
     "report": {
         "values": 0,
         "sides": 1,
-        "typed": 0,
         "next_commands": 1,
         "wording": 1,
         "differences": 2,

@@ -161,7 +161,10 @@ def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner
     done = runner.compare(working_directory="svc", args="--allow-exec --id 'one'", comment_file="c d.md")
     assert done.returncode == 1, done.stderr
     assert "\n::error file=svc/baselines/with space/one.yaml,line=2,title=one%3A stdout::" in done.stdout
-    assert "baselinekit refresh --from results.json one" in runner.summary.read_text("utf-8")
+    assert (
+        "baselinekit refresh --from results.json one --allow-exec --config svc/baselinekit.yaml"
+        in runner.summary.read_text("utf-8")
+    )
     told = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert told["exit-code"] == "1"
     assert {path.name for path in Path(told["results"]).iterdir()} == {
@@ -198,7 +201,8 @@ def test_an_invalid_file_is_annotated_and_ends_the_step(runner: Runner) -> None:
     done = runner.compare(working_directory="svc", args="--allow-exec")
     assert done.returncode == 2
     assert "::error file=svc/baselines/bad.yaml,line=" in done.stderr
-    assert "exit-code=2" in runner.output.read_text()
+    assert runner.output.read_text() == "exit-code=2\nresults=\n"
+    assert "nothing is uploaded: baselinekit ended with exit code 2" in done.stderr
 
 
 RUNS = """\
@@ -248,12 +252,25 @@ def terminal(tmp_path: Path) -> Any:
         yield terminal
 
 
+def test_a_placeholder_that_only_the_pull_request_declares_is_unknown(terminal: Console) -> None:
+    declared = {"baselinekit.yaml": "version: 1\nplaceholders: {order_no: 'A-[0-9]+'}\n"}
+    used = BASELINE % "one" + "comparison: {type: structural}\n"
+    mine = {**declared, "baselines/one.yaml": used.replace("one\\n", "<<order_no>>")}
+    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
+    done = pull.compare(args="--allow-exec")
+    assert done.returncode == 2
+    assert "BK212" in done.stderr
+    assert f"the configuration as of {pull.base} counts (--config-from)" in done.stderr
+
+
 def test_a_pull_request_grants_itself_no_program(terminal: Console) -> None:
     mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
     pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
     done = pull.compare()
     assert done.returncode == 4, done.stderr
-    assert "'says' is not named in the configuration" in done.stderr
+    assert f"'says' is not named in the configuration as of {pull.base} (--config-from)" in done.stderr
+    assert "results=\n" in pull.output.read_text()
+    assert "nothing is uploaded: baselinekit ended with exit code 4" in done.stderr
     assert pull.compare(config_from="checkout").returncode == 0, "who says so trusts all authors"
     assert pull.compare(config_from=pull.head).returncode == 0
     pull.base = ""

@@ -65,12 +65,12 @@ def plan_of(
     if seen.variant is not None:
         stored = baseline.baseline
         if stored is None or seen.variant >= len(stored.variants):
-            raise InvalidInput(_stale_problem(project, baseline, "its variants"))
+            raise InvalidInput(stale_problem(project, baseline, "its variants"))
         baseline = as_variant(baseline, seen.variant)
     if seen.recipe_hash != recipe_hash(baseline.current):
-        raise InvalidInput(_stale_problem(project, baseline, "its recipe"))
+        raise InvalidInput(stale_problem(project, baseline, "its recipe"))
     if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
-        raise InvalidInput(_stale_problem(project, baseline, "its stored output, or what it is compared by,"))
+        raise InvalidInput(stale_problem(project, baseline, "its stored output, or what it is compared by,"))
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
     words = project.words_of(baseline)
@@ -294,7 +294,7 @@ def new_trouble_messages(baseline: Baseline, old: Json, seen: KeptOutput) -> Ite
     yield from seen.troubles
 
 
-def _stale_problem(project: Project, baseline: Baseline, part: str) -> Problem:
+def stale_problem(project: Project, baseline: Baseline, part: str) -> Problem:
     hint = f"compare again: {compare_command(project, baseline)}"
     return Problem("BK531", f"{baseline.id}: {part} changed since that compare", hint)
 

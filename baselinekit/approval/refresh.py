@@ -1,11 +1,11 @@
 """refresh: the new output of a failed compare becomes the known-good one, as far as it is approved."""
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
-from baselinekit.approval.planning import STORED, compare_command, covers, plan_of
+from baselinekit.approval.planning import STORED, compare_command, covers, plan_of, stale_problem
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
@@ -20,18 +20,21 @@ from baselinekit.model.changes import (
     RefreshProposal,
     RefreshRefusal,
 )
+from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
-from baselinekit.model.values import ABSENT, Json, parse_time
+from baselinekit.model.values import ABSENT, Json, Path, parse_time
+from baselinekit.placeholders.grammar import escape_value, has_marker
 from baselinekit.refresh.changes import group_changes
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each, without_garbage_collector
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
+from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import check, compare_settled, observe
 from baselinekit.workflow.loading import load, locate_problems, relative_to_root
-from baselinekit.workflow.pending import seen_of
+from baselinekit.workflow.pending import expected_hash, seen_of
 from baselinekit.workflow.project import CaptureEnvironment, Project, without_branch
 from baselinekit.workflow.selection import Selection, list_names, select
 
@@ -64,14 +67,17 @@ def pending_answers(
 
 
 def answers_in_results(
+    project: Project,
     chosen: Iterable[Baseline],
     results: tuple[str, str],
     narrowed: bool,
     now: str,
     refusals: list[RefreshRefusal],
+    passing: list[str],
 ) -> Pairs:
     """Return the outputs of another machine, from the name and the text of its result file. Only those of
-    failed results are used, with their environment."""
+    failed results are used, with their environment. Those that pass by the rules of this checkout are
+    `passing`."""
     from baselinekit.report import resultfile
 
     name, text = results
@@ -87,9 +93,18 @@ def answers_in_results(
             continue
         if baseline is None or reason:
             refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", "")))
-        else:
-            seen = _seen_from_result(result, report, name, now)
-            pairs.append((baseline, replace(seen, environment=_run_environment(result, report, baseline))))
+            continue
+        try:
+            resolved = _resolve_here(project, baseline, result, name)
+        except BaselinekitError as error:
+            refusals += refusals_of(baseline, error)
+            continue
+        stored = baseline.baseline.output if baseline.baseline else None
+        if identical(resolved, stored) and not identical(result.resolved, stored):
+            passing.append(baseline.id)
+            continue
+        seen = _seen_from_result(replace(result, resolved=resolved), report, name, now)
+        pairs.append((baseline, replace(seen, environment=_run_environment(result, report, baseline))))
     return pairs
 
 
@@ -101,6 +116,53 @@ def _reason_against(result: Result, baseline: Baseline | None) -> str:
     if baseline.baseline.variants:
         return "a result file does not say which of its variants was compared"
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
+
+
+def _resolve_here(project: Project, baseline: Baseline, result: Result, name: str) -> Json:
+    """Return the output of a failed result as this checkout sees it: by the rules and the placeholders that
+    the baseline has now. Raises if the result was compared with another stored output."""
+    stored = baseline.baseline.output if baseline.baseline else None
+    differing = {spot.path: spot.expected for spot in result.differences if spot.kind in ("value", "type")}
+    then = _without_new_placeholders(stored, result.resolved, differing, ())
+    if result.expected_hash not in (expected_hash(stored), expected_hash(then)):
+        part = (
+            "its stored output"
+            if result.expected_hash
+            else f"{name} does not state its stored output, which may have"
+        )
+        raise InvalidInput(stale_problem(project, baseline, part))
+    matcher = compile_baseline(baseline, project.words_of(baseline))
+    comparison = matcher.compare(Observation(result.resolved, result.seconds))
+    return result.resolved if comparison.questions else _escaped_once(comparison.resolved, result.resolved)
+
+
+def _escaped_once(seen: Json, new: Json) -> Json:
+    """Return what a comparison has left of an output whose texts were those of a file already."""
+    if isinstance(seen, str) and isinstance(new, str):
+        return new if seen == escape_value(new) else seen
+    if isinstance(seen, dict) and isinstance(new, dict) and seen.keys() == new.keys():
+        return {key: _escaped_once(value, new[key]) for key, value in seen.items()}
+    if isinstance(seen, list) and isinstance(new, list) and len(seen) == len(new):
+        return [_escaped_once(*pair) for pair in zip(seen, new, strict=True)]
+    return seen
+
+
+def _without_new_placeholders(stored: Json, new: Json, differing: Mapping[Path, Json], path: Path) -> Json:
+    """Return a stored output as it was before placeholders came into it. `differing`: the stored value of
+    each place that differed then; elsewhere `new` holds the stored value."""
+    if isinstance(stored, str):
+        return differing.get(path, new) if has_marker(stored) else stored
+    if isinstance(stored, dict) and isinstance(new, dict):
+        return {
+            key: _without_new_placeholders(value, new[key], differing, (*path, key)) if key in new else value
+            for key, value in stored.items()
+        }
+    if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
+        return [
+            _without_new_placeholders(*pair, differing, (*path, n))
+            for n, pair in enumerate(zip(stored, new, strict=True))
+        ]
+    return stored
 
 
 def _seen_from_result(result: Result, report: Report, name: str, now: str) -> KeptOutput:
@@ -198,13 +260,14 @@ _WILDCARDS = "*?["
 
 @frozen
 class RefreshScope:
-    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of a
-    result file. `replay`: replay the baselines now. `rules`: what is written instead of the new outputs."""
+    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
+    each result file. `replay`: replay the baselines now. `rules`: what is written instead of the new
+    outputs."""
 
     words: Sequence[str] = ()
     selection: Selection = field(default_factory=Selection)
     all_failed: bool = False
-    results: tuple[str, str] | None = None
+    results: tuple[tuple[str, str], ...] = ()
     replay: bool = False
     jobs: int = 8
     rules: NewRules = NO_RULES
@@ -213,7 +276,7 @@ class RefreshScope:
     def names_something(self) -> bool:
         chosen = self.selection
         criteria = (*self.words, *chosen.ids, *chosen.tags, *chosen.exclude_tags, chosen.expression)
-        return self.all_failed or self.results is not None or any(criteria)
+        return self.all_failed or bool(self.results) or any(criteria)
 
 
 def propose(project: Project, scope: RefreshScope, context: RunContext) -> RefreshProposal:
@@ -233,9 +296,16 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
             pairs, passing = replayed_answers(
                 CaptureEnvironment(project, context.clients), chosen, scope.jobs, context, refusals
             )
-        elif scope.results is not None:
-            narrowed = bool(scope.words) or scope.selection != Selection()
-            pairs = answers_in_results(chosen, scope.results, narrowed, context.clock.timestamp(), refusals)
+        elif scope.results:
+            narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
+            found = {
+                baseline.id: (baseline, seen)
+                for file in scope.results
+                for baseline, seen in answers_in_results(
+                    project, chosen, file, narrowed, now, refusals, passing
+                )
+            }
+            pairs = list(found.values())
         else:
             named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
             pairs = pending_answers(project, chosen, named, refusals)
@@ -361,8 +431,9 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
 
 
 def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: RefreshScope) -> tuple[str, str]:
-    if scope.results is not None:
-        return f"nothing failed in {scope.results[0]}", "it has no answer to accept"
+    if scope.results:
+        names = " and ".join(name for name, _ in scope.results)
+        return f"nothing failed in {names}", "it has no answer to accept"
     message = (
         "no answer of it is kept"
         if len(chosen) == 1

@@ -160,8 +160,8 @@ def _facts(plan: RefreshPlan, now: Mapping[str, Json]) -> Iterator[tuple[str, st
         yield name, as_text(value)
 
 
-def as_json(project: Project, proposal: RefreshProposal) -> str:
-    """Return all pending changes, with the choices for each."""
+def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str] = ()) -> str:
+    """Return all pending changes, with the choices for each. `operator`: the options about the project."""
     knows = ChangeAdvisor(project)
     members = sorted(member for group in proposal.groups for member in group.members)
     offers = {
@@ -173,7 +173,7 @@ def as_json(project: Project, proposal: RefreshProposal) -> str:
         for plan in (proposal.plans[n],)
         for change in (plan.changes[number],)
     }
-    return format_pending_json(mask_proposal(proposal, project.redactor), offers)
+    return format_pending_json(mask_proposal(proposal, project.redactor), offers, operator)
 
 
 def count_verbs(decided: Mapping[Member, Decision]) -> dict[Verb, int]:

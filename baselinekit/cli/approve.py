@@ -74,10 +74,10 @@ class RefreshOptions:
     arrays: tuple[str, ...] = several(
         "--array", metavar="PATH=MODE", help="How the rows of an array are paired, as at a capture: subset."
     )
-    results: str | None = option(
+    results: tuple[str, ...] = several(
         "--from",
         metavar="RESULTS",
-        help="Accept the answers of a CI job: its results.json; - reads standard input.",
+        help="Accept the answers of a CI job: its results.json (or several); - reads standard input.",
     )
     replay: bool = flag(help="Send the requests again.")
     learn: bool = flag(
@@ -106,12 +106,12 @@ class RefreshOptions:
     @property
     def is_of_pending(self) -> bool:
         """Whether it accepts the answers that local compares have stored, which `review` shows as well."""
-        return not self.replay and self.results is None
+        return not (self.replay or self.results)
 
     def check(self) -> None:
         """Refuse options that cannot be combined."""
         incompatible = {
-            "--from": self.results is not None,
+            "--from": bool(self.results),
             "--replay": self.replay,
             "--path": bool(self.paths),
             "--placeholder": bool(self.placeholders),
@@ -151,8 +151,10 @@ class ReviewOptions:
     words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
     selection: SelectionOptions = including(SelectionOptions)
     paths: tuple[str, ...] = several("--path", metavar="PATH", help="Only what changes there.")
-    results: str | None = option(
-        "--from", metavar="RESULTS", help="The answers of a CI job: its results.json; - reads standard input."
+    results: tuple[str, ...] = several(
+        "--from",
+        metavar="RESULTS",
+        help="The answers of a CI job: its results.json (or several); - reads standard input.",
     )
     replay: bool = flag(help="Send the requests again.")
     as_json: bool = flag("--json", help="Print everything pending as JSON, and ask nothing.")

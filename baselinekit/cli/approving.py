@@ -28,6 +28,8 @@ from baselinekit.cli.options import (
     path_from_here,
     project_of,
     read_text,
+    repeat_command,
+    typed_command,
 )
 from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
@@ -53,7 +55,6 @@ from baselinekit.report.reviewing import (
     format_pending,
     format_screen,
 )
-from baselinekit.report.typed import Typed, parse_command, without_secrets
 from baselinekit.report.wording import Style
 from baselinekit.texts import count_noun
 from baselinekit.workflow.context import RunContext
@@ -69,18 +70,18 @@ _MOST_NAMED = 3
 def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> RefreshScope:
     """The scope that the arguments and the options select."""
     criteria, results = options.selection, options.results
-    if results is not None and options.replay:
+    if results and options.replay:
         message = "--from and --replay cannot be combined"
         raise InvalidInput(Problem("BK508", message, "pass one"))
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
-    text = None
-    if results is not None:
-        text = (results, read_text("--from", results, "what compare -o results.json wrote"))
+    texts = [(name, read_text("--from", name, "what compare -o results.json wrote")) for name in results]
     rules = NO_RULES
     if isinstance(options, RefreshOptions):
         placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
         rules = NewRules(placeholders, parse_path_rules(options))
-    return RefreshScope(options.words, selection, everything, text, options.replay, options.jobs, rules)
+    return RefreshScope(
+        options.words, selection, everything, tuple(texts), options.replay, options.jobs, rules
+    )
 
 
 def suggest_checks(
@@ -104,11 +105,6 @@ def suggest_checks(
         check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
     )
     screen.next_commands([shlex.join(command) for command in own_commands.values() if command][:_MOST_NAMED])
-
-
-def typed_command() -> Typed:
-    """The parsed command line of this command."""
-    return parse_command(shlex.join(["baselinekit", *sys.argv[1:]]))
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
@@ -167,7 +163,7 @@ class RefreshSession:
             return self.exit_code(applied)
         masked = mask_proposal(self.proposal, self.project.redactor)
         screen.show(format_refresh(masked, self.accepted, self.style))
-        if options.dry_run or options.results is not None:
+        if options.dry_run or options.results:
             for rewritten in preview(self.project, approvals, stamp):
                 screen.show(format_file_diff(rewritten, self.style) + "\n")
         self.show_held()
@@ -270,9 +266,9 @@ class RefreshSession:
         """The same command with `--yes` for what needs no permission, and a review of the rest."""
         free = [approval.plan.baseline.id for approval in approvals]
         commands = self.commands_without_permission([id for id in free if id not in self.held])
-        if self.held and self.options.results != "-":
-            ids = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else self.options.words
-            source = ["--from", self.options.results] if self.options.results else []
+        if self.held and "-" not in self.options.results:
+            ids = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else typed_command().paths
+            source = [word for name in self.options.results for word in ("--from", name)]
             source += ["--replay"] if self.options.replay else []
             words = ["baselinekit", "review", *source, *ids, *self.operator]
             commands.append(screen.safe_line(shlex.join(words)))
@@ -296,9 +292,10 @@ class RefreshSession:
 
     def repeat_command(self, *more: str) -> str:
         """The same command, with further arguments."""
-        left_out = ("--dry-run", "--json", "--yes", "-y", *more)
-        words = [word for word in without_secrets(sys.argv[1:]) if word not in left_out]
-        return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
+        given = (word[2:].replace("-", "_") for word in more if word.startswith("--"))
+        left_out = ("dry_run", "as_json", "yes", *given)
+        words = repeat_command(*more, without=left_out)
+        return screen.safe_line(shlex.join(["baselinekit", *words]))
 
     def print_json(self, applied: Applied | None) -> None:
         reasons: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
@@ -366,9 +363,11 @@ class ReviewSession:
         if self.options.decide is not None:
             return self.decide_from_file(self.options.decide)
         if self.options.as_json:
-            screen.show_json(reviewing.as_json(self.project, self.proposal))
+            screen.show_json(reviewing.as_json(self.project, self.proposal, typed_command().operator))
         elif not self.proposal.groups or not screen.can_ask():
-            screen.show(format_pending(mask_proposal(self.proposal, self.project.redactor), self.style))
+            masked, operator = mask_proposal(self.proposal, self.project.redactor), typed_command().operator
+            again = repeat_command(without=("as_json", "dry_run", "color"))[1:]
+            screen.show(format_pending(masked, self.style, again, operator))
             complain([refusal.problem for refusal in self.proposal.refusals])
         else:
             complain([refusal.problem for refusal in self.proposal.refusals])

@@ -4,11 +4,12 @@ import os
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_progress
 from baselinekit.cli.compare import CompareOptions
-from baselinekit.cli.options import command_line, project_of, record_policy
+from baselinekit.cli.options import command_line, project_of, record_policy, typed_command
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
@@ -22,6 +23,12 @@ from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import Repeating, keep_report, mask_report
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baselinekit.cli.evals import RunOptions
+    from baselinekit.programs.git import Git
 
 
 def compare_or_watch(options: CompareOptions) -> int:
@@ -47,7 +54,7 @@ def compare_once(
         context = models.added_to(context)
         with closing(models):
             models.go_on()
-            against = _find_weakened(project, context, options)
+            against = find_weakened(project, context, options, _find_weakened_baselines)
             policy = _policy(project, options)
             report = compare(
                 project,
@@ -58,7 +65,8 @@ def compare_once(
                 command_line(project),
                 _engine(project, options, policy, context, models),
             )
-            report = replace(models.with_totals(report), against=against)
+            typed = replace(typed_command(), unkept=report.typed.unkept)
+            report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)
     remember_not_passed(project.root, report)
     if not among:  # else a round of `--watch`, which would displace real runs from the history
@@ -70,18 +78,29 @@ def compare_once(
     return report
 
 
-def _find_weakened(project: Project, context: RunContext, options: CompareOptions) -> BaselineChanges | None:
-    """How the change affects the baselines themselves; an unknown commit is reported before any request."""
+def find_weakened(
+    project: Project,
+    context: RunContext,
+    options: "CompareOptions | RunOptions",
+    find: "Callable[[Project, Git, str, bool], BaselineChanges]",
+) -> BaselineChanges | None:
+    """How the change affects the baselines or the cases themselves; an unknown commit is reported before any
+    request."""
     if options.base is not None:
         from baselinekit.programs.git import Git
-        from baselinekit.workflow import since
 
         git = Git(context.clients.execute, project.root)
-        return since.find_weakened(project, git, options.base, options.fail_on_weakened)
+        return find(project, git, options.base, options.fail_on_weakened)
     if options.fail_on_weakened:
         message = "--fail-on-weakened needs a commit to compare with"
         raise InvalidInput(Problem("BK508", message, "add --base origin/main, or another commit"))
     return None
+
+
+def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: bool) -> BaselineChanges:
+    from baselinekit.workflow import since  # most runs need it not
+
+    return since.find_weakened(project, git, ref, is_strict)
 
 
 def _engine(
@@ -160,4 +179,4 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
     if report.summary.passed < len(report.results):
         from baselinekit.report.next_commands import after_compare
 
-        screen.next_commands(after_compare(report, options.paths, project.folders, options.verbose))
+        screen.next_commands(after_compare(report, report.typed.paths, project.folders, options.verbose))

@@ -117,6 +117,10 @@ class RunOptions:
         help="With --compare-to: compare even if the model, judge, files, grader or case differs.",
     )
     fail_on_regressed: bool = flag(help="With --compare-to: exit 1 if any case regressed.")
+    base: str | None = option(
+        metavar="REV", help="Also list the cases added, removed, loosened or changed since this commit."
+    )
+    fail_on_weakened: bool = flag(help="With --base: exit 1 if any was removed or loosened.")
     record: bool | None = option(
         "--record/--no-record",
         default=None,

@@ -10,6 +10,7 @@ from baselinekit.cli.evals import GateOptions, RunOptions
 from baselinekit.cli.options import (
     path_from_here,
     project_of,
+    repeat_command,
 )
 from baselinekit.cli.running import keep_run, plan_suite, run_suite
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
@@ -274,7 +275,7 @@ class Gating:
         files = [path for path in options.files if path != "-"]
         from_here = path_from_here(self.project)
         screen.next_commands(
-            next_commands.after_gate(judged, sys.argv[1:], not options.files, files, from_here)
+            next_commands.after_gate(judged, repeat_command(), not options.files, files, from_here)
         )
 
 

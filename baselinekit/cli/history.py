@@ -129,7 +129,7 @@ def merge(options: MergeOptions) -> int:
             redactor.mask_value(difference.expected, difference.path)
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
-    report = delivery.deliver(report, options.outputs, os.getcwd(), is_written)
+    report = delivery.deliver(report, options.outputs, os.getcwd(), is_written, options.results)
     if not delivery.show_json(report, options.as_json):
         style = screen.style_of(options.color, options.verbose)
         if options.verbose:

@@ -3,7 +3,6 @@ placeholders."""
 
 import json
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.approving import complain, parse_scope, suggest_checks
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
-from baselinekit.cli.options import project_of
+from baselinekit.cli.options import project_of, repeat_command
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
@@ -117,9 +116,9 @@ class LearningScreen:
         return bool(click.confirm(f"store {count(plans)}?", default=False))
 
     def repeat_command(self, *arguments: str) -> str:
-        words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--json")]
-        arguments = arguments or (() if {"-y", "--yes"} & set(words) else ("--yes",))
-        return screen.safe_line(shlex.join(["baselinekit", *words, *arguments]))
+        more = arguments or ("--yes",)
+        words = repeat_command(*more, without=("dry_run", "as_json", "yes"))
+        return screen.safe_line(shlex.join(["baselinekit", *words]))
 
     def suggest_refresh(self) -> None:
         """Suggest a compare for the differences that stay, to be followed by a refresh."""

@@ -11,7 +11,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
+    from baselinekit.model.results import Typed
     from baselinekit.model.values import Json
     from baselinekit.workflow.project import Operator, Project
 
@@ -121,17 +122,27 @@ def command(
 
 
 _FLAGS = "baselinekit.flags"
+_VALUES = "baselinekit.values"
 
 
 class _FlagOrderCommand(click.Command):
-    """A command that stores the flags as typed, by the name of their field and in their order."""
+    """A command that stores the flags and values as typed, by the name of their field and in their order."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
+            values, _, order = self.make_parser(ctx).parse_args(list(args))
             flags: dict[str, list[str]] = {}
-            for parameter in self.make_parser(ctx).parse_args(list(args))[2]:
+            for parameter in order:
                 flags.setdefault(parameter.name or "", []).append(parameter.opts[0])
             ctx.meta[_FLAGS] = flags
+            given = {parameter: values[parameter.name] for parameter in order}
+            ctx.meta[_VALUES] = {
+                parameter.name: (value,)
+                if isinstance(parameter, click.Argument) and isinstance(value, str)
+                else value
+                for parameter, value in given.items()
+                if isinstance(value, str | bool | list | tuple)  # click marks what was not typed
+            }
         return super().parse_args(ctx, args)
 
 
@@ -447,6 +458,47 @@ def command_line(project: Project) -> str:
     """The command as typed, quoted for a shell. Secrets are masked word by word, before quoting changes
     them."""
     return shlex.join(["baselinekit", *map(project.redactor.mask, sys.argv[1:])])
+
+
+def typed_command() -> Typed:
+    """What was typed for this command, as far as a following one repeats it."""
+    from baselinekit.model.results import Typed
+
+    values = click.get_current_context().meta[_VALUES]
+    return Typed(
+        tuple(_typed_options({field.name for field in fields(ProjectOptions)})),
+        tuple(_typed_options(("cache", "offline", "target", "targets"))),
+        tuple(_typed_options({field.name for field in fields(SelectionOptions)})),
+        tuple(_typed_arguments()),
+        any(values.get(name) for name in ("last_failed", "changed_since")),
+    )
+
+
+def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
+    """The words of this command once more, with further options and without those of these fields."""
+    context = click.get_current_context()
+    name = context.command_path.split()[1:]
+    left = context.meta[_VALUES].keys() - {*without}
+    return [*name, *_typed_arguments(), *_typed_options(left), *more]
+
+
+def _typed_options(names: Collection[str]) -> Iterator[str]:
+    """The options of these fields with their values, as typed. Of a secret only the name is repeated: its
+    value comes from the environment, or from the user."""
+    meta = click.get_current_context().meta
+    for name, value in meta[_VALUES].items():
+        given = value if isinstance(value, list) else () if isinstance(value, tuple) else [value]
+        for flag, item in zip(meta[_FLAGS][name], given if name in names else (), strict=False):
+            yield flag
+            if item is not True:
+                yield item.partition("=")[0] if name == "secrets" else item
+
+
+def _typed_arguments() -> Iterator[str]:
+    """The arguments, so that none is taken for an option."""
+    for value in click.get_current_context().meta[_VALUES].values():
+        for word in value if isinstance(value, tuple) else ():
+            yield f"./{word}" if word.startswith("-") else word
 
 
 def path_from_here(project: Project) -> Callable[[str], str]:

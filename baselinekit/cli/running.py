@@ -2,7 +2,6 @@
 with this module too."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -10,9 +9,17 @@ from typing import Any
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
+from baselinekit.cli.comparing import find_weakened
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import RunOptions
-from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
+from baselinekit.cli.options import (
+    command_line,
+    path_from_here,
+    project_of,
+    record_policy,
+    repeat_command,
+    typed_command,
+)
 from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
@@ -27,10 +34,11 @@ from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.recipes import Answer, ModelQuestion
-from baselinekit.model.results import Report
+from baselinekit.model.results import BaselineChanges, Report
+from baselinekit.programs.git import Git
 from baselinekit.replaying.settings import ModelClient
 from baselinekit.report import next_commands, terminal
-from baselinekit.report.beside import describe_earlier, describe_judges
+from baselinekit.report.beside import describe_earlier, describe_judges, describe_weakened
 from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
@@ -54,7 +62,9 @@ def run_or_list(options: RunOptions) -> int:
         _print_plan(plan_suite(project, suite, options, is_only_listed=True), suite, options)
         return 0
     earlier = _load_earlier_run(project, suite, options)
-    report = run_suite(project, suite, options)
+    with real_context() as context:
+        against = find_weakened(project, context, options, _find_weakened_cases)
+    report = replace(run_suite(project, suite, options), against=against)
     if earlier is not None:
         report = replace(
             report, earlier=compare_runs(report, earlier, options.across, options.fail_on_regressed)
@@ -66,6 +76,12 @@ def run_or_list(options: RunOptions) -> int:
     delivery.annotate(report, options.outputs, project.root, err=options.as_json)
     delivery.notify(project, report, report.exit_code, by_suite=suite.reporting.notify_on_failure)
     return report.exit_code
+
+
+def _find_weakened_cases(project: Project, git: Git, ref: str, is_strict: bool) -> BaselineChanges:
+    from baselinekit.evals.weakened import find_weakened_cases  # most runs need it not
+
+    return find_weakened_cases(project, git, ref, is_strict)
 
 
 def plan_suite(
@@ -123,7 +139,7 @@ def run_suite(
                 command_line(project),
                 _engine(project, options, context, models, about),
             )
-            return models.with_totals(report)
+            return replace(models.with_totals(report), typed=typed_command())
 
 
 def _engine(
@@ -206,17 +222,18 @@ def _print(project: Project, report: Report, kept_files: list[str], options: Run
             screen.show(format_lines(describe_judges(report.suite.judges)))
         screen.show(format_lines(describe_classes(report, style)))
         screen.show(format_lines(describe_earlier(report.earlier, style)))
+        screen.show(format_lines(describe_weakened(report.against, style)))
     screen.line(terminal.format_summary(report, style))
     if options.quiet:
         delivery.tell_lost(report)
         return
     if kept_files:
         screen.line(style.paint(f"kept: {delivery.describe_files(kept_files)}", "dim"))
-    arguments = ["--suite", options.suite] if options.suite else options.paths
+    arguments = ["--suite", options.suite] if options.suite else report.typed.paths
     from_here = path_from_here(project)
     screen.next_commands(
         next_commands.after_run(
-            report, sys.argv[1:], arguments, options.verbose, options.outputs, kept_files, from_here
+            report, repeat_command(), arguments, options.verbose, options.outputs, kept_files, from_here
         )
     )
 

@@ -95,7 +95,7 @@ def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: boo
         raise Refused(
             Problem(
                 "BK403",
-                f"{_describe_program(program)} is not named in the configuration",
+                f"{_describe_program(program)} is not named in {project.trust.configuration}",
                 permission_hint(program),
             )
         )

@@ -130,7 +130,7 @@ def _prepare_script(project: Project, file: str, setting: Setting, listed: bool)
         folder_name = os.path.basename(os.path.dirname(file)) or "project"
         entry = f"{folder_name}-{name_of_script}: [{file if os.sep in file else f'./{file}'}]"
         hint = f"add it under `commands:` in baselinekit.yaml ({entry}), or pass --allow-exec"
-        raise Refused(Problem("BK403", "the script is not named in the configuration", hint))
+        raise Refused(Problem("BK403", f"the script is not named in {project.trust.configuration}", hint))
     try:
         content = read_if_there(around, file)
     except CannotReplay as error:

@@ -8,7 +8,13 @@ from typing import Any
 
 from baselinekit.matching.dispatch import base_mode, form_of, path_rules
 from baselinekit.matching.graded import CHECKS_AT, SCORES_AT, is_unmet, regraded
-from baselinekit.matching.loosened import Loosened as Loosened, OutputPlace, Sides, loosened
+from baselinekit.matching.loosened import (
+    Loosened as Loosened,
+    OutputPlace,
+    Sides,
+    loosened,
+    short as short,
+)
 from baselinekit.matching.rules import Mode, Rule, automaton_of, field_mode
 from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
 from baselinekit.model.values import ABSENT, Json, Path
@@ -38,11 +44,11 @@ def weakened(
     """All the ways in which the baseline lets more pass, in the order of the file."""
     return [
         *_compare_outputs(before, after, words_before, words),
-        *_compare_recipes(before.current, after.current, ("current",)),
+        *compare_recipes(before.current, after.current, ("current",)),
         *(regraded(before, after) if before.current.kind == after.current.kind else ()),
         *_compare_rules(before, after),
         *_compare_limits(before.comparison, after.comparison),
-        *_compare_metadata(before.metadata, after.metadata),
+        *compare_metadata(before.metadata, after.metadata),
     ]
 
 
@@ -119,29 +125,29 @@ def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
     return frozenset(types)
 
 
-def _compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
+def compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
     """Where two parts of a recipe differ, down to the fields of its dataclasses."""
-    if _is_same(old, new):
+    if is_same(old, new):
         return
     if is_dataclass(old) and old.__class__ is new.__class__:
         for field in fields(old):
             at: Path = (*path, field.name)
             if at not in (CHECKS_AT, SCORES_AT):
-                yield from _compare_recipes(getattr(old, field.name), getattr(new, field.name), at)
+                yield from compare_recipes(getattr(old, field.name), getattr(new, field.name), at)
     else:
         yield Loosened(path, "another request is sent")
 
 
-def _is_same(old: Any, new: Any) -> bool:
+def is_same(old: Any, new: Any) -> bool:
     """Whether two values are equal down to the types: true is not 1, and 5.0 is sent differently from 5."""
     if old.__class__ is not new.__class__ or old != new:
         return False
     if isinstance(old, dict):
-        return all(_is_same(value, new[key]) for key, value in old.items())
+        return all(is_same(value, new[key]) for key, value in old.items())
     if isinstance(old, list | tuple):
-        return all(map(_is_same, old, new))
+        return all(map(is_same, old, new))
     if is_dataclass(old):
-        return all(_is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
+        return all(is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
     return True
 
 
@@ -366,7 +372,7 @@ def _compare_limits(old: Rules, new: Rules) -> Iterator[Loosened]:
         yield Loosened(("comparison", "max_age"), "max_age is another")
 
 
-def _compare_metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
+def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
     if new.skip is not None and old.skip is None:
         yield Loosened(("metadata", "skip"), f"skip: {new.skip}")
     weights = [

@@ -157,7 +157,8 @@ class Repeats:
 class Result:
     """The result of one baseline. `at` leads to its subject in the record: all of it, or a rule. `position`:
     in a shard, its position among all selected baselines. With `repeats`, `attempts` and `usage` are those of
-    all replays together, `seconds` is the average, and a difference says how often it occurred."""
+    all replays together, `seconds` is the average, and a difference says how often it occurred.
+    `expected_hash`: of the stored output with which a failed result was compared."""
 
     id: str
     file: str
@@ -180,6 +181,7 @@ class Result:
     scores: dict[str, int | float] = field(default_factory=dict)
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
+    expected_hash: str = ""
     resolved: Json = None
     at: Path = ()
     position: int | None = None
@@ -319,12 +321,29 @@ class Trends:
 
 
 @frozen
+class Typed:
+    """What was typed for a run, as far as a following command has to repeat it. `operator`: the options about
+    the project, which every command needs; `asking`: those that say who is asked, and whether. `selection`
+    and `paths`: the baselines; `narrowed`: they were chosen by options that a refresh does not have.
+    `results`: the result files with the new outputs, for readers elsewhere. `unkept`: the new outputs are
+    not kept where it is read."""
+
+    operator: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    narrowed: bool = False
+    results: tuple[str, ...] = ()
+    unkept: bool = False
+
+
+@frozen
 class Report:
     """One run, as the result file states it. `spent`: its use of models, if any. `folder`: the project's
     folder in its repository, for tools that count paths from there; "" is the root. `commit`: the commit that
-    was checked out. `results_file`: the file with which work can continue elsewhere after a CI job. `shard`:
-    set if this is one part of a run. `more_passed`: how many passed without being among `results`, as merging
-    several files copies those unread."""
+    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run.
+    `more_passed`: how many passed without being among `results`, as merging several files copies those
+    unread."""
 
     id: str
     started: str
@@ -343,14 +362,12 @@ class Report:
     shard: Shard | None = None
     coverage: Coverage = field(default_factory=Coverage)
     folder: str = ""
-    results_file: str = ""
     trends: Trends = field(default_factory=Trends)
     against: BaselineChanges | None = None
     suite: SuiteFacts | None = None
     earlier: EarlierComparison | None = None
     more_passed: int = 0
-    unkept: bool = False
-    """Whether an answer of a failing target could not be kept for a refresh."""
+    typed: Typed = field(default_factory=Typed)
 
     @property
     def exit_code(self) -> int:

@@ -186,13 +186,15 @@ Table = Mapping[str, PlaceholderType]
 class PlaceholderContext:
     """What placeholders mean in one project: its own placeholders (`own`), its variables, and the present
     moment (seconds since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the
-    built-in placeholders."""
+    built-in placeholders; `config_from`: the commit whose configuration counts, if not that of the
+    checkout."""
 
     own: dict[str, str] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     now: float = 0.0
     regex_budget: RegexBudget = field(default_factory=RegexBudget)
     table: Table = field(default_factory=lambda: TABLE)
+    config_from: str | None = None
 
 
 def kind_of(token: Token, words: PlaceholderContext) -> Kind:
@@ -208,6 +210,8 @@ def kind_of(token: Token, words: PlaceholderContext) -> Kind:
     if row is None:
         hint = suggest(token.name, {*words.table, *words.own})
         hint = hint or "declare it under `placeholders:`, or write \\<< to mean the text"
+        if words.config_from:
+            hint += f"; the configuration as of {words.config_from} counts (--config-from)"
         raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", hint))
     return row.build(token.args, words)
 

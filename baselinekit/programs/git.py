@@ -3,6 +3,7 @@ name; with names as raw bytes."""
 
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from baselinekit.errors import InvalidInput, Problem, suggest
@@ -183,6 +184,11 @@ class Git:
             return Problem(
                 "BK540", f"{self.folder} is not in a git repository", "git init, or work in a clone"
             )
+        if "dubious ownership" in stderr:
+            folder = shlex.quote(os.path.realpath(self.folder))
+            message = f"git refuses {self.folder}: dubious ownership, as another user owns the folder"
+            hint = f"if you trust its owner: git config --global --add safe.directory {folder}"
+            return Problem("BK542", message, hint)
         last = (stderr.splitlines() or [f"it ended with exit code {finished.exit_code}"])[-1]
         verb = next((word for word in words if word != "-c" and "=" not in word), "")
         return Problem("BK542", f"git {verb}: {last.removeprefix('fatal: ')}", "fix that and run again")

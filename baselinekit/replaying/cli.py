@@ -172,7 +172,7 @@ class _ProgramTarget:
                 "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"
             )
             owner = f"the target {self.execution.target}" if self.execution.target else "the target"
-            message = f"{owner} runs {program!r}, which is not named in the configuration"
+            message = f"{owner} runs {program!r}, which is not named in {self.setting.trust.configuration}"
             raise Refused(Problem("BK403", message, hint, at=at)) from None
 
     def run(

@@ -59,7 +59,7 @@ def weakened_headline(against: BaselineChanges) -> str:
     counts = Counter[str](change.change for change in against.changes)
     counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
     commit = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
-    return f"against {commit}: {counted or 'no baseline added, removed, loosened or changed'}"
+    return f"against {commit}: {counted or 'nothing added, removed, loosened or changed'}"
 
 
 def weakened_markdown(against: BaselineChanges | None) -> str:

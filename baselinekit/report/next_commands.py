@@ -14,9 +14,16 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import is_settled_by_refresh
 from baselinekit.model.evals import GateResult
-from baselinekit.model.results import PARTLY_VOLATILE, UNDECIDED, VOLATILE, Report, ReportedDifference, Result
+from baselinekit.model.results import (
+    PARTLY_VOLATILE,
+    UNDECIDED,
+    VOLATILE,
+    Report,
+    ReportedDifference,
+    Result,
+    Typed,
+)
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.report.typed import Typed, parse_command
 from baselinekit.tree.places import places
 
 NOTHING = Typed()
@@ -43,7 +50,7 @@ def command_line(*words: str) -> str:
 
 def typed_of(report: Report) -> Typed:
     """Return what was typed for a run, for the commands that follow it."""
-    return replace(parse_command(report.command, report.results_file), unkept=report.unkept)
+    return replace(report.typed, narrowed=report.typed.narrowed or report.shard is not None)
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
@@ -90,7 +97,7 @@ def _answers_from(typed: Typed) -> tuple[str, ...]:
     """Return the options that say where a refresh gets the new outputs: from a result file, or by asking
     again if they could not be kept."""
     if typed.results:
-        return "--from", typed.results
+        return tuple(word for file in typed.results for word in ("--from", file))
     return ("--replay", *typed.asking) if typed.unkept else ()
 
 
@@ -262,7 +269,7 @@ def after_run(
         commands.append(command_line(*command, "--resume"))
     if failed and not verbose:
         commands += show_commands(failed[:1], targets, typed=typed_of(report))
-    is_own_target = not any(word.split("=")[0] == "--target" for word in words)
+    is_own_target = not any(word == "--target" or word.startswith("--target=") for word in words)
     if is_own_target and (renewable := select_renewable(failed)):
         commands.append(command_line("review", place(renewable[0].file), *typed_of(report).operator))
     if any(result.verdict in _WAITING for result in report.results):

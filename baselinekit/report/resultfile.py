@@ -32,6 +32,7 @@ from baselinekit.model.results import (
     Shard,
     SuiteFacts,
     Summary,
+    Typed,
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import iter_json, page
@@ -333,6 +334,18 @@ _RUN = RecordForm(
     seconds=SECONDS,
     tool=TEXT,
     command=TEXT,
+    typed=record(
+        RecordForm(
+            Typed,
+            operator=texts(optional=True),
+            asking=texts(optional=True),
+            selection=texts(optional=True),
+            paths=texts(optional=True),
+            narrowed=Field(bool, optional=True),
+        ),
+        optional=True,
+        of=lambda report: report.typed if report.typed != Typed() else None,
+    ),
     config=NULLABLE_TEXT,
     environment=Field(dict),
     shard=record(_SHARD, nullable=True),
@@ -383,6 +396,7 @@ RESULT = RecordForm(
         of=lambda result: dict(sorted(result.environment_drift.items())),
     ),
     recipe_hash=TEXT,
+    expected_hash=OPTIONAL_TEXT,
     name=OPTIONAL_TEXT,
     criticality=OPTIONAL_TEXT,
     target=OPTIONAL_TEXT,

@@ -217,29 +217,34 @@ def count_decisions(counts: Mapping[Verb, int], remaining: int, style: Style) ->
     return f"{line}, {remaining:,} left" if remaining else line
 
 
-def format_pending(proposal: RefreshProposal, style: Style) -> str:
-    """Format all pending changes, and the commands for them."""
+def format_pending(
+    proposal: RefreshProposal, style: Style, again: Sequence[str] = (), operator: Sequence[str] = ()
+) -> str:
+    """Format all pending changes, and the commands for them. `again`: what was typed behind `review`, of it
+    `operator` about the project."""
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
     total = sum(len(plan.changes) for plan in plans)
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
-        lines += plan_lines(plan, style, total <= _MOST_CHANGES)
+        lines += plan_lines(plan, style, total <= _MOST_CHANGES, operator)
         lines += [""] if total <= _MOST_CHANGES else []
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
     lines += [""] if lines[-1] else []
     changes = [change for plan in plans for change in plan.changes]
     if len(plans) > 1 and all(map(is_free, changes)):
-        words = ["baselinekit", "refresh", *(_origin_options(plans[0]) or ["--all-failed"]), "--yes"]
+        everything = [] if len(again) > len(operator) else ["--all-failed"]
+        words = ["baselinekit", "refresh", *everything, *again, "--yes"]
         lines.append(f"all of it: {one_line(shlex.join(words))}")
-    lines.append("one by one: baselinekit review (in a terminal)")
-    lines.append("by a program: baselinekit review --json, then baselinekit review --decide FILE")
+    command = one_line(shlex.join(["baselinekit", "review", *again]))
+    lines.append(f"one by one: {command} (in a terminal)")
+    lines.append(f"by a program: {command} --json, then {command} --decide FILE")
     return format_lines(lines)
 
 
-def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool) -> Iterator[str]:
+def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool, operator: Sequence[str]) -> Iterator[str]:
     """Yield the lines of one baseline: each change with its command, or one command for all of them."""
     baseline = plan.baseline
     file = style.paint(one_line(baseline.source.file), "cyan")
@@ -248,9 +253,9 @@ def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool) -> Iterator[
     for change in plan.changes if with_changes else ():
         yield from change_lines(change, style, baseline.source.file)
         if len(plan.changes) > 1 and is_free(change) and change.part == "output":
-            yield f"    {one_line(accept_command(plan, (change,)))}"
+            yield f"    {one_line(accept_command(plan, (change,), operator))}"
     if all(map(is_free, plan.changes)):
-        yield f"  {one_line(accept_command(plan, None))}"
+        yield f"  {one_line(accept_command(plan, None, operator))}"
 
 
 def is_free(change: Change) -> bool:
@@ -258,9 +263,9 @@ def is_free(change: Change) -> bool:
     return not (change.blocked or change.risk == "high" or change.lost)
 
 
-def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:
+def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None, operator: Sequence[str]) -> str:
     """Return the command that accepts these changes of a baseline, or all."""
-    words = ["baselinekit", "refresh", plan.baseline.id, *_origin_options(plan)]
+    words = ["baselinekit", "refresh", plan.baseline.id, *_origin_options(plan), *operator]
     for change in changes or ():
         words += ["--path", render(change.path)]
     selected = plan.changes if changes is None else changes
@@ -276,11 +281,13 @@ def _origin_options(plan: RefreshPlan) -> list[str]:
     return {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])
 
 
-def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:
+def format_pending_json(
+    proposal: RefreshProposal, offers: Mapping[Member, Offers], operator: Sequence[str]
+) -> str:
     """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
     accepting."""
     pending = [
-        pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
+        pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number], operator)
         for n, number in sorted(offers)
     ]
     groups = [
@@ -293,7 +300,9 @@ def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offer
     )
 
 
-def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
+def pending_document(
+    plan: RefreshPlan, change: Change, offers: Offers, operator: Sequence[str]
+) -> dict[str, Json]:
     blocked = change.blocked
     facts = change_document(change)
     return {
@@ -307,7 +316,9 @@ def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[
         "placeholders": [{"text": offer.text, "reason": offer.reason} for offer in offers.placeholders],
         "rules": [{"text": offer.text, "reason": offer.reason} for offer in offers.rules],
         "commands": {
-            "accept": None if blocked or change.part != "output" else accept_command(plan, (change,)),
+            "accept": None
+            if blocked or change.part != "output"
+            else accept_command(plan, (change,), operator),
         },
     }
 

@@ -153,9 +153,10 @@ def has_records(documents: list[Json]) -> bool:
 
 
 def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[str, Json]]]:
-    """Yield every record: its document, its path in it, and its raw value. Empty documents are skipped."""
+    """Yield every record: its document, its path in it, and its raw value. Empty documents, and reports of
+    ours, are skipped."""
     for number, document in enumerate(documents):
-        if document is None:
+        if document is None or is_result_file(document):
             continue
         at: Path = ()
         if isinstance(document, dict) and WRAPPER in document:
@@ -235,6 +236,12 @@ def digest(raw: dict[str, Json]) -> str:
     except ValueError:  # a Decimal
         data = canonical(raw).encode()
     return blake2b(data, digest_size=12).hexdigest()
+
+
+def is_result_file(document: Json) -> bool:
+    """Whether a document is a report of ours (`compare -o results.json`), which may lie beside baselines."""
+    form = document.get("format") if isinstance(document, dict) else None
+    return isinstance(form, str) and form.startswith("baselinekit.results/")
 
 
 def is_other_data(raw: dict[str, Json]) -> bool:

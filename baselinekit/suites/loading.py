@@ -147,6 +147,14 @@ def load_partly(
     return suite, loading.all_problems()
 
 
+def load_everything(
+    paths: Sequence[str], root: str, targets: Targets = NO_TARGETS
+) -> tuple[list[Case], list[Suite], list[Problem]]:
+    """Return all cases and suites that can be read, and the problems of the rest."""
+    loading, _ = _load(paths, root, None, DIALECTS, None, targets)
+    return loading.cases, loading.suites, loading.all_problems()
+
+
 def _load(
     paths: Sequence[str],
     root: str,

@@ -8,7 +8,7 @@ from baselinekit import __version__
 from baselinekit.errors import NothingSelected
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
-from baselinekit.model.results import Coverage, Report, Result
+from baselinekit.model.results import Coverage, Report, Result, Typed
 from baselinekit.model.values import Json
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
@@ -101,7 +101,7 @@ def compare(
         commit=head_commit(project.root),
         shard=plan.share.shard,
         coverage=plan.coverage,
-        unkept=bool(finishing.warnings),
+        typed=Typed(unkept=bool(finishing.warnings)),
     )
 
 

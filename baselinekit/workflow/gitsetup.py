@@ -23,7 +23,7 @@ _BEGIN = "# baselinekit (these lines: `baselinekit init --git`; without them: `b
 _END = "# baselinekit: end"
 _BLOCK = lazy_pattern(rf"^{re.escape(_BEGIN)}\r?\n(?:.*\n)*?{re.escape(_END)}(?:\r?\n|\Z)", re.MULTILINE)
 _SPECIAL = lazy_pattern(r"([\\*?\[\]])")
-_IGNORED = (f"/{STATE_FOLDER}/", f".{DRIVER}-*.tmp")
+_IGNORED = (f"/{STATE_FOLDER}/", f".{DRIVER}-*.tmp", "results.json")
 
 _MERGE, _DIFF = f"merge.{DRIVER}", f"diff.{DRIVER}"
 _DRIVER = f"{_MERGE}.driver"

@@ -1,7 +1,7 @@
 """Replay and judge one baseline; mask the report of a run and keep it."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Scores
-from baselinekit.model.results import Report, ReportedDifference, Result
+from baselinekit.model.results import Report, ReportedDifference, Result, Typed
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
@@ -334,7 +334,7 @@ class BaselineRunner:
         facts: Mapping[str, Any],
     ) -> Result:
         from baselinekit.workflow.exchange import describe_exchanges  # only failures have notes
-        from baselinekit.workflow.pending import verdict_on_varying
+        from baselinekit.workflow.pending import expected_hash, verdict_on_varying
         from baselinekit.workflow.templating import with_declared_names
 
         redactor = self._project.redactor.knowing(observation.output)
@@ -363,6 +363,7 @@ class BaselineRunner:
             difference_count=comparison.count,
             explanation=tuple(mask_and_clip(line, _LONGEST_LINE, no_mask) for line in lines),
             environment_drift=drift_of(self._environment, baseline, observation),
+            expected_hash=expected_hash(baseline.baseline.output if baseline.baseline else None),
             resolved=resolved,
             **facts,
         )
@@ -478,12 +479,28 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
         report,
         results=tuple(mask_result(result, redactor) for result in report.results),
         command=mask(report.command),
+        typed=mask_typed(report.typed, redactor),
         environment=mask(report.environment),
         warnings=mask(report.warnings),
         not_recorded=mask(report.not_recorded),
         coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
         against=against,
         earlier=earlier,
+    )
+
+
+def mask_typed(typed: Typed, redactor: Redactor) -> Typed:
+    """Mask the words of a command, each as it was typed."""
+
+    def mask(words: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(redactor.mask, words))
+
+    return replace(
+        typed,
+        operator=mask(typed.operator),
+        asking=mask(typed.asking),
+        selection=mask(typed.selection),
+        paths=mask(typed.paths),
     )
 
 

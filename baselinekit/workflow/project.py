@@ -202,7 +202,9 @@ def open_project(operator: Operator) -> Project:
         allow_exec=operator.allow_exec,
         configured_origins=_configured_origins(config, scope),
         ci=in_ci(operator.environ),
+        config_from=operator.config_from,
     )
+    words = PlaceholderContext(config.placeholders, scope, operator.now, RegexBudget(operator.work))
     return Project(
         root=root,
         config=config,
@@ -210,7 +212,7 @@ def open_project(operator: Operator) -> Project:
         scope=scope,
         trust=trust,
         redactor=Redactor(scope.secrets),
-        words=PlaceholderContext(config.placeholders, scope, operator.now, RegexBudget(operator.work)),
+        words=replace(words, config_from=operator.config_from),
         base_url=base_url,
         override_base_url=operator.base_url,
         commands={

@@ -133,9 +133,9 @@ def _find_used(
     folder = os.path.dirname(baseline.source.file)
     from_folder = [*used.outputs, *_expanded(_texts(baseline.current), project)]
     candidates = (
-        name for text in from_folder for name in _possible_files(text, (folder, *used.starts(folder), ""))
+        name for text in from_folder for name in possible_files(text, (folder, *used.starts(folder), ""))
     )
-    from_root = (name for text in _texts(used.entries) for name in _possible_files(text, ("",)))
+    from_root = (name for text in _texts(used.entries) for name in possible_files(text, ("",)))
     return chain(candidates, from_root, used.modules()), used.folders()
 
 
@@ -150,7 +150,7 @@ def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, 
     for part, at in parts:
         for path, text in texts_at(part, at):
             for value in _expanded([text], project):
-                yield from ((path, name) for name in _possible_files(value, starts))
+                yield from ((path, name) for name in possible_files(value, starts))
     for name in names_in_inputs(recipe, project, folder):
         yield ("current", "input", "inputs_from"), name
 
@@ -165,7 +165,7 @@ def names_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[s
             inputs = language(path).load(decode(data, path).body, path)
         except BaselinekitError:
             continue
-        yield from (name for text in _texts(inputs) for name in _possible_files(text, (folder,)))
+        yield from (name for text in _texts(inputs) for name in possible_files(text, (folder,)))
 
 
 def texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
@@ -292,7 +292,7 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(getattr(value, field.name))
 
 
-def _possible_files(text: str, starts: Sequence[str]) -> Iterator[str]:
+def possible_files(text: str, starts: Sequence[str]) -> Iterator[str]:
     """Yield the files that a text may mean: `list.txt`, or what follows the `=` in `--config=list.txt`."""
     for word in dict.fromkeys((text, text.partition("=")[2])):
         if word and not os.path.isabs(word):

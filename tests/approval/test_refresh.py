@@ -377,7 +377,7 @@ def test_what_another_machine_saw_is_taken_over(here: Desk) -> None:
     drop_pending(str(here.folder), "a")
     here.now = "2026-11-21T10:00:00Z"
     asked = here.asked
-    assert here.refresh("a", results=("ci.json", text)).ids == ("a",)
+    assert here.refresh("a", results=[("ci.json", text)]).ids == ("a",)
     assert here.asked == asked
     taken = (here.folder / "baselines/a.yaml").read_text()
     assert 'captured_at: "2026-11-20T10:00:00Z"' in taken
@@ -395,7 +395,7 @@ def test_a_result_file_changes_nothing_but_outputs_of_baselines_that_are_here(he
     def refused(*given: dict[str, object]) -> list[str]:
         document["results"] = list(given)
         document["summary"]["failed"] = len(given)
-        proposal = here.propose(all_failed=False, results=("ci.json", json.dumps(document)))
+        proposal = here.propose(all_failed=False, results=[("ci.json", json.dumps(document))])
         assert not proposal.plans
         return [one.problem.code for one in proposal.refusals]
 
@@ -410,11 +410,62 @@ def test_a_result_file_changes_nothing_but_outputs_of_baselines_that_are_here(he
         json.dumps({**document, "format": "baselinekit.results/9"}),
     ):
         with pytest.raises(InvalidInput, match=r"BK1.. ci.json:1"):
-            here.propose(all_failed=False, results=("ci.json", text))
+            here.propose(all_failed=False, results=[("ci.json", text)])
     document["run"]["started"] = "2999-01-01T00:00:00Z"
     document["results"], document["summary"]["failed"] = [result], 1
-    (plan,) = here.propose(all_failed=False, results=("ci.json", json.dumps(document))).plans
+    (plan,) = here.propose(all_failed=False, results=[("ci.json", json.dumps(document))]).plans
     assert plan.seen.captured_at == "2026-11-21T10:00:00Z", "no time that has not come"
+
+
+def test_refresh_from_results_of_another_stored_output_is_refused(here: Desk) -> None:
+    """Whoever approved something since, by a refresh or by hand, keeps it, with the name and the reason."""
+    text = results(here)
+    here.refresh("a", stamp=ApprovalNote(by="ada", reason="two since 2.4"))
+    approved = (here.folder / "baselines/a.yaml").read_bytes()
+    (refusal,) = here.propose(all_failed=False, results=[("ci.json", text)]).refusals
+    assert (refusal.problem.code, "its stored output changed" in refusal.problem.message) == ("BK531", True)
+    here.put("a", "status: 200\nbody: {n: 3, id: <<any_integer>>}")
+    assert refusals(here, all_failed=False, results=[("ci.json", text)]) == ["BK531"]
+    assert b"approved_by: ada" in approved
+
+
+def test_refresh_from_results_without_a_hash_of_the_stored_output_is_refused(here: Desk) -> None:
+    document = json.loads(results(here))
+    del document["results"][0]["expected_hash"]
+    assert refusals(here, all_failed=False, results=[("ci.json", json.dumps(document))]) == ["BK531"]
+
+
+INT = "<<any_integer>>"
+THEN = "status: 200\nbody: {n: 1, at: 1, rows: [{x: 1, id: 7}, {x: 2, id: 8}]}"
+
+
+@pytest.mark.parametrize(
+    ("now", "rules"),
+    [
+        (THEN.replace("at: 1", f"at: {INT}"), ""),
+        (THEN.replace("at: 1", f"at: {INT}").replace("id: 7", f"id: {INT}"), ""),
+        (THEN, "ignore_fields: [body.at]"),
+        (THEN, "tolerance: {body.at: {abs: 9}}"),
+    ],
+)
+def test_refresh_from_results_with_a_rule_or_placeholder_added_since_keeps_it(
+    tmp_path: Path, now: str, rules: str
+) -> None:
+    here = Desk(tmp_path)
+    here.put("a", THEN)
+    here.says("a", {"n": 2, "at": 3, "rows": [{"x": 1, "id": 7}, {"x": 2, "id": 8}]})
+    text = results(here)
+    here.put("a", now, rules)
+    (plan,) = here.propose(all_failed=False, results=[("ci.json", text)]).plans
+    assert [(render(change.path), change.after, change.lost) for change in plan.changes] == [
+        ("body.n", 2, ())
+    ]
+
+
+def test_refresh_from_results_that_pass_by_the_rules_of_now_has_nothing_to_do(here: Desk) -> None:
+    text = results(here)
+    here.put("a", A, "ignore_fields: [body.n]")
+    assert here.propose(all_failed=False, results=[("ci.json", text)]).passing == ("a",)
 
 
 def test_a_secret_that_was_masked_in_a_result_file_is_not_approved(tmp_path: Path) -> None:
@@ -422,7 +473,7 @@ def test_a_secret_that_was_masked_in_a_result_file_is_not_approved(tmp_path: Pat
     here.put("a", "status: 200\nbody: {who: x}")
     here.says("a", {"who": ENCODED})
     text = results(here)
-    (plan,) = here.propose("a", results=("ci.json", text)).plans
+    (plan,) = here.propose("a", results=[("ci.json", text)]).plans
     problem = reason_against(plan, {0}, ANYTHING)
     assert problem is not None
     assert problem.code == "BK534"
@@ -716,3 +767,9 @@ def test_refresh_with_rules_accepts_only_what_they_settle(
     assert here.pending() == (["a"] if left else [])
     assert here.compare().exit_code == bool(left)
     assert "n: 1," in (here.folder / "baselines/a.yaml").read_text() or "body.n" in rules.placeholders
+
+
+def test_compare_with_a_result_file_below_baselines_leaves_it_out(here: Desk) -> None:
+    write(here.folder, "baselines/results.json", results(here))
+    report = here.compare(record="never")
+    assert [(result.id, result.outcome) for result in report.results] == [("a", "failed")]

@@ -104,7 +104,7 @@ def test_the_page_of_a_second_run_shows_the_first(job: Job) -> None:
     for _ in range(2):
         job.run("compare -o page.html -o x.sarif")
     page = (job.terminal.folder / "svc/page.html").read_text("utf-8")
-    assert "baselinekit refresh one" in page
+    assert "baselinekit refresh --replay one" in page
     assert '"uri": "svc/baselines/one.yaml"' in (job.terminal.folder / "svc/x.sarif").read_text("utf-8")
     assert os.listdir(job.terminal.folder / "svc/.baselinekit")
 

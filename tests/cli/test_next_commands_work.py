@@ -11,18 +11,6 @@ import pytest
 from console import Console, console
 
 from baselinekit.cli.main import cli
-from baselinekit.report.typed import (
-    ASKING,
-    NARROWING,
-    OPERATOR,
-    OTHERS,
-    SELECTING,
-    TARGETS,
-    Typed,
-    parse_command,
-    result_file,
-    without_secrets,
-)
 from baselinekit.suites.dialects.agentvforms import LATER
 
 pytestmark = pytest.mark.slow
@@ -158,13 +146,67 @@ def test_what_is_proposed_of_a_job_works_in_another_checkout(
     try_all(here, [one for one in further if "--yes" in one], kept)
 
 
-def test_the_options_of_compare_are_known() -> None:
-    """One that takes a value would be taken for a path otherwise."""
-    command = cli.get_command(click.Context(cli), "compare")
-    assert command is not None
-    options = [one for one in command.params if isinstance(one, click.Option)]
-    taking = {name for one in options if not one.is_flag for name in one.opts}
-    assert {*OPERATOR, *ASKING, *SELECTING, *NARROWING, *OTHERS} - {*TARGETS} == taking
+@pytest.fixture
+def monorepo(tmp_path: Path) -> Iterator[Console]:
+    """A terminal in the folder of one of several projects of a repository."""
+    with console(tmp_path / "repo/packages/api") as terminal:
+        write(terminal.folder)
+        (terminal.folder / "checks.yaml").rename(terminal.folder / "baselinekit.yaml")
+        for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm first"):
+            terminal.run(f"git -C {tmp_path / 'repo'} {command}")
+        yield terminal
+
+
+@pytest.mark.parametrize("typed", ["", " stored/sub", " --var-file greeting.yml"])
+def test_what_a_job_in_a_folder_of_a_repository_proposes_works_from_its_top(
+    monorepo: Console, tmp_path: Path, typed: str
+) -> None:
+    """Its reader has a clone of the branch, without the commit whose configuration counted in the job."""
+    (monorepo.folder / "greeting.yml").write_text("greeting: hello\n")
+    options = f"--config-from HEAD --secret TOKEN --var who=me{typed}"
+    outputs = f"-o {tmp_path}/results.json -o r.md -o r.html -o github"
+    said = monorepo.run(f"CI=true {_ENV} baselinekit compare {options} {outputs}").stdout
+    pages = (monorepo.folder / "r.md").read_text() + (monorepo.folder / "r.html").read_text()
+    found = proposed(said + pages)
+    accepting = [
+        command for command in found if command.startswith(("baselinekit refresh", "baselinekit rev"))
+    ]
+    assert accepting
+    assert all("--from results.json" in command for command in accepting)
+    assert not [command for command in found if "--config-from" in command]
+    kept = tmp_path / "kept"
+    shutil.copytree(tmp_path / "repo", kept, ignore=shutil.ignore_patterns(".git", ".baselinekit"))
+    shutil.copy(tmp_path / "results.json", kept)
+    with console(tmp_path / "clone") as clone:
+        try_all(clone, found, kept)
+
+
+@pytest.mark.parametrize(("output", "files"), [(" -o all.json", ["all.json"]), ("", ["1.json", "2.json"])])
+def test_merge_proposes_to_accept_what_it_has_read(
+    here: Console, tmp_path: Path, output: str, files: list[str]
+) -> None:
+    """Not whatever is pending where the command is typed."""
+    for n in (1, 2):
+        here.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me --shard {n}/2 -o {n}.json")
+    shutil.rmtree(here.folder / ".baselinekit")
+    here.run(f"{_ENV} baselinekit merge 1.json 2.json -o r.md -o r.html{output}")
+    found = proposed((here.folder / "r.md").read_text() + (here.folder / "r.html").read_text())
+    accepting = [command for command in found if command.startswith("baselinekit refresh")]
+    assert accepting
+    assert all(f"--from {' --from '.join(files)} " in command for command in accepting)
+    kept = tmp_path / "kept"
+    shutil.copytree(here.folder, kept)
+    try_all(here, found, kept)
+
+
+def test_review_from_a_job_proposes_to_accept_what_it_has_read(here: Console) -> None:
+    here.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me -o 'the results.json'")
+    shutil.rmtree(here.folder / ".baselinekit")
+    options = "--config checks.yaml --from 'the results.json' --var who=me --secret TOKEN"
+    commands = re.findall(r"baselinekit refresh .*", here.run(f"{_ENV} baselinekit review {options}").stdout)
+    assert commands
+    for command in commands:
+        assert here.run(f"{_ENV} {command} --dry-run").exit_code == 0, command
 
 
 def test_what_stands_for_a_key_of_a_later_agentv_is_an_option_of_run() -> None:
@@ -176,38 +218,31 @@ def test_what_stands_for_a_key_of_a_later_agentv_is_an_option_of_run() -> None:
     assert named <= known
 
 
-@pytest.mark.parametrize(
-    ("command", "typed"),
-    [
-        ("compare", Typed()),
-        ("baselinekit compare 'unfinished", Typed()),
-        ("baselinekit compare a -j4 --json b -- -c", Typed(paths=("a", "b", "-c"))),
-        (
-            "baselinekit compare --secret A=1 --secret=B=2 --secret C",
-            Typed(("--secret", "A", "--secret", "B", "--secret", "C")),
-        ),
-        ("baselinekit compare --var a=b=c --var 'd= e'", Typed(("--var", "a=b=c", "--var", "d= e"))),
-        (
-            "baselinekit run evals --target fixed --targets=t.yaml",
-            Typed(asking=("--target", "fixed", "--targets", "t.yaml")),
-        ),
-        (
-            "baselinekit compare --lf --cache --offline x",
-            Typed(asking=("--cache", "--offline", "x"), narrowed=True),
-        ),
-        ("baselinekit run evals --var a=b", Typed(("--var", "a=b"))),
-        ("baselinekit compare -kx --id", Typed(selection=("-k", "x", "--id", ""))),
-    ],
-)
-def test_what_was_typed(command: str, typed: Typed) -> None:
-    assert parse_command(command) == typed
+def test_refresh_after_a_value_in_a_cluster_of_options_names_no_value(here: Console) -> None:
+    here.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me -qo r.md")
+    commands = proposed((here.folder / "r.md").read_text())
+    assert commands
+    assert not [command for command in commands if "r.md" in command]
 
 
-def test_a_secret_is_never_said_again() -> None:
-    words = ["refresh", "--secret", "a=x=y", "--secret=b=z", "--secret", "c", "d=e"]
-    assert without_secrets(words) == ["refresh", "--secret", "a", "--secret=b", "--secret", "c", "d=e"]
+def test_commands_repeat_the_name_of_a_secret_and_never_its_value(here: Console) -> None:
+    secret = "--secret TOKEN=s3cr3t-t0ken-0017 --config checks.yaml"
+    for command in (
+        f"compare {secret} --var who=me",
+        f"refresh one {secret} --var who=me",
+        "refresh --secret=TOKEN=s3cr3t-t0ken-0017 --config checks.yaml --var who=me --dry-run -- one",
+    ):
+        ran = here.run(f"baselinekit {command}")
+        assert "--secret TOKEN " in ran.stdout + ran.stderr
+        assert "TOKEN=" not in ran.stdout + ran.stderr
 
 
-def test_the_result_file_is_the_one_that_is_read_back() -> None:
-    assert result_file(["a.html", "x.sarif.json", "y.ctrf.json", "z.eval.json", "r.json"]) == "r.json"
-    assert result_file(["github", "a.md"]) == ""
+def test_refresh_of_a_file_that_begins_with_a_dash_proposes_a_command_that_works(here: Console) -> None:
+    text = STORED.format(id="six", stdout='"bye\\n"', exit_code="0", tag="y")
+    (here.folder / "-x.yaml").write_text(text)
+    options = f"{KNOWN} --var who=me"
+    here.run(f"{_ENV} baselinekit compare {options} -- -x.yaml")
+    looked = here.run(f"{_ENV} baselinekit refresh {options} --dry-run -- -x.yaml")
+    (command,) = proposed(looked.stdout)
+    assert here.run(f"{_ENV} {command}").exit_code == 0
+    assert here.run(f"{_ENV} baselinekit compare {options} ./-x.yaml").exit_code == 0

@@ -6,6 +6,8 @@ import pytest
 from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
+from baselinekit.model.recipes import ProcessResult
+from baselinekit.programs.git import Git
 
 
 @pytest.fixture
@@ -98,3 +100,12 @@ def test_many_files_and_large_ones(here: Checkout) -> None:
     git = here.asked()
     found = git.contents(git.tree(start))
     assert {name: data.decode() for name, data in found.items()} == files
+
+
+def test_ask_in_a_checkout_of_another_user_names_the_dubious_ownership(tmp_path: Path) -> None:
+    stderr = (
+        b"fatal: detected dubious ownership in repository at '/x'\nTo add an exception, call:\n\n\tgit config"
+    )
+    refused = ProcessResult(128, b"", stderr, 0.0)
+    with pytest.raises(InvalidInput, match=r"BK542 git refuses .*: dubious ownership.*safe\.directory"):
+        Git(lambda run: refused, str(tmp_path)).ask("rev-parse", "--git-dir")

@@ -105,6 +105,22 @@ def test_a_file_in_a_folder_with_an_odd_name(clone: Console) -> None:
     assert (clone.folder / name).read_bytes() == yaml(NEW, 2)
 
 
+@pytest.mark.parametrize("how", ["--no-rebase", "--rebase"])
+def test_pull_of_a_tree_that_was_only_recorded_keeps_both_records(clone: Console, how: str) -> None:
+    """By the settings of docs/git.md; without them git refuses, as with any edited file."""
+    commit(clone, yaml())
+    asked(clone, "git branch upstream")
+    asked(clone, "git checkout -q upstream")
+    commit(clone, yaml(OLD, 1))
+    asked(clone, "git checkout -q main")
+    (clone.folder / FILE).write_bytes(yaml(NEW, 2))
+    refused = asked(clone, f"git pull -q {how} . upstream", 1 if how == "--no-rebase" else 128)
+    assert "commit" in refused
+    asked(clone, "git config merge.autoStash true && git config rebase.autoStash true")
+    asked(clone, f"git pull -q {how} . upstream")
+    assert (clone.folder / FILE).read_bytes() == yaml(NEW, 3)
+
+
 def test_added_on_both_sides(clone: Console) -> None:
     asked(clone, "git checkout -q -b other")
     commit(clone, yaml(NEW, 1))

@@ -7,13 +7,12 @@ from dataclasses import replace
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import GateResult, worst_exit_code
 from baselinekit.model.grades import Attempt, Grade, iterate_grades, map_grades
-from baselinekit.model.results import Metric, Report, ReportedDifference, Result
+from baselinekit.model.results import Metric, Report, ReportedDifference, Result, Typed
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.beside import metric_document, metric_facts
 from baselinekit.report.confusion import classes_documents
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import EARLIER, JUDGE
-from baselinekit.report.typed import Typed
 from baselinekit.report.values import encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
 from baselinekit.tree.paths import render as render_path

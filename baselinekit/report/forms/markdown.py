@@ -110,7 +110,9 @@ def _page(report: Report, page: _Page) -> str:
             else ""
         )
         ending += (
-            f" ({markdown_code(typed.results)} is what this job has written.)\n" if typed.results else "\n"
+            f" ({', '.join(map(markdown_code, typed.results))} is what this job has written.)\n"
+            if typed.results
+            else "\n"
         )
     return page.close(ending)
 

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from baselinekit.codes import explain
 from baselinekit.model.grades import Attempt, Grade, iterate_grades
-from baselinekit.model.results import Moment, Report, Result
+from baselinekit.model.results import Moment, Report, Result, Typed
 from baselinekit.report.confusion import (
     NO_DECISION,
     Classification,
@@ -36,7 +36,6 @@ from baselinekit.report.html.markup import (
     table,
 )
 from baselinekit.report.next_commands import refresh_command, select_renewable
-from baselinekit.report.typed import Typed
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
     count_differences,

@@ -1,0 +1,218 @@
+"""What a change does to the eval cases (`run --base`): which are removed, ask for less, or expect something
+else. Where it is unknown which of two values asks for more, the change is listed."""
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Literal
+
+from baselinekit.evals.selection import PROMPTS, folders
+from baselinekit.matching.weakened import (
+    Loosened,
+    compare_metadata,
+    compare_recipes,
+    is_same,
+    short,
+    weakened,
+)
+from baselinekit.model.baselines import Metadata
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import Grader
+from baselinekit.model.results import BaselineChange, BaselineChanges
+from baselinekit.model.values import Json, Path
+from baselinekit.programs.git import Git
+from baselinekit.suites.loading import load_everything
+from baselinekit.tree.equality import is_number
+from baselinekit.tree.paths import render
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.since import config_then, possible_files, texts_at
+
+_MOST_FILES = 5_000
+"""With more files in a commit, only those in the folders of evals are read."""
+
+_MORE_IS_STRICTER = frozenset(
+    (
+        "pass_at",
+        "borderline_at",
+        "threshold",
+        "pass_threshold",
+        "min",
+        "min_similarity",
+        "at_least",
+        "minimums",
+    )
+)
+_LESS_IS_STRICTER = frozenset(
+    ("max", "max_seconds", "max_usd", "max_total", "max_input", "max_output", "tolerance", "retries")
+)
+_TRUE_IS_STRICTER = frozenset(("required", "case_sensitive", "strict"))
+_FALSE_IS_STRICTER = frozenset(("trim_whitespace", "normalize_newlines", "borderline_passes"))
+_MORE_TEXTS_ARE_STRICTER, _FEWER_TEXTS_ARE_STRICTER = ("all", "none"), ("any", "alternatives")
+_EXPECTATIONS = ("value", "wanted", "context")
+"""Keys whose new value is another expectation: what passed before does so no more."""
+
+_OF_A_CASE = ("expected", "pass_rule", "retries", "weight", "scripts", "wanted", "context")
+
+
+def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
+    """Compare the eval cases of the whole project with those at the commit where this checkout branched off
+    `ref`. `strict`: a weakened case makes the run fail."""
+    commit = git.commit(ref, "--base")
+    fork = git.fork(commit)
+    start = fork or commit
+    notes = [] if fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
+    config_changes, old_config = config_then(project, git, start)
+    with tempfile.TemporaryDirectory() as root:
+        then = replace(project, root=os.path.realpath(root), config=old_config)
+        configured = [old_config.evals] if isinstance(old_config.evals, str) else old_config.evals
+        _write_tree(git, start, then.root, (*configured, *project.eval_folders, PROMPTS))
+        old_cases, old_suites, unread = load_everything(folders(then), then.root, targets=project.targets)
+    notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
+    cases, suites, _ = load_everything(folders(project), project.root, targets=project.targets)
+    changes = [
+        *config_changes,
+        *_compare_suites(old_suites, suites),
+        *_compare_cases(old_cases, cases, project, git.changed_since(start)),
+    ]
+    return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
+
+
+def _write_tree(git: Git, commit: str, root: str, eval_folders: Sequence[str]) -> None:
+    """Write the files of a commit below a folder; links are left out."""
+    tree = {name: entry for name, entry in git.tree(commit).items() if not entry.is_link}
+    if len(tree) > _MOST_FILES:
+        starts = tuple(f"{os.path.normpath(folder)}/" for folder in eval_folders)
+        tree = {name: entry for name, entry in tree.items() if name.startswith(starts)}
+    for name, data in git.contents(tree).items():
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[BaselineChange]:
+    now = {suite.file: suite for suite in new}
+    for before in old:
+        file = before.file or before.name
+        if (after := now.get(before.file)) is None:
+            yield BaselineChange(before.name, file, None, "removed")
+            continue
+        ways = []
+        for name, least in before.thresholds.items():
+            now_least = after.thresholds.get(name)
+            if now_least is None or now_least < least:
+                ways.append(
+                    f"threshold of {name}: {least:g} -> {'none' if now_least is None else f'{now_least:g}'}"
+                )
+        for key in ("attempts", "retry_failed", "retry_count"):
+            was, is_now = getattr(before.config, key), getattr(after.config, key)
+            ways += [f"{key}: {short(was)} -> {short(is_now)}"] if was != is_now else []
+        if ways:
+            yield BaselineChange(after.name, file, None, "loosened", tuple(ways))
+
+
+def _compare_cases(
+    old_cases: Sequence[Case], cases: Sequence[Case], project: Project, changed: Collection[str]
+) -> Iterator[BaselineChange]:
+    before, after = ({case.id: case for case in group} for group in (old_cases, cases))
+    for id in sorted({**before, **after}):
+        old, new = before.get(id), after.get(id)
+        if new is None and old is not None:
+            yield BaselineChange(id, old.source.file, None, "removed")
+        elif new is not None and old is None:
+            yield BaselineChange(id, new.source.file, None, "added")
+        elif old is not None and new is not None:
+            ways = [*_compare_case(old, new, project), *_other_files(new, changed)]
+            kinds: tuple[tuple[bool, Literal["loosened", "changed"]], ...]
+            kinds = ((False, "loosened"), (True, "changed"))
+            for honest, kind in kinds:
+                texts = tuple(map(_describe, (way for way in ways if way.honest == honest)))
+                if texts:
+                    yield BaselineChange(id, new.source.file, None, kind, texts)
+
+
+def _describe(way: Loosened) -> str:
+    """Return the message with its place, if it does not name that itself."""
+    return way.message if way.at[0] in ("metadata", "comparison") else f"{render(way.at)}: {way.message}"
+
+
+def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Loosened]:
+    yield from compare_recipes(old.recipe, new.recipe, ("current",))
+    if old.kind == "regression" != new.kind:
+        yield Loosened(("eval_type",), "regression -> capability")
+    for key in _OF_A_CASE:
+        yield from _compare_values(getattr(old, key), getattr(new, key), (key,))
+    now = {grader.name: grader for grader in new.graders}
+    for before in old.graders:
+        if before.name not in now:
+            yield Loosened(("graders",), f"is no longer graded by {before.name}")
+        else:
+            yield from _compare_graders(before, now.pop(before.name))
+    if new.pass_rule.by == "mean":
+        yield from (Loosened(("graders",), f"{name} counts in the mean now") for name in now)
+    if old.baseline is not None and new.baseline is None:
+        yield Loosened(("baseline",), "is no longer compared")
+    elif old.baseline is not None and new.baseline is not None:
+        yield from weakened(old.baseline, new.baseline, project.words, project.words)
+    yield from compare_metadata(_metadata(old), _metadata(new))
+
+
+def _metadata(case: Case) -> Metadata:
+    facts: dict[str, Any] = {"criticality": case.criticality}
+    return Metadata(tags=list(case.tags), skip=case.skip, **facts)
+
+
+def _compare_graders(old: Grader, new: Grader) -> Iterator[Loosened]:
+    if old.method.__class__ is not new.method.__class__:
+        yield Loosened((old.name,), "grades by another method")
+        return
+    yield from _compare_values(old.method, new.method, (old.name,))
+    for key in ("weight", "required"):
+        yield from _compare_values(getattr(old, key), getattr(new, key), (old.name, key))
+
+
+def _compare_values(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
+    """Compare two values down to the fields of their dataclasses and the keys of their mappings."""
+    if is_same(old, new):
+        return
+    key = path[-1]
+    if is_dataclass(old) and old.__class__ is new.__class__ and key != "wanted":
+        for field in fields(old):
+            yield from _compare_values(
+                getattr(old, field.name), getattr(new, field.name), (*path, field.name)
+            )
+    elif isinstance(old, Mapping) and isinstance(new, Mapping) and key not in _EXPECTATIONS:
+        for name in {**old, **new}:
+            yield from _compare_values(old.get(name), new.get(name), (*path, str(name)))
+    elif not _is_stricter(path, old, new):
+        yield Loosened(path, f"{short(old)} -> {short(new)}", honest=key in _EXPECTATIONS)
+
+
+def _is_stricter(path: Path, old: Json, new: Json) -> bool:
+    keys = {str(key) for key in path}
+    if isinstance(old, bool | None) and isinstance(new, bool):
+        return bool(keys & (_TRUE_IS_STRICTER if new else _FALSE_IS_STRICTER))
+    if is_number(new) and (old is None or is_number(old)):
+        is_more = old is None or new > old
+        if keys & _MORE_IS_STRICTER:
+            return is_more
+        return bool(keys & _LESS_IS_STRICTER) and (old is None or not is_more)
+    if isinstance(old, list) and isinstance(new, list):
+        missing = [text for text in old if text not in new]
+        if path[-1] in _MORE_TEXTS_ARE_STRICTER:
+            return not missing
+        further = [text for text in new if text not in old]
+        return path[-1] in _FEWER_TEXTS_ARE_STRICTER and bool(new) and not further
+    return False
+
+
+def _other_files(case: Case, changed: Collection[str]) -> Iterator[Loosened]:
+    """Yield the changed files that a case names: another rubric, another question."""
+    folder = os.path.dirname(case.source.file)
+    parts = ((case.recipe, "current"), *((grader.method, grader.name) for grader in case.graders))
+    for part, name in parts:
+        for _, text in texts_at(part, (name,)):
+            for file in possible_files(text, (folder, "")):
+                if file in changed:
+                    yield Loosened((name,), f"{file} changed")
