@@ -19,8 +19,11 @@ from functools import lru_cache
 
 from baselinekit.frozen import frozen
 
-_FIXED_IN_ONE_PLACE = frozenset(("BK504", "BK601", "BK602", "BK603", "BK604", "BK605"))
-"""Problems with one cause, however many files are affected: a variable that is not set, the entry of a
+WITHOUT_VARIABLE = frozenset(("BK501", "BK504"))
+"""A variable without a value in this run: an error of the baselines and cases that need it."""
+
+_FIXED_IN_ONE_PLACE = WITHOUT_VARIABLE | {"BK601", "BK602", "BK603", "BK604", "BK605"}
+"""Problems with one cause, however many files are affected: a variable that has no value, the entry of a
 model."""
 
 _MAX_REPEATS = 3
@@ -141,6 +144,11 @@ class BaselinekitError(Exception):
             if count > _MAX_REPEATS
         ]
         return "\n".join(lines)
+
+
+def lacks_variables(error: BaselinekitError) -> bool:
+    """Whether nothing is wrong but variables that have no value in this run."""
+    return all(problem.code in WITHOUT_VARIABLE for problem in error.problems)
 
 
 class InvalidInput(BaselinekitError):

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -47,6 +48,14 @@ def tree_of(source: str) -> ast.Module:
 def test_the_package_keeps_the_rule(rule: ArchitectureRule) -> None:
     broken = list(rule(PACKAGE))
     assert not broken, "\n" + (rule.__doc__ or "") + "\n" + "\n".join(broken)
+
+
+def test_setup_cfg_names_only_files_and_folders_that_exist() -> None:
+    comments = [line for line in (ROOT / "setup.cfg").read_text("utf-8").splitlines() if "#" in line]
+    named = re.findall(r"(?<![\w/.*])[\w./*-]+(?:\.py|/)(?![\w/*])", "\n".join(comments))
+    places = [place if place.startswith("tests/") else f"baselinekit/{place}" for place in named]
+    assert len(places) > 10
+    assert [place for place in places if not list(ROOT.glob(place))] == []
 
 
 def test_every_package_has_a_layer_and_a_first_sentence() -> None:

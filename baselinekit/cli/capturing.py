@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,7 +37,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split
 from baselinekit.refresh.learning import Volatile
 from baselinekit.replaying.client import addresses_soon
-from baselinekit.report.next_commands import check_commands
+from baselinekit.report.next_commands import check_commands, lies_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import add_origin
@@ -316,6 +317,7 @@ def capture_drafts(options: DraftOptions) -> int:
     if not drafts:
         hint = "a file needs an id and a `current:`"
         raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
+    _refuse_unread(project, [draft.source.file for draft in drafts])
     asked_recipes = [draft.current for draft in drafts]
     for url in unnamed_origins(project, asked_recipes) if options.allow else ():
         project = project.allowing(url)
@@ -343,6 +345,20 @@ def capture_drafts(options: DraftOptions) -> int:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
         raise worst(*(problem for error in errors for problem in error.problems))
     return 0
+
+
+def _refuse_unread(project: Project, files: Sequence[str]) -> None:
+    """Refuse drafts where neither `compare` nor `run` looks: what was captured would never be compared."""
+    folders, problems = (*project.folders, *project.eval_folders), []
+    for file in dict.fromkeys(file for file in files if not lies_in(file, folders)):
+        new = os.path.join(project.folders[0], os.path.basename(file))
+        message = f"a compare does not look there, only in {', '.join(project.folders)}"
+        hint = (
+            f"mv {shlex.quote(file)} {shlex.quote(new)}, or name its folder in {CONFIG_NAME} (`baselines:`)"
+        )
+        problems.append(Problem("BK529", message, hint, Place(file)))
+    if problems:
+        raise InvalidInput(*problems)
 
 
 def print_remaining(project: Project, outcome: CaptureResults, storing: StoringOptions) -> None:

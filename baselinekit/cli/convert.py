@@ -13,7 +13,17 @@ import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import ProjectOptions, argument, flag, including, option, project_of, read_text
+from baselinekit.cli.options import (
+    SENDING,
+    ProjectOptions,
+    argument,
+    flag,
+    including,
+    option,
+    project_of,
+    read_text,
+    refuse_without_effect,
+)
 from baselinekit.documents.languages import yaml_flow
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.frozen import frozen
@@ -104,6 +114,7 @@ class ImportOptions:
 
 def convert(options: ConvertOptions | ImportOptions) -> int:
     """Run either command: the form of the file decides which reader is used."""
+    refuse_without_effect(options.project, "a conversion", *SENDING)
     project, form = project_of(options.project), FORMS[options.to]
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)

@@ -11,6 +11,7 @@ from baselinekit.cli.options import (
     complete_ids,
     including,
     project_of,
+    refuse_without_effect,
 )
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
@@ -35,6 +36,7 @@ def explain(options: ExplainOptions) -> None:
     subject = options.subject
     code = meaning_of(subject)
     if code is not None:
+        refuse_without_effect(options.project, "the explanation of a code")
         screen.line(f"{subject.upper()}: {code.title}\n\n{code.text}")
         return
     if subject.upper().startswith("BK") and subject[2:].isdigit():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
+    SENDING,
     ProjectOptions,
     argument,
     color_option,
@@ -14,6 +15,7 @@ from baselinekit.cli.options import (
     including,
     option,
     project_of,
+    refuse_without_effect,
 )
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -61,6 +63,7 @@ class ExportOptions:
 
 
 def export(options: ExportOptions) -> int:
+    refuse_without_effect(options.project, "an export", *SENDING)
     project = project_of(options.project)
     folder = prompt_folder(project, options.name)
     place = locate(Source(folder.meta_file), ("status",), project.root)

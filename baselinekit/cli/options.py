@@ -364,6 +364,21 @@ def project_of(
     return project
 
 
+_OPTION_NAMES = {"variables": "var", "env_files": "env-file", "secrets": "secret"}
+
+
+def refuse_without_effect(options: ProjectOptions, command: str, *names: str) -> None:
+    """Refuse these options of the project (without names: all) for a command that has no use for them."""
+    for name in names or [field.name for field in dataclasses.fields(ProjectOptions)]:
+        if getattr(options, name) not in (None, False, ()):
+            flag = _OPTION_NAMES.get(name, name.replace("_", "-").removesuffix("s"))
+            raise InvalidInput(Problem("BK508", f"--{flag} has no effect on {command}", "leave it out"))
+
+
+SENDING = ("base_url", "allow_exec")
+"""Options of the project for commands that send requests or run programs."""
+
+
 def _parse_pair(option: str, text: str) -> tuple[str, str]:
     from baselinekit.variables import NAME
 

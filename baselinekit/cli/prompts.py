@@ -6,7 +6,16 @@ from dataclasses import asdict
 from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import ProjectOptions, argument, color_option, flag, including, project_of
+from baselinekit.cli.options import (
+    SENDING,
+    ProjectOptions,
+    argument,
+    color_option,
+    flag,
+    including,
+    project_of,
+    refuse_without_effect,
+)
 from baselinekit.evals import promotion
 from baselinekit.evals.promotion import PromotionGate, PromotionStep
 from baselinekit.frozen import frozen
@@ -36,6 +45,7 @@ class PromoteOptions:
 
 
 def promote(options: PromoteOptions) -> int:
+    refuse_without_effect(options.project, "a promotion", *SENDING)
     project = project_of(options.project)
     step = promotion.next_step(project, promotion.find_prompt(project, options.prompt))
     is_promoted = options.force or not step.unmet

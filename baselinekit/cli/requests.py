@@ -113,9 +113,9 @@ def request_host(current: Mapping[str, Any], project: Project) -> str:
 
 
 def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
-    """Write the secrets that the operator named and the recipe uses into the configuration as variables, so
+    """Write the secrets that the operator gave and the recipe uses into the configuration as variables, so
     that from now on only the environment has to provide them. Return their names."""
-    secret_names = [text for text in options.secrets if "=" not in text]
+    secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))
     used = set(names_in(dict(current)))
     names = [name for name in secret_names if name in used and name not in project.config.variables]
     if not names or project.config_from is not None:

@@ -8,6 +8,7 @@ from functools import partial
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import (
+    WITHOUT_VARIABLE,
     BaselinekitError,
     InvalidInput,
     Place,
@@ -62,7 +63,7 @@ _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
 class Prepared:
     """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
-    that its verdict depends on; "" if it names none. `fault`: an unexpected error while it was prepared.
+    that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
     `scripts`: the scripts before and after an attempt; `names`: the names of its inputs."""
 
     case: Case
@@ -91,10 +92,11 @@ def prepare_cases(
     runnable: Callable[[FunctionOutput], None],
     listed: bool = False,
 ) -> list[Prepared]:
-    """Prepare all cases; raise one error with all problems of all of them, each with its place. `listed`: the
-    cases will not be run."""
+    """Prepare all cases; raise one error with all problems of all of them, each with its place. If nothing is
+    wrong but variables without a value, only the cases that need them are errors, when they are run.
+    `listed`: the cases will not be run."""
     prepared, problems, refused = checked_cases(here, cases, runnable, listed)
-    if problems:
+    if any(problem.code not in WITHOUT_VARIABLE for problem in problems) or (problems and refused):
         raise InvalidInput(*problems, *refused)
     if refused:
         raise Refused(*refused)
@@ -107,7 +109,8 @@ def checked_cases(
     runnable: Callable[[FunctionOutput], None],
     listed: bool = False,
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
-    """Return the prepared cases, the problems of the others, and the problems about missing permissions."""
+    """Return the prepared cases (those with a problem have it as their fault), the problems, and those about
+    missing permissions."""
     prepared: list[Prepared] = []
     problems: list[tuple[Case, Sequence[Problem]]] = []
     refused: list[tuple[Case, Sequence[Problem]]] = []
@@ -116,6 +119,7 @@ def checked_cases(
             prepared.append(_prepared(here, case, runnable, listed))
         except BaselinekitError as error:
             (refused if isinstance(error, Refused) else problems).append((case, error.problems))
+            prepared.append(Prepared(case, fault=error))
         except Exception as error:  # reported as the error of this case when it is run
             raise_interrupt(error)
             prepared.append(Prepared(case, fault=error))
@@ -474,7 +478,10 @@ def with_evals(
         project.targets,
     )
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
-    invalid += [internal_error(case.fault).problems[0] for case in prepared if case.fault is not None]
+    faults = [case.fault for case in prepared if case.fault is not None]
+    invalid += [
+        internal_error(fault).problems[0] for fault in faults if not isinstance(fault, BaselinekitError)
+    ]
     for file in gates:
         problems += problems_of(partial(load_gates, file, project.root))
     problems += problems_of(partial(facts_of, project.root, suite.cases))

@@ -18,7 +18,7 @@ from baselinekit.model.recipes import CallResult, Observation, SandboxResult
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, full_match
 from baselinekit.schema.records import check, prefix_paths
-from baselinekit.texts import Mask, beginning_of, end_of, mask_and_clip, no_mask
+from baselinekit.texts import Mask, beginning_of, describe_limit, end_of, mask_and_clip, no_mask
 from baselinekit.tree.equality import decimal, is_number, same_json
 
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,7 +72,8 @@ def problems(task: Task) -> Iterator[Problem]:
     if not _NAME.fullmatch(method.function_name):
         yield Problem("BK706", f"{method.function_name!r} is not a function name", "letters, digits and _")
     if method.timeout_per_case <= 0:
-        yield Problem("BK706", "a time limit of zero", "`timeout_per_case`: a number of seconds above 0")
+        message = describe_limit(method.timeout_per_case)
+        yield Problem("BK706", message, "`timeout_per_case`: a number of seconds above 0")
     choices = (method, *alternatives_of(method, task.case.expected))
     for call in (call for choice in choices for call in choice.test_cases):
         if call.comparator not in COMPARATORS:

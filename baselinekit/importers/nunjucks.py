@@ -93,6 +93,8 @@ def _value(expression: str, values: Mapping[str, Json]) -> Json:
         elif isinstance(value, list) and (step[2] or (key or "").isdigit()):
             number = int(step[2] or key)
             value = value[number] if number < len(value) else ABSENT
-        else:
+        elif value is ABSENT or value is None:
             return ABSENT
+        else:  # what JavaScript has there, such as `length`
+            raise TemplateLogic(f"{{{{ {expression} }}}}")
     return value

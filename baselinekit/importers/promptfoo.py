@@ -28,6 +28,7 @@ from baselinekit.importers.promptfooasserts import (
 )
 from baselinekit.importers.promptfootests import (
     BESIDE,
+    DESTINATIONS,
     FILE,
     NOBODY,
     PROGRAMS,
@@ -43,6 +44,7 @@ from baselinekit.importers.promptfootests import (
     stated_tests,
     unreadable_table,
     values_of,
+    without_login,
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
@@ -467,6 +469,11 @@ def _assertion(
         judge = provider if isinstance(provider, dict) else {"id": provider}
         if not isinstance(judge.get("id"), str):
             raise NotCarried(f"`{assertion['type']}` whose provider has no id", "name a model")
+        for key, stated in mapping(judge.get("config")).items():
+            if key in DESTINATIONS:
+                message = f"`{assertion['type']}` whose judge is at {without_login(str(stated))}"
+                raise NotCarried(message, "state the judge as a model with a `base_url` in baselinekit.yaml")
+            reading.note(f"`{key}` of the judge {judge['id']!r} is for baselinekit.yaml to state")
         model = model_named(judge, reading)
     weight = number_of(assertion, "weight")
     return Assertion(

@@ -12,7 +12,8 @@ from baselinekit.schema.complaints import describe_value
 _TEXTUAL = (str, int, float)
 _NOT = "not-"
 _SHORT = lazy_pattern(
-    r"(?P<type>(?:not-)?[a-z][a-z0-9-]*(?::[a-z][a-z-]*)?)(?:\((?P<threshold>[\d.]+)\))?\s*(?::\s*(?P<value>.*))?",
+    r"(?P<type>(?:not-)?(?:(?:similar|trajectory):[a-z-]+|[a-z][a-z0-9-]*))"
+    r"(?:\((?P<threshold>\d+(?:\.\d+)?)\))?(?::\s*(?P<value>.*))?",
     re.DOTALL,
 )
 _OTHER_NAMES = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
@@ -264,14 +265,24 @@ _WHY_NOT = {
 # The short form of an assertion, as tables of tests have it.
 
 
+_OTHER_TYPES = lazy_pattern(
+    r"agent-rubric|(?:answer|conversation)-relevance|(?:contains|is)-(?:html|sql|xml)|finish-reason|human|pi"
+    r"|context-(?:faithfulness|recall|relevance)|is-valid-(?:openai-)?(?:function|tools)-call|search-rubric"
+    r"|similar:(?:cosine|dot|euclidean)|skill-used|tool-call-f1|trace-(?:error-spans|span-count|span-duration)"
+    r"|trajectory:(?:goal-success|step-count|tool-args-match|tool-sequence|tool-used)"
+)
+"""The types of assertions that promptfoo has and that neither carry over nor have a hint of their own."""
+
+
 def from_short(text: str) -> dict[str, Json]:
-    """The assertion of `contains:Paris` or `similar(0.8):Hello`; a text without a type means `equals`."""
-    match = _SHORT.fullmatch(text.strip())
+    """The assertion of `contains:Paris` or `similar(0.8):Hello`; a text that does not begin with a type means
+    `equals`, as there."""
+    text = text.strip()
+    match = _SHORT.fullmatch(text)
     type = match["type"] if match else ""
     type = _OTHER_NAMES.get(type, type)
     base = type.removeprefix(_NOT)
-    is_known = base in _ROWS or base in _WHY_NOT
-    if match is None or not is_known or (match["value"] is None and base not in ("is-json", "contains-json")):
+    if match is None or not (base in _ROWS or base in _WHY_NOT or _OTHER_TYPES.fullmatch(base)):
         return {"type": "equals", "value": text}
     assertion: dict[str, Json] = {"type": type}
     if match["value"] is not None and base in _LISTS:

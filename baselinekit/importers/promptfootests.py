@@ -296,8 +296,10 @@ _DATA = (".yaml", ".yml", ".json")
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _PLAIN_PROVIDERS = ("openai", "anthropic")
 _KINDS_OF_ASKING = ("chat", "responses", "completion", "messages")
-_WITHOUT_CONFIG = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiBaseUrl", "apiHost", "organization", "cost")
-"""Settings of a provider that our configuration states: where it is, and what it costs."""
+DESTINATIONS = ("apiBaseUrl", "apiHost")
+_OF_CONFIGURATION = ("apiKey", "apiKeyEnvar", "organization", "cost")
+"""Settings of a provider that our configuration states: whose key is used, and what it costs."""
+_OF_PROVIDER = ("id", "label", "config", "prompts", "transform", "apiKeyRequired")
 
 NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
 """The kind that answers with its input."""
@@ -363,8 +365,21 @@ def provider_of(definition: Mapping[str, Json], at: Path, reading: Reading) -> P
     for key, value in (config if isinstance(config, dict) else {}).items():
         if key in _SETTINGS:
             execution[_SETTINGS[key]] = value
-        elif key not in _WITHOUT_CONFIG:
+        elif key in DESTINATIONS:
+            address = without_login(str(value))
+            stated = reading.models.get(str(execution["model"]))
+            if isinstance(stated, dict):
+                url = address if "://" in address else f"https://{address}"
+                reading.models[str(execution["model"])] = {**stated, "base_url": url}
+            message = f"`{key}` of the provider {label!r}: its prompts and its key go to {address}"
+            hint = f"state it as `base_url` of the model {execution['model']} in baselinekit.yaml"
+            reading.leave_out((*at, "config", key), message, hint)
+        elif key in _OF_CONFIGURATION:
+            reading.note(f"`{key}` of the provider {label!r} is for baselinekit.yaml to state")
+        elif key not in _OF_PROVIDER:
             reading.leave_out((*at, "config", key), f"`{key}` of the provider {label!r}", "")
+    for key in [key for key in definition if key not in _OF_PROVIDER]:
+        reading.leave_out((*at, key), f"`{key}` of the provider {label!r}", "")
     if definition.get("transform"):
         reading.leave_out(
             (*at, "transform"), "`transform` computes another output", "judge the answer as it is"

@@ -9,7 +9,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
-from baselinekit.texts import Mask
+from baselinekit.texts import Mask, describe_limit
 from baselinekit.tree.paths import Pattern
 
 INPUT: Path = ("current", "input")
@@ -334,7 +334,8 @@ def check_limits(settings: object, at: Path) -> Iterator[Problem]:
     """Check the limits of a request, in an execution or in the request itself."""
     timeout = getattr(settings, "timeout", None)
     if timeout is not None and timeout <= 0:
-        yield Problem("BK108", "a time limit of zero", "a number of seconds above 0", at=(*at, "timeout"))
+        message = describe_limit(timeout)
+        yield Problem("BK108", message, "a number of seconds above 0", at=(*at, "timeout"))
     if getattr(settings, "resource", None) == "":
         yield Problem(
             "BK108", "a resource without a name", "such as `resource: orders`", at=(*at, "resource")

@@ -4,16 +4,22 @@ replaced. No library is imported for this; one that a test imports later is patc
 import importlib.machinery
 import io
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 from baselinekit.models.exchanges import HttpAnswer, is_ended, media_type
 from baselinekit.pytest_plugin.tape import CallUnderWay, Tape
 
 _HTTPX = ("httpx", "httpx2")
 _REQUESTS = "requests.adapters"
+_NOT_RECORDED = ("http.client", "aiohttp.client")
+"""Libraries whose calls are refused: urllib and urllib3 send theirs through http.client."""
+
+_WATCHED = (*_HTTPX, _REQUESTS, *_NOT_RECORDED)
 
 _Patch = tuple[type, str, Callable[..., Any], Callable[..., Any]]
 
@@ -25,14 +31,15 @@ class Interception:
         self._tape = tape
         self._running = False
         self._patches: list[_Patch] = []
-        self._watch = _ImportWatcher((*_HTTPX, _REQUESTS), self._catch)
+        self._watch = _ImportWatcher(_WATCHED, self._catch)
+        self.within_requests = threading.local()
         self.paused = False
         """Whether calls pass through, during the setup of fixtures that other tests share."""
 
     def start(self) -> None:
         self._running = True
         sys.meta_path.insert(0, self._watch)
-        for name in (*_HTTPX, _REQUESTS):
+        for name in _WATCHED:
             module = sys.modules.get(name)
             if module is not None:
                 self._catch(module)
@@ -51,6 +58,10 @@ class Interception:
     def _catch(self, module: ModuleType) -> None:
         if hasattr(module, "HTTPAdapter"):
             self._replace(module.HTTPAdapter, "send", _requests_send)
+        elif module.__name__ == "http.client":
+            self._replace(module.HTTPConnection, "putrequest", _refuse_connection)
+        elif module.__name__ == "aiohttp.client":
+            self._replace(module.ClientSession, "_request", _refuse_session)
         elif hasattr(module, "AsyncHTTPTransport"):
             self._replace(module.HTTPTransport, "handle_request", _httpx_send, module)
             self._replace(module.AsyncHTTPTransport, "handle_async_request", _httpx_send_async, module)
@@ -65,6 +76,32 @@ class Interception:
 
     def tape_for(self, url: str) -> Tape | None:
         return self._tape if self._running and not self.paused and self._tape.wants(url) else None
+
+
+def _refuse_connection(interception: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
+    def putrequest(connection: Any, method: str, *args: Any, **options: Any) -> Any:
+        host, port = connection.host, connection.port
+        if getattr(connection, "_tunnel_host", None):  # through a proxy
+            host, port = connection._tunnel_host, connection._tunnel_port
+        url = f"{'https' if hasattr(connection, '_context') else 'http'}://{host}:{port}"
+        tape = interception.tape_for(url)
+        if tape is not None and not getattr(interception.within_requests, "yes", False):
+            raise tape.refuse_library(method, url, "http.client (urllib, urllib3)")
+        return original(connection, method, *args, **options)
+
+    return putrequest
+
+
+def _refuse_session(interception: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
+    async def request(session: Any, method: str, url: Any, *args: Any, **options: Any) -> Any:
+        base = getattr(session, "_base_url", None)
+        parts = urlsplit(str(url if base is None else base.join(type(base)(str(url)))))
+        place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        if (tape := interception.tape_for(place)) is not None:
+            raise tape.refuse_library(method, place, "aiohttp")
+        return await original(session, method, url, *args, **options)
+
+    return request
 
 
 class _ImportWatcher:
@@ -278,15 +315,22 @@ def _streams(module: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def _requests_send(interception: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
+    def send_on(adapter: Any, *args: Any, **options: Any) -> Any:
+        interception.within_requests.yes = True
+        try:
+            return original(adapter, *args, **options)
+        finally:
+            interception.within_requests.yes = False
+
     def send(adapter: Any, request: Any, stream: bool = False, *args: Any, **options: Any) -> Any:
         tape = interception.tape_for(request.url or "")
         if tape is None:
-            return original(adapter, request, stream, *args, **options)
+            return send_on(adapter, request, stream, *args, **options)
         headers = [(_text(name), _text(value)) for name, value in request.headers.items()]
         reply = tape.ask(request.method, request.url, headers, _requests_body(request))
         if isinstance(reply, HttpAnswer):
             return _requests_response(adapter, request, reply, tape.pieces(reply))
-        response = original(adapter, request, stream, *args, **options)
+        response = send_on(adapter, request, stream, *args, **options)
         copy = _RecordingRaw(response, reply)
         if stream:
             response.raw = copy

@@ -28,7 +28,7 @@ from baselinekit.texts import shown
 from baselinekit.workflow.chunks import ChunkWorker, JudgePolicy, unjudged_result
 from baselinekit.workflow.context import SIGNAL_CHECK, ModelThreads, Stop
 from baselinekit.workflow.judging import JudgedBaseline, keep_seen, mask_result
-from baselinekit.workflow.loading import raise_problems, with_lines
+from baselinekit.workflow.loading import raise_unless_variables, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, open_project
 
 T = TypeVar("T")
@@ -183,14 +183,14 @@ class Replays:
 
     def find_errors(self, entries: Sequence[Entry]) -> dict[str, BaselinekitError]:
         """Return the errors of entries that cannot be replayed or compared as written, by file. The other
-        entries are prepared afterwards."""
+        entries are prepared afterwards; one that lacks a variable is an error when it is judged."""
         errors: dict[str, BaselinekitError] = {}
         by_file: dict[str, list[Entry]] = {}
         for entry in entries:
             by_file.setdefault(entry.source.file, []).append(entry)
         for file, file_entries in by_file.items():
             try:
-                raise_problems(None, self._worker.prepare(file_entries), self.root)
+                raise_unless_variables(None, self._worker.prepare(file_entries), self.root)
             except BaselinekitError as error:
                 errors[file] = shown(error, self.project.redactor.mask)
         return errors

@@ -270,6 +270,13 @@ class Tape:
             )
             raise self._refuse(f"BK630 {message}\nrecord it again: {self._command('all')}")
 
+    def refuse_library(self, method: str, place: str, library: str) -> BaseException:
+        """Return the failure for a call through a library that is not recorded, which is not sent."""
+        host = place.partition("://")[2]
+        message = f"a {method} to {place} through {library}, which the mark model_calls does not record"
+        hint = f"send it through httpx or requests, or name the host: pass_through=[{host!r}]"
+        return self._refuse(f"BK632 {message}: {hint}")
+
     def _refuse(self, text: str) -> BaseException:
         self.missed.append(text)
         return self.refuse(text)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from baselinekit.errors import WITHOUT_VARIABLE
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Report, Result
@@ -39,11 +40,12 @@ def format_failures(
     report: Report, style: Style, format_result: Callable[[Result, Style], str] | None = None
 ) -> str:
     """Format all that did not pass. A change in many baselines is shown once; of many errors with one code,
-    as when a service is down, only the first ones are shown."""
+    as when a service is down, only the first ones are shown; a variable without a value is named once."""
     failing = [result for result in report.results if result.outcome in _FAULTS]
     errors = Counter(result.code for result in failing if result.outcome == "error")
     code_counts: Counter[str | None] = Counter()
     hidden_ids: dict[str, list[str]] = {}
+    named: set[str] = set()
     shared_changes, unshared_results = _share(failing, style)
     lines = [format_lines(shared_lines(change, style)) + "\n" for change in shared_changes[:_MOST_SHARED]]
     if len(shared_changes) > _MOST_SHARED:
@@ -56,7 +58,10 @@ def format_failures(
             continue
         code = result.code if result.outcome == "error" and not style.verbose else None
         code_counts[code] += 1
-        if code and errors[code] > _MOST_WITH_CODE and code_counts[code] > _SHOWN_WITH_CODE:
+        is_named = code in WITHOUT_VARIABLE and result.reason in named
+        named.add(result.reason)
+        too_many = code and errors[code] > _MOST_WITH_CODE and code_counts[code] > _SHOWN_WITH_CODE
+        if code and (is_named or too_many):
             hidden_ids.setdefault(code, []).append(one_line(result.id))
         elif format_result is not None:
             lines.append(format_result(result, style) + "\n")

@@ -234,7 +234,8 @@ class ChunkWorker:
             baseline, matcher = self._held.take(entry)
         except BaselinekitError as error:
             problem = error.problems[0]
-            return JudgedBaseline(unjudged_result(entry, "error", problem.with_hint, code=problem.code))
+            result = unjudged_result(entry, "error", problem.with_hint, code=problem.code)
+            return JudgedBaseline(replace(result, name=entry.name, at=problem.at or ()))
         return self._runner.judge(baseline, partial(self._repeated, baseline, matcher))
 
     def _repeated(self, baseline: Baseline, matcher: Matcher | None) -> ReplayResult:

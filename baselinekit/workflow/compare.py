@@ -26,7 +26,7 @@ from baselinekit.workflow.chunks import (
 )
 from baselinekit.workflow.context import ModelThreads, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_seen
-from baselinekit.workflow.loading import find_files, raise_problems, with_lines
+from baselinekit.workflow.loading import find_files, raise_unless_variables, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import IsWanted, Selection, Share, select, stamp_shard
@@ -71,7 +71,7 @@ def compare(
     elsewhere: BaselineEngine | None = None,
 ) -> Report:
     """Plan the run, work on the chunks of the plan in threads or `elsewhere`, and finish. Errors in any file
-    are reported before anything is replayed."""
+    are reported before anything is replayed; baselines that lack a variable are errors beside the others."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
     environment = CaptureEnvironment(project, at_once.clients)
@@ -140,7 +140,7 @@ def make_plan(
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
-    raise_problems(broken, engine.prepare(share.entries), project.root)
+    raise_unless_variables(broken, engine.prepare(share.entries), project.root)
     turns = selection.in_turn([entry.id for entry in share.entries])
     chunks = engine.chunks([share.entries[number] for number in turns])
     coverage = selection.coverage(paths, len(files_read.entries) - len(selected))

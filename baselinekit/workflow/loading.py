@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, ProblemLimiter, Refused
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    Problem,
+    ProblemLimiter,
+    Refused,
+    lacks_variables,
+)
 from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Source
@@ -153,6 +160,15 @@ def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
         raise
     except Exception:
         return baseline, None
+
+
+def raise_unless_variables(
+    broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str
+) -> None:
+    """Raise all problems, unless nothing is wrong but variables without a value: then only the baselines that
+    need them are errors, where they are judged, and the others run."""
+    if broken is not None or any(not lacks_variables(item.error) for item in unfit):
+        raise_problems(broken, unfit, root)
 
 
 def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str) -> None:

@@ -113,6 +113,7 @@ def test_the_report_says_what_was_contained() -> None:
         (FunctionOutput("__import__('os').system", [Call(1)]), "not a function name"),
         (FunctionOutput("f", [Call(1, comparator="equal")]), "there is no comparator 'equal'"),
         (FunctionOutput("f", [Call(1)], timeout_per_case=0), "a time limit of zero"),
+        (FunctionOutput("f", [Call(1)], timeout_per_case=-5), "a time limit of -5 seconds"),
     ],
 )
 def test_h24_what_cannot_work_is_found_beforehand(method: FunctionOutput, said: str) -> None:

@@ -89,11 +89,20 @@ def test_a_name_without_a_value_is_the_empty_text_and_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "template", ["{% if x %}a{% endif %}", "{{ x | rare }}", "{{ x + 1 }}", "{{env.KEY}}"]
+    "template",
+    [
+        "{{x.length}}",
+        "{{ x[0] }}",
+        "{{l.length}}",
+        "{% if x %}a{% endif %}",
+        "{{ x | rare }}",
+        "{{ x + 1 }}",
+        "{{env.KEY}}",
+    ],
 )
 def test_logic_of_a_template_is_no_text(template: str) -> None:
     with pytest.raises(TemplateLogic):
-        filled(template, {"x": "1"})
+        filled(template, {"x": "1", "l": [1]})
 
 
 def test_a_value_that_leads_back_to_itself_ends() -> None:
@@ -186,6 +195,17 @@ SHORT = [
     ("Paris", {"type": "equals", "value": "Paris"}),
     ("Note: a thing", {"type": "equals", "value": "Note: a thing"}),
     ("contains:Paris", {"type": "contains", "value": "Paris"}),
+    ("contains:paris", {"type": "contains", "value": "paris"}),
+    ("icontains:new york", {"type": "icontains", "value": "new york"}),
+    ("starts-with:a", {"type": "starts-with", "value": "a"}),
+    ("regex:x:y", {"type": "regex", "value": "x:y"}),
+    ("similar:cosine(0.8):hi", {"type": "similar:cosine", "value": "hi", "threshold": 0.8}),
+    ("trajectory:tool-used:search", {"type": "trajectory:tool-used", "value": "search"}),
+    ("latency(1000)", {"type": "latency", "threshold": 1000.0}),
+    ("is-xml", {"type": "is-xml"}),
+    ("contains", {"type": "contains"}),
+    ("note:paris", {"type": "equals", "value": "note:paris"}),
+    ("Contains:paris", {"type": "equals", "value": "Contains:paris"}),
     ("not-contains: x", {"type": "not-contains", "value": "x"}),
     ("contains-any:a, b", {"type": "contains-any", "value": ["a", "b"]}),
     ("similar(0.8):Hello", {"type": "similar", "value": "Hello", "threshold": 0.8}),
@@ -493,3 +513,24 @@ def test_what_an_address_lets_in_by_reaches_no_name(key: str) -> None:
     assert "api.example.com" in told
     assert "hunter22" not in told
     assert "abcd1234efgh" not in told
+
+
+def test_read_with_a_provider_at_another_address_lists_it_and_states_it_for_the_model() -> None:
+    settings: dict[str, Json] = {"apiBaseUrl": "https://user:pass@models.example/v1", "organization": "o"}
+    provider: dict[str, Json] = {"id": "openai:gpt-4o", "config": settings, "env": {"OPENAI_BASE_URL": "x"}}
+    draft = imported(config(stated_test(IS), providers=[provider]))
+    message, other = sorted(lost(draft))
+    assert "go to https://models.example/v1" in message
+    assert other.startswith("`env` of the provider")
+    assert draft.models == {
+        "gpt-4o": {"openai": "gpt-4o", "key": "openai_key", "base_url": "https://models.example/v1"}
+    }
+    assert any("`organization`" in note for note in draft.notes)
+
+
+def test_read_with_a_judge_at_another_address_lists_the_assertion() -> None:
+    judge: Json = {"id": "openai:gpt-4o", "config": {"apiHost": "judges.example"}}
+    rubric: Json = {"type": "llm-rubric", "value": "kind", "provider": judge}
+    assert any(
+        "judge is at judges.example" in message for message in lost(imported(config(stated_test(rubric))))
+    )

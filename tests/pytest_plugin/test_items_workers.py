@@ -159,16 +159,26 @@ def test_with_groups_one_worker_has_them_all_where_they_hold(run: Run, tmp_path:
 
 def test_what_is_wrong_is_said_once_for_all_workers(run: Run, tmp_path: Path) -> None:
     with service() as (url, _):
-        unset = READS.format(n=1).replace("endpoint: /read/1", 'endpoint: "/read/{{nobody}}"')
-        lay(tmp_path, url, broken="id: [\n", unset=unset)
+        wrong = READS.format(n=1).replace("path: /read/1", "path: <<any_strnig>>")
+        lay(tmp_path, url, broken="id: [\n", wrong=wrong)
         code, shown = run(tmp_path, "-n", "2")
     assert code == 1, shown
     lines = [line for line in shown.splitlines() if line.startswith("BK")]
     assert [line.split(": ")[0] for line in lines] == [
         "BK101 baselines/broken.yaml:2:1",
-        "BK501 baselines/unset.yaml:3:29",
+        "BK212 baselines/wrong.yaml:2:47",
     ]
     assert ".py:" not in shown
+
+
+def test_items_with_one_that_lacks_a_variable_run_the_others(run: Run, tmp_path: Path) -> None:
+    with service() as (url, asked):
+        unset = READS.format(n=1).replace("endpoint: /read/1", 'endpoint: "/read/{{nobody}}"')
+        lay(tmp_path, url, unset=unset, fine=READS.format(n=2))
+        code, shown = run(tmp_path)
+    assert (code, asked.paths) == (1, ["/read/2"]), shown
+    assert "1 passed, 1 error" in shown
+    assert "BK501" in shown
 
 
 def test_the_limits_of_a_run_are_those_of_its_workers_together(run: Run, tmp_path: Path) -> None:

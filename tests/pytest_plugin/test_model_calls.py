@@ -403,3 +403,74 @@ def test_a_run_without_the_mark_loads_nothing_of_it(pytester: pytest.Pytester) -
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+NOT_COVERED = """\
+import http.client
+import urllib.error
+import urllib.request
+
+import pytest
+
+
+@pytest.mark.model_calls("cassettes/chat.yaml"{more})
+def test_urllib():
+    try:
+        urllib.request.urlopen("{url}/v1/models?key=hush", timeout=5).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+
+
+@pytest.mark.model_calls("cassettes/chat.yaml"{more})
+def test_client():
+    connection = http.client.HTTPConnection("{host}", timeout=5)
+    try:
+        connection.request("POST", "/v1/models", "hush")
+    except Exception:  # a failure is no Exception
+        pass
+    connection.getresponse().read()
+    connection.close()
+"""
+
+
+def test_model_calls_with_urllib_refuses_the_call(pytester: pytest.Pytester, service: Answering) -> None:
+    host = service.url.removeprefix("http://")
+    write(pytester, service, NOT_COVERED, host=host, more="")
+    result = run(pytester, failed=2)
+    for method in ("GET", "POST"):
+        result.stdout.fnmatch_lines([f"BK632 a {method} to {service.url} through http.client*{host}*"])
+    assert service.asked == []
+    write(pytester, service, NOT_COVERED, host=host, more=f", pass_through=['{host}']")
+    run(pytester, passed=2)
+    assert len(service.asked) == 2
+
+
+AIOHTTP = """\
+import asyncio
+
+import aiohttp.client
+import pytest
+
+
+@pytest.mark.model_calls("cassettes/chat.yaml")
+def test_aiohttp():
+    asyncio.run(aiohttp.client.ClientSession().get("https://user:pass@api.example/v1/models"))
+"""
+SESSION = """\
+class ClientSession:
+    async def _request(self, method, url):
+        raise OSError("sent")
+
+    async def get(self, url):
+        return await self._request("GET", url)
+"""
+
+
+def test_model_calls_with_aiohttp_refuses_the_call(pytester: pytest.Pytester, service: Answering) -> None:
+    """aiohttp is not installed here: a package of its name has what its calls go through."""
+    (pytester.path / "aiohttp").mkdir()
+    (pytester.path / "aiohttp" / "__init__.py").write_text("", encoding="utf-8")
+    (pytester.path / "aiohttp" / "client.py").write_text(SESSION, encoding="utf-8")
+    write(pytester, service, AIOHTTP)
+    result = run(pytester, failed=1)
+    result.stdout.fnmatch_lines(["BK632 a GET to https://api.example through aiohttp*"])

@@ -77,6 +77,7 @@ WRONG = [
     ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: there is no such port, 'http://x:99999'"),
     ("base_url: 'http://x/?a=1'", r"BK108 f.yaml:1:11: a base_url has no `\?` and no `#`"),
     ("http: {timeout: 0}", "BK108 f.yaml:1:17: a time limit of zero"),
+    ("http: {timeout: -5}", "BK108 f.yaml:1:17: a time limit of -5 seconds"),
     ("http: {retries: -1}", "BK108 f.yaml:1:17: fewer than 0 retries"),
     ("http: {redirects: -1}", "BK108 f.yaml:1:19: fewer than 0 redirects"),
     ("http: {max_body: -1}", "BK108 f.yaml:1:18: fewer than 0 bytes"),

@@ -146,6 +146,7 @@ ONE_LINE = [
         "found 'eas' (string): did you mean 'easy'?",
     ),
     (HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 0}", "4:29: a time limit of zero"),
+    (HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: -5}", "4:29: a time limit of -5 seconds"),
     (
         HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 1e300}",
         "4:29: a time limit of more than a year",

@@ -21,6 +21,7 @@ from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFil
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import GraderContext
 from baselinekit.suites.settings import check_grader_paths
+from baselinekit.texts import describe_limit
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -253,7 +254,7 @@ def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = 
     """Check a time limit and a number of retries; `names` are their keys."""
     problems = []
     if timeout is not None and not 0 < timeout <= _MAX_TIMEOUT:
-        message = "a time limit of zero" if timeout <= 0 else "a time limit of more than a year"
+        message = describe_limit(timeout) if timeout <= 0 else "a time limit of more than a year"
         problems.append(Problem("BK108", message, "a number of seconds above 0", at=(names[0],)))
     if retries is not None and not 0 <= retries <= _MAX_RETRIES:
         message = "fewer than 0 retries" if retries < 0 else f"more than {_MAX_RETRIES} retries"
