@@ -505,7 +505,7 @@ def _typed_options(names: Collection[str]) -> Iterator[str]:
         given = value if isinstance(value, list) else () if isinstance(value, tuple) else [value]
         for flag, item in zip(meta[_FLAGS][name], given if name in names else (), strict=False):
             yield flag
-            if item is not True:
+            if not isinstance(item, bool):
                 yield item.partition("=")[0] if name == "secrets" else item
 
 

@@ -109,9 +109,9 @@ SERVICES: list[tuple[Answer, str, bool]] = [
 
 
 def proposed(printed: str) -> str:
-    """The first command after a compare that writes, with a yes to what it asks."""
-    commands = re.findall(r"^next: (baselinekit (?:refresh|review) .*)$", printed, re.MULTILINE)
-    return f"{commands[0].replace(' --dry-run', '')} --yes"
+    """The first command after a compare that writes, with a yes to what it asks: in a review, to all of it."""
+    commands = re.findall(r"^next: baselinekit (?:refresh|review) (.*)$", printed, re.MULTILINE)
+    return f"baselinekit refresh {commands[0].replace(' --dry-run', '')} --yes"
 
 
 @pytest.mark.parametrize(("answer", "method", "changes"), SERVICES)

@@ -331,7 +331,7 @@ def test_declared_secret_in_a_new_answer_is_approved_under_its_name(
     here.says("a", {"rows": [{"who": "x"}, {"who": f"Bearer {SECRET} <<any>>"}]})
     text = results(here)
     assert SECRET not in text + (here.folder / ".baselinekit/pending/a.json").read_text()
-    assert here.refresh("a", **({"results": ("ci.json", text)} if from_results else {})).ids == ("a",)
+    assert here.refresh("a", **({"results": [("ci.json", text)]} if from_results else {})).ids == ("a",)
     assert r"Bearer <<var(token)>> \<<any>>" in file.read_text()
     assert here.compare(record="never").summary.passed == 1
 
