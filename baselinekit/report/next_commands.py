@@ -263,7 +263,7 @@ def after_run(
         commands.append(command_line(*command, "--resume"))
     if failed and not verbose:
         commands += show_commands(failed[:1], targets, typed=typed_of(report))
-    is_own_target = not any(word.split("=")[0] == "--target" for word in words)
+    is_own_target = not any(word == "--target" or word.startswith("--target=") for word in words)
     if is_own_target and (renewable := select_renewable(failed)):
         commands.append(
             command_line("refresh", place(renewable[0].file), "--dry-run", *typed_of(report).operator)
