@@ -24,7 +24,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked += self.path == "/pool"
-        rows = [{"name": f"worker-{n}", "state": "idle"} for n in range(self.server.asked % 3 + 1)]
+        asked = self.server.asked
+        rows = [{"name": f"worker-{asked}-{n}", "state": "idle"} for n in range(asked % 3 + 1)]
         says: dict[str, Any] = {"workers": rows} if self.path == "/pool" else {"term": self.server.term}
         data = json.dumps(says).encode()
         self.send_response(200)
