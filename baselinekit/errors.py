@@ -26,6 +26,9 @@ _FIXED_IN_ONE_PLACE = WITHOUT_VARIABLE | {"BK601", "BK602", "BK603", "BK604", "B
 """Problems with one cause, however many files are affected: a variable that has no value, the entry of a
 model."""
 
+MAX_SHOWN = 20
+"""How many problems of one file are shown in a terminal."""
+
 _MAX_REPEATS = 3
 _MAX_PER_FILE = 50
 _MAX_CANDIDATES = 5_000
@@ -120,6 +123,26 @@ class ProblemLimiter:
         ]
 
 
+def first_of_each_file(problems: Iterable[Problem], noun: str = "problem") -> list[Problem]:
+    """The first problems of each file, and the number of its others, for a terminal: JSON lists all."""
+    shown: list[Problem] = []
+    numbers: dict[str, int] = {}
+    omitted: dict[str, Problem] = {}
+    for problem in problems:
+        file = problem.place.file if problem.place else ""
+        numbers[file] = numbers.get(file, 0) + 1
+        if not file or (numbers[file] <= MAX_SHOWN and problem.counts == 1):
+            shown.append(problem)
+            continue
+        earlier = omitted.get(file, problem)
+        counts = problem.counts + (earlier.counts if file in omitted else 0)
+        code = earlier.code if problem.code.startswith("BK4") else problem.code
+        message = f"… and {counts:,} more {noun}{'s' * (counts > 1)} in this file"
+        hint = "fix the first ones, and look again"
+        omitted[file] = Problem(code, message, hint, Place(file), counts=counts)
+    return shown + list(omitted.values())
+
+
 class BaselinekitError(Exception):
     """Something that could not be done."""
 
@@ -130,10 +153,10 @@ class BaselinekitError(Exception):
         self.problems = problems
 
     def __str__(self) -> str:
-        """One line per problem; of repeated problems with a single cause, only the first few."""
+        """One line per problem; of many in one file, and of those with a single cause, only the first few."""
         lines: list[str] = []
         repeats: dict[tuple[str, str], int] = {}
-        for problem in self.problems:
+        for problem in first_of_each_file(self.problems):
             key = (problem.code, problem.message)
             repeats[key] = repeats.get(key, 0) + (problem.code in _FIXED_IN_ONE_PLACE)
             if repeats[key] <= _MAX_REPEATS:

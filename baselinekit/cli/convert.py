@@ -65,7 +65,7 @@ class ConvertOptions:
     say is listed, and then nothing is written unless --partial wants it.
 
     \b
-    Exit code: 0 it is written; 1 something does not carry over; 2 it cannot be read, or is there already.
+    Exit code: 0 it is written; 2 nothing was: something does not carry over, cannot be read or is there.
     """
 
     path: str = argument(metavar="PATH")
@@ -95,7 +95,7 @@ class ImportOptions:
     nothing is written unless --partial wants it.
 
     \b
-    Exit code: 0 it is written; 1 something does not carry over; 2 it cannot be read, or is there already.
+    Exit code: 0 it is written; 2 nothing was: something does not carry over, cannot be read or is there.
     """
 
     words: tuple[str, ...] = argument(metavar="[TOOL] PATH…", nargs=-1, required=True)
@@ -222,7 +222,7 @@ class _Delivery:
             screen.show_json(json.dumps(self.document(files)) + "\n")
         else:
             self.print_files(files)
-        return 1 if conversion.lost and not options.partial else 0
+        return 0 if files else 2
 
     def files(self) -> Iterator[tuple[str, str]]:
         """The files; the one with the cases starts with a comment on what is lost."""
@@ -280,7 +280,7 @@ class _Delivery:
                 screen.line(screen.safe_line(f"note: {note}"))
         if conversion.lost:
             screen.line(f"{count_noun(len(conversion.lost), 'thing')} not carried over:", err=not files)
-            for text in self.lost_lines():
+            for text in screen.first_lines(self.lost_lines()):
                 screen.line(f"  {text}", err=not files)
         if not files:
             hint = ": --partial writes the rest" if conversion.files else ""

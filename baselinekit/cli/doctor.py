@@ -21,7 +21,14 @@ from baselinekit.cli.options import (
     project_of,
 )
 from baselinekit.cli.remotefiles import RemoteFiles
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, count_problems
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    NothingSelected,
+    Problem,
+    count_problems,
+    first_of_each_file,
+)
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judgeprograms import describe_judges
@@ -142,9 +149,9 @@ def _without_ids(problem: Problem, project: Project) -> Problem:
 
 def _print(findings: Findings, project: Project, options: DoctorOptions) -> None:
     problems = (*findings.problems, *findings.shape)
-    for problem in problems:
+    for problem in first_of_each_file(problems):
         screen.line(screen.safe(str(problem)))
-    for note in findings.notes:
+    for note in first_of_each_file(findings.notes, "note"):
         screen.line(f"note: {screen.safe(str(note))}")
     if options.ci:
         for line in all_permissions(project):

@@ -190,7 +190,8 @@ class MovedDelivery:
             screen.show_json(json.dumps(self._document(written)) + "\n")
         else:
             self._print(written)
-        return 1 if self._lost and not options.partial else 0
+        is_written = not self._lost or (options.partial and (moved.new or moved.known))
+        return 0 if is_written else 2
 
     def _print(self, written: Sequence[str]) -> None:
         moved, options = self._moved, self._options
@@ -213,7 +214,7 @@ class MovedDelivery:
             screen.line(screen.safe_line(f"note: {note}"))
         if self._lost:
             screen.line(f"{count_noun(len(self._lost), 'thing')} not carried over:", err=is_stopped)
-            for text in self._lost_lines():
+            for text in screen.first_lines([*self._lost_lines()]):
                 screen.line(f"  {text}", err=is_stopped)
         if is_stopped:
             hint = ": --partial writes the rest" if moved.new else ""

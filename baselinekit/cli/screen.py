@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from baselinekit.cli import entry
+from baselinekit.errors import MAX_SHOWN
 from baselinekit.escape import escape_ci_commands, escape_controls, json_ascii, json_text, one_line
 from baselinekit.lazy import lazy_pattern
 
@@ -36,6 +37,12 @@ def redact(text: str) -> str:
     from baselinekit.secrets.finding import mask_secrets
 
     return mask_secrets(text)
+
+
+def first_lines(lines: list[str]) -> list[str]:
+    """The first of many lines about a file, and the number of the others."""
+    more = f"… and {len(lines) - MAX_SHOWN:,} more: --json lists all"
+    return [*lines[:MAX_SHOWN], *([more] if len(lines) > MAX_SHOWN else [])]
 
 
 # Colours, width, and text that any standard output can take.

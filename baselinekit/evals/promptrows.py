@@ -64,7 +64,7 @@ def rows_of(
     for folder in {case.folder.path: case.folder for case in chosen if case.folder}.values():
         folder_cases = [case for case in chosen if _is_of(case, folder)]
         run = [case for case in folder_cases if results[case.id].outcome != "skipped"]
-        if not any(_attempted(results[case.id]) for case in folder_cases):
+        if not (facts.interrupted or any(_attempted(results[case.id]) for case in folder_cases)):
             continue
         passed = [case for case in run if results[case.id].outcome == "passed"]
         is_whole = len(run) == sum(_is_of(case, folder) for case in cases)
@@ -117,7 +117,12 @@ def _attempted(result: Result) -> bool:
 def name_in_row(case: Case) -> str:
     """The name of a case in a row; that of a trigger query is its text."""
     name = case.name or case.id
-    return f"triggering: {name}" if kind_of(case.recipe).asks_nobody else name
+    return f"triggering: {name}" if is_query(case) else name
+
+
+def is_query(case: Case) -> bool:
+    """Whether a case of a prompt folder is a query that should, or should not, trigger the prompt."""
+    return case.folder is not None and kind_of(case.recipe).asks_nobody
 
 
 def masked(project: Project, row: EvalRow) -> EvalRow:

@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
 from baselinekit.evals.checks import Prepared, prepare_cases
-from baselinekit.evals.promptrows import note_use
+from baselinekit.evals.promptrows import is_query, note_use
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.kind import ALONE
@@ -266,9 +266,10 @@ class Attempts:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, turns: Sequence[CaseTurn], engine: CaseEngine) -> list[tuple[CaseAttempt, ...] | None]:
-        """Run the turns. Return for each its attempt and the retries, or None if it was not made."""
+        """Run the turns, those of trigger queries before the others. Return for each its attempt and the
+        retries, or None if it was not made."""
         advance, stop_early = self.context.advance(len(turns)), threading.Event()
-        context, chunks = self.context, engine.chunks(turns)
+        context = self.context
 
         def finished(done: list[tuple[CaseAttempt, ...]]) -> bool:
             for attempts in done:
@@ -280,8 +281,11 @@ class Attempts:
         def work(chunk: Chunk[CaseTurn]) -> list[tuple[CaseAttempt, ...]]:
             return self.make(chunk, engine)
 
-        pool = ThreadPool(engine.slots, work, engine.cancel, context.stop, lambda chunk: chunk.claim)
-        pool.run(chunks, finished)
+        queries = [turn for turn in turns if is_query(turn.case)]
+        for together in (queries, [turn for turn in turns if not is_query(turn.case)]):
+            if together and not (stop_early.is_set() or context.stop.is_set()):
+                pool = ThreadPool(engine.slots, work, engine.cancel, context.stop, lambda chunk: chunk.claim)
+                pool.run(engine.chunks(together), finished)
         made = [self._made.get((turn.case.id, turn.number)) for turn in turns]
         pairs = zip(made, turns, strict=True)
         return [

@@ -26,7 +26,12 @@ from baselinekit.workflow.chunks import (
 )
 from baselinekit.workflow.context import ModelThreads, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_seen
-from baselinekit.workflow.loading import find_files, raise_unless_variables, with_lines
+from baselinekit.workflow.loading import (
+    find_files,
+    provide_schema,
+    raise_unless_variables,
+    with_lines,
+)
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import IsWanted, Selection, Share, select, stamp_shard
@@ -84,6 +89,7 @@ def compare(
             finishing = Finishing(project, plan, policy, context)
             entries, recorder = plan.share.entries, finishing.recorder
             results = with_lines(finishing.run(engine), [entry.source for entry in entries], project.root)
+    provide_schema(project.root)
     interrupted = context.stop.is_set()
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",

@@ -32,7 +32,7 @@ from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
 from baselinekit.variables import as_text
 from baselinekit.workflow.judging import check, target_of
-from baselinekit.workflow.loading import find_files, locate_each_problem, prepare
+from baselinekit.workflow.loading import find_files, locate_each_problem, prepare, provide_schema
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 
 _LONGEST_INPUT = 60
@@ -76,6 +76,8 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
             drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
             loaded.baselines.clear()
             loaded.sizes.clear()
+    if records:
+        provide_schema(project.root)
     problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]
     problems += firsts[False].rest()
     notes += firsts[True].rest()

@@ -20,7 +20,7 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
 from baselinekit.store import reading
-from baselinekit.store.atomic import sweep
+from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
@@ -193,6 +193,15 @@ def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaselin
         raise InvalidInput(*problems, *refused)
     if refused:
         raise Refused(*refused)
+
+
+def provide_schema(root: str) -> None:
+    """Write the schema that the first line of each baseline names, where it is missing: git ignores it, so a
+    clone does not have it."""
+    if not os.path.lexists(os.path.join(root, STATE_FOLDER, "baseline.schema.json")):
+        from baselinekit.store.writing import reference  # not needed otherwise
+
+        reference(root, root)
 
 
 def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:

@@ -137,6 +137,19 @@ def test_e6_a_run_that_is_interrupted_leaves_a_row_that_never_says_all(world: Pr
     assert row["scope"] == ["a", "b"][: row["total"]]
 
 
+def test_e6_run_that_is_interrupted_before_any_case_ends_leaves_a_row(world: Prompts) -> None:
+    world.stop.ask()
+    assert world.run(suite(of("p", "a"), of("p", "b"))).interrupted
+    (row,) = world.rows()
+    assert (row["all_passed"], row["interrupted"], row["total"], row["scope"]) == (False, True, 0, [])
+
+
+def test_e3_run_with_several_jobs_asks_trigger_queries_before_the_cases(world: Prompts) -> None:
+    report = world.run(suite(of("p", "a"), query("p", 1, "no"), of("p", "b")), first=True, jobs=4)
+    assert [result.outcome for result in report.results] == ["skipped", "failed", "skipped"]
+    assert world.calls == []
+
+
 def test_e6_an_interrupt_after_the_last_case_is_one_too(world: Prompts) -> None:
     stopping_after(world, 4)
     (row,) = world.rows()
@@ -182,8 +195,6 @@ def test_e6_where_no_case_is_run_there_is_no_row(world: Prompts) -> None:
     with pytest.raises(NothingSelected):
         world.run(suite(of("p", "a")), Choice(ids=["other"]))
     assert world.run(suite(of("p", "a", skip="not now"))).summary.skipped == 1
-    world.stop.ask()
-    world.run(suite(of("p", "a")))
     assert world.rows() == []
 
 

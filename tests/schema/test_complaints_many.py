@@ -9,7 +9,15 @@ import pytest
 from console import console
 
 from baselinekit.documents.languages import YAML
-from baselinekit.errors import BaselinekitError, Problem, ProblemLimiter, count_problems, suggest
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    Place,
+    Problem,
+    ProblemLimiter,
+    count_problems,
+    suggest,
+)
 from baselinekit.store.reading import load_partly, parse_record
 
 pytestmark = pytest.mark.slow
@@ -73,8 +81,20 @@ def test_each_file_has_its_own_first_problems(tmp_path: Path) -> None:
         (tmp_path / f"{name}.yaml").write_text("".join(RECORD.format(f"{name}{n}") for n in range(100)))
     _, error = load_partly(["a.yaml", "b.yaml"], str(tmp_path))
     assert error is not None
-    assert str(error).count("… and 250 more problems in this file") == 2
+    assert str(error).count("… and 280 more problems in this file") == 2
     assert len(error.problems) == 102
+
+
+@pytest.mark.parametrize(("count", "lines"), [(20, 20), (21, 21), (40_000, 21)])
+def test_an_error_with_many_problems_of_a_file_shows_twenty_and_the_number(count: int, lines: int) -> None:
+    of_one = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]
+    shown = str(InvalidInput(*of_one, Problem("BK503", "another", "", Place("b")))).split("\n")
+    assert len(shown) == lines + 1
+    if count > 20:
+        assert shown[-1] == (
+            f"BK502 e.env: … and {count - 20:,} more problem{'s' * (count > 21)} in this file:"
+            " fix the first ones, and look again"
+        )
 
 
 def test_many_wrong_records_take_time_in_proportion(tmp_path: Path) -> None:
