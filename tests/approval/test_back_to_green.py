@@ -109,7 +109,7 @@ SERVICES: list[tuple[Answer, str, bool]] = [
 
 
 def proposed(printed: str) -> str:
-    """The first command after a compare that writes, with a yes to what it asks: in a review, to all of it."""
+    """The first command that writes, with a yes to what it asks: in a review, to all of it."""
     commands = re.findall(r"^next: baselinekit (?:refresh|review) (.*)$", printed, re.MULTILINE)
     return f"baselinekit refresh {commands[0].replace(' --dry-run', '')} --yes"
 
