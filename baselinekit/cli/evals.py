@@ -84,6 +84,7 @@ class RunOptions:
         "--list", help="List what would run (-v: with which criteria), without asking a model."
     )
     first: bool = flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
+    keep_going: bool = flag(help="Run the other files if some cannot be read; the exit code is still 2.")
     grader_type: Literal["code", "model", "human"] | None = option(
         type=click.Choice(["code", "model", "human"]), help="Use only graders of this type."
     )

@@ -10,7 +10,7 @@ from typing import Any
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
 from baselinekit.cli.comparing import find_weakened
-from baselinekit.cli.entry import clock
+from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.options import (
     command_line,
@@ -55,12 +55,18 @@ def run_or_list(options: RunOptions) -> int:
     project = project_of(
         options.project, options.recording.offline is not None, options.targets, options.target
     )
-    suite = load(project, options.paths, options.suite)
+    if options.keep_going and options.suite is not None:
+        raise InvalidInput(
+            Problem("BK508", "--keep-going has no effect with --suite", "leave one of them out")
+        )
+    suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
+    if suite.unread:
+        screen.line(screen.safe(str(InvalidInput(*suite.unread))), err=True)
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
         _print_plan(plan_suite(project, suite, options, is_only_listed=True), suite, options)
-        return 0
+        return InvalidInput.exit_code if suite.unread else 0
     earlier = _load_earlier_run(project, suite, options)
     with real_context() as context:
         against = find_weakened(project, context, options, _find_weakened_cases)
@@ -74,8 +80,11 @@ def run_or_list(options: RunOptions) -> int:
     if not delivery.show_json(report, options.as_json):
         _print(project, report, kept_files, options)
     delivery.annotate(report, options.outputs, project.root, err=options.as_json)
-    delivery.notify(project, report, report.exit_code, by_suite=suite.reporting.notify_on_failure)
-    return report.exit_code
+    exit_code = (
+        InvalidInput.exit_code if suite.unread and report.exit_code != INTERRUPTED else report.exit_code
+    )
+    delivery.notify(project, report, exit_code, by_suite=suite.reporting.notify_on_failure)
+    return exit_code
 
 
 def _find_weakened_cases(project: Project, git: Git, ref: str, is_strict: bool) -> BaselineChanges:

@@ -15,7 +15,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
-from baselinekit.suites.loading import load_evals, load_suite
+from baselinekit.suites.loading import load_evals, load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
 from baselinekit.workflow.loading import check_configuration, relative_to_root
 from baselinekit.workflow.project import Project
@@ -155,8 +155,15 @@ def with_borderline(suite: Suite, passes: bool) -> Suite:
 # The suite of a run: the one that is named, or everything that is found below some paths.
 
 
-def load(project: Project, paths: Sequence[str], suite: str | None, target: Execution | None = None) -> Suite:
-    """Load a suite; all errors of all files are raised at once. Without paths, everything below `evals:` of
+def load(
+    project: Project,
+    paths: Sequence[str],
+    suite: str | None,
+    target: Execution | None = None,
+    keep_going: bool = False,
+) -> Suite:
+    """Load a suite; all errors of all files are raised at once, or with `keep_going` stated in the suite,
+    which then has the cases of the other files. Without paths, everything below `evals:` of
     the configuration is loaded; a suite file among the files found gives the settings."""
     if suite is not None and paths:
         message = "a suite names its own files, so --suite and paths cannot be combined"
@@ -173,9 +180,17 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
     if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {_describe_folders(project)} here", hint))
-    suite_found = load_evals(
-        places, project.root, target, fetch_file=project.fetch_file, targets=project.targets
-    )
+    if keep_going:
+        suite_found, problems = load_partly(places, project.root, project.fetch_file, project.targets)
+        broken = {problem.place.file for problem in problems if problem.place}
+        readable = tuple(case for case in suite_found.cases if case.source.file not in broken)
+        suite_found = replace(suite_found, cases=readable, unread=tuple(problems))
+        if problems and not readable:
+            raise InvalidInput(*problems)
+    else:
+        suite_found = load_evals(
+            places, project.root, target, fetch_file=project.fetch_file, targets=project.targets
+        )
     if not suite_found.cases:
         where = ", ".join(paths) or _describe_folders(project)
         if paths and folders_below(project.root, places):

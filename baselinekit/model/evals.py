@@ -3,6 +3,7 @@
 from dataclasses import field
 from typing import Literal
 
+from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.grades import Grader, PassRule
@@ -115,7 +116,7 @@ class SuiteConfig:
 @frozen
 class Suite:
     """Cases that are run together. `thresholds`: the minimum value of a metric, by the metric's name;
-    `notes`: the files that were skipped."""
+    `notes`: the files that were skipped; `unread`: the problems of files that were left out."""
 
     name: str
     cases: tuple[Case, ...]
@@ -127,6 +128,7 @@ class Suite:
     file: str | None = None
     at: Path = ()
     notes: tuple[str, ...] = ()
+    unread: tuple[Problem, ...] = ()
 
 
 # A gate: what a run has to reach before work continues. A phase step, an eval trigger and the options of

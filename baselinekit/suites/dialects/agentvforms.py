@@ -32,6 +32,14 @@ LATER = {
 }
 """Keys of later versions of AgentV, and what to write here instead."""
 
+_ELSEWHERE = {
+    "reference_answer": "what judges get as reference_answer is the last message of `expected_output`",
+    "question": "what judges get as question is the text of `input`",
+    "candidate_answer": "what judges get as candidate_answer is what the target answers",
+    "max_duration_ms": "it limits a call of `tool_trajectory`; an answer, {type: latency, threshold: …}",
+}
+"""Keys of AgentV's that are in other places of a file, or in none."""
+
 
 @frozen
 class EvalFileFacts:
@@ -100,8 +108,10 @@ def read_facts(form: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
 def with_later_hint(problem: Problem) -> Problem:
     """Add to an unknown key of a later version what to write instead."""
     key = (problem.at or ("",))[-1]
-    if problem.code != "BK103" or key not in LATER:
+    if problem.code != "BK103" or key not in (*LATER, *_ELSEWHERE):
         return problem
+    if key in _ELSEWHERE:
+        return replace(problem, hint=_ELSEWHERE[str(key)])
     return replace(problem, hint=f"a later AgentV says so; here it is {LATER[str(key)]}")
 
 

@@ -1,5 +1,6 @@
 """`evaluators:` and `rubrics:` of AgentV's eval files, read as graders, which all forms of files share."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -293,7 +294,8 @@ def _convert_unit(
 def with_key_renamed(problem: Problem, old: str, new: str) -> Problem:
     """Return a problem of our key as one of the key in the file."""
     at = tuple(old if step == new else step for step in problem.at or ())
-    return replace(problem, at=at, message=problem.message.replace(f"'{new}'", f"'{old}'"))
+    hint = re.sub(rf"\b{new}\b", old, problem.hint)
+    return replace(problem, at=at, message=problem.message.replace(f"'{new}'", f"'{old}'"), hint=hint)
 
 
 def read_composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
