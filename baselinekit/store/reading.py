@@ -232,13 +232,12 @@ class Locatable(Protocol):
 @dataclass(slots=True)
 class LoadedFiles:
     """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
-    baseline has in its files. `raw`: the records as loaded, if requested by a list here."""
+    baseline has in its files."""
 
     baselines: list[Baseline] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
-    raw: list[dict[str, Json]] | None = None
 
     def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
@@ -268,8 +267,6 @@ class LoadedFiles:
                 self.baselines.append(baseline if is_whole else replace(baseline, baseline=filled))
                 output_size = 0 if is_whole else records.output_files_size(filled, root, file)
                 self.sizes.append(len(data) // len(entries) + output_size)
-                if self.raw is not None:
-                    self.raw.append(raw)
         if problems_by_document:
             self.problems += place_problems(decode(data, file).body, file, problems_by_document)
         if output_errors:
