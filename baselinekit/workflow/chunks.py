@@ -18,7 +18,7 @@ from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.store.reading import LoadedFiles, without_garbage_collector
+from baselinekit.store.reading import LoadedFiles
 from baselinekit.store.records import case_digest, digest as digest_of
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, ReplayResult
@@ -190,9 +190,8 @@ class ChunkWorker:
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         files_read = ReadFiles()
         batches = self._held.plan_batches(files)
-        with without_garbage_collector():
-            for batch in batches:
-                files_read.add(self._held.read(batch, wanted))
+        for batch in batches:
+            files_read.add(self._held.read(batch, wanted))
         return files_read
 
     def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
@@ -311,9 +310,8 @@ class HeldBaselines:
         for entry in entries:
             if (key := key_of(entry)) not in self._unfit and key not in self._checked:
                 late.setdefault(entry.source.file, []).append(entry)
-        with without_garbage_collector():
-            for file, file_entries in late.items():
-                self._prepare_late(file, file_entries)
+        for file, file_entries in late.items():
+            self._prepare_late(file, file_entries)
         self.expect(entries)
         return [unfit for entry in entries if (unfit := self._unfit.get(key_of(entry)))]
 
