@@ -27,7 +27,7 @@ from baselinekit.placeholders.grammar import escape_value, has_marker
 from baselinekit.refresh.changes import group_changes
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
-from baselinekit.store.reading import locate_each, without_garbage_collector
+from baselinekit.store.reading import locate_each
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import parse, render
@@ -288,46 +288,43 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         kept_names = f" ({list_names(sorted(kept_ids))})" if kept_ids else ""
         message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
-    with without_garbage_collector():
-        chosen = select(find_baselines(project, scope.words), scope.selection)
-        refusals: list[RefreshRefusal] = []
-        passing: list[str] = []
-        if scope.replay:
-            pairs, passing = replayed_answers(
-                CaptureEnvironment(project, context.clients), chosen, scope.jobs, context, refusals
-            )
-        elif scope.results:
-            narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
-            found = {
-                baseline.id: (baseline, seen)
-                for file in scope.results
-                for baseline, seen in answers_in_results(
-                    project, chosen, file, narrowed, now, refusals, passing
-                )
-            }
-            pairs = list(found.values())
-        else:
-            named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
-            pairs = pending_answers(project, chosen, named, refusals)
-        if scope.rules:
-            for path in scope.rules.paths:
-                parse(path)
-            without_answer = [refusal.id for refusal in refusals if refusal.problem.code == "BK530"]
-            pairs += stored_outputs(chosen, [*passing, *without_answer])
-            refusals, passing = [one for one in refusals if one.id not in without_answer], []
-        planned, elsewhere = [], None
-        for baseline, seen in pairs:
-            try:
-                planned.append(plan_of(project, baseline, seen, scope.rules))
-            except BaselinekitError as error:
-                if scope.rules and [problem.code for problem in error.problems] == ["BK523"]:
-                    elsewhere = error  # the rules may be about other baselines
-                    continue
-                placed = locate_problems(baseline, error.problems, project.root)
-                refusals += refusals_of(baseline, type(error)(*placed))
-        if elsewhere is not None and not planned:
-            raise elsewhere
-        plans = tuple(locate_lost(planned, project.root))
+    chosen = select(find_baselines(project, scope.words), scope.selection)
+    refusals: list[RefreshRefusal] = []
+    passing: list[str] = []
+    if scope.replay:
+        pairs, passing = replayed_answers(
+            CaptureEnvironment(project, context.clients), chosen, scope.jobs, context, refusals
+        )
+    elif scope.results:
+        narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
+        found = {
+            baseline.id: (baseline, seen)
+            for file in scope.results
+            for baseline, seen in answers_in_results(project, chosen, file, narrowed, now, refusals, passing)
+        }
+        pairs = list(found.values())
+    else:
+        named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
+        pairs = pending_answers(project, chosen, named, refusals)
+    if scope.rules:
+        for path in scope.rules.paths:
+            parse(path)
+        without_answer = [refusal.id for refusal in refusals if refusal.problem.code == "BK530"]
+        pairs += stored_outputs(chosen, [*passing, *without_answer])
+        refusals, passing = [one for one in refusals if one.id not in without_answer], []
+    planned, elsewhere = [], None
+    for baseline, seen in pairs:
+        try:
+            planned.append(plan_of(project, baseline, seen, scope.rules))
+        except BaselinekitError as error:
+            if scope.rules and [problem.code for problem in error.problems] == ["BK523"]:
+                elsewhere = error  # the rules may be about other baselines
+                continue
+            placed = locate_problems(baseline, error.problems, project.root)
+            refusals += refusals_of(baseline, type(error)(*placed))
+    if elsewhere is not None and not planned:
+        raise elsewhere
+    plans = tuple(locate_lost(planned, project.root))
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))

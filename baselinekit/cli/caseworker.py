@@ -3,7 +3,6 @@
 A worker builds its own project, clients and the other resources of evals; whatever has to be written is sent
 back on slips."""
 
-import gc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -58,8 +57,6 @@ class RunWorker:
         )
         self._cases = CasesElsewhere(place.project, context, cases, outside, environment_class)
         self.cancel, self.close = place.cancel, place.close
-        if known_environment is None:
-            gc.freeze()  # everything loaded so far stays: spare the garbage collector from scanning it
 
     def judge(self, chunk: Chunk[CaseTurn], lease: Lease) -> ChunkDone[JudgedAttempt]:
         self._place.begin(lease)

@@ -1,6 +1,5 @@
 """Where the command starts, before any slow imports: signals and standard streams."""
 
-import gc
 import importlib
 import os
 import signal
@@ -58,17 +57,9 @@ def raise_on_interrupt() -> None:
 
 
 def import_named(path: str) -> Any:
-    """Import `module.name` of this package. Garbage collection is off meanwhile, which saves a twentieth of
-    the start-up time, and never scans the imported objects later, since they stay."""
+    """Import `module.name` of this package."""
     module, _, name = path.partition(".")
-    before = len(sys.modules)
-    gc.disable()
-    try:
-        return getattr(importlib.import_module(f"baselinekit.cli.{module}"), name)
-    finally:
-        if len(sys.modules) > before:
-            gc.freeze()
-        gc.enable()
+    return getattr(importlib.import_module(f"baselinekit.cli.{module}"), name)
 
 
 # Standard output may be closed by its reader (`| head`) or fail (a full disk).

@@ -1,6 +1,5 @@
 """`compare --watch`: round after round, until Ctrl-C."""
 
-import gc
 import os
 import time
 from collections.abc import Callable
@@ -96,8 +95,6 @@ class Watch:
             screen.line(screen.safe(str(error)), err=True)
             self._code = error.exit_code
             return False
-        finally:
-            gc.unfreeze()
         covered = {result.id for result in report.results}
         bad = {result.id for result in report.results if result.outcome in _FAILING_OUTCOMES}
         self._failing_ids = (self._failing_ids - covered) | bad

@@ -1,7 +1,6 @@
 """A worker process for chunks of a run: the `Order` that it gets, and the clients, project and models that it
 builds from that. It writes nothing: results are sent back to the process that sent the chunk."""
 
-import gc
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -101,7 +100,6 @@ class CompareWorker:
     ):
         self._place = Workplace(order)
         self._jobs = order.jobs
-        self._has_begun = False
         environment = CaptureEnvironment(self._place.project, self._place.clients)
         if known_environment is not None:
             environment = KnownEnvironment(self._place.project, self._place.clients, known_environment)
@@ -119,9 +117,6 @@ class CompareWorker:
 
     def judge(self, chunk: Chunk[Entry], lease: Lease) -> ChunkDone[JudgedBaseline]:
         self._place.begin(lease)
-        if not self._has_begun:
-            self._has_begun = True
-            gc.freeze()  # what was read stays: spare the garbage collector from scanning it
         failures = 0
 
         def goes_on(result: Result) -> bool:

@@ -42,7 +42,7 @@ from baselinekit.replaying.settings import Clients, Setting, above
 from baselinekit.schema.records import move_to_name
 from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
-from baselinekit.store.reading import locate, locate_each, without_garbage_collector
+from baselinekit.store.reading import locate, locate_each
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
@@ -85,7 +85,6 @@ def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
     return project.setting(os.path.dirname(file), clients, repository_of(project.root, file))
 
 
-@without_garbage_collector()
 def prepare_cases(
     here: CaptureEnvironment,
     cases: Sequence[Case],

@@ -37,7 +37,7 @@ from baselinekit.replaying.dispatch import batches
 from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import frozen_objects, locate_each, without_garbage_collector
+from baselinekit.store.reading import locate_each
 from baselinekit.workflow.chunks import Threads
 from baselinekit.workflow.context import ModelThreads, RunContext
 from baselinekit.workflow.judging import OUT_OF_BUDGET
@@ -120,7 +120,7 @@ def run(
     engine = engine or _threads(here, outside, context, plan, jobs)
     attempts = Attempts(project, context, memory, outside.take, policy.first)
     with closing(memory):
-        with frozen_objects(), context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
+        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
             attempts_by_turn = attempts.run(plan.turns, engine)
             results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
@@ -175,7 +175,6 @@ def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
     return lambda case: 0 if attempts > 1 else max(case.retries, retry_count)
 
 
-@without_garbage_collector()
 def _memory(project: Project, suite: Suite, plan: _RunPlan, policy: RunPolicy) -> tuple[Memory, list[str]]:
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
@@ -247,7 +246,6 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
             timer.cancel()
 
 
-@without_garbage_collector()
 def _results(
     plan: _RunPlan,
     attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None],

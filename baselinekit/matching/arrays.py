@@ -4,7 +4,6 @@ from bisect import bisect
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from functools import partial
-from itertools import chain
 
 from baselinekit.frozen import slotted
 from baselinekit.matching.objects import Object
@@ -421,9 +420,11 @@ class RowKey:
     @classmethod
     def of(cls, items: Sequence[Node]) -> "RowKey":
         rows = [node for node in items if isinstance(node, Object | Literal)]
-        shapes = {id(node.shape): node.shape.taken for node in rows if isinstance(node, Object)}
-        taken = frozenset(chain.from_iterable(shapes.values()))
-        return cls(rows[0].literal_fields, taken, rows[0].mode) if rows else cls({}, taken, Mode())
+        if not rows:
+            return cls({}, frozenset(), Mode())
+        objects = [node for node in rows if isinstance(node, Object)]
+        taken = {key for node in objects for key in node.expected if key not in node.literal_fields}
+        return cls(rows[0].literal_fields, taken, rows[0].mode)
 
     def __call__(self, row: Json) -> Hashable:
         if self._keys and isinstance(row, dict):

@@ -3,10 +3,9 @@ most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.matching.objects import Headers, Object, ObjectShape
+from baselinekit.matching.objects import Headers, Object
 from baselinekit.matching.rules import ActiveRules, Form, Mode, Rule, Side, State, field_mode
 from baselinekit.matching.values import (
     AnyElements,
@@ -18,23 +17,17 @@ from baselinekit.matching.values import (
     PlaceholderNode,
     Scalar,
     Uncompared,
-    literal_bytes,
-    looks_nonliteral,
+    is_untouched,
     unroll,
-    untouched_bytes,
 )
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.tree.equality import bytes_of, is_number
+from baselinekit.tree.equality import is_number
 from baselinekit.tree.places import places
 
-if TYPE_CHECKING:
-    from baselinekit.matching.columns import Columns, Leaves
-
-_MOST_SHAPES = 8
 NO_FORM: Form = {}
 
 
@@ -52,7 +45,6 @@ class Compiler:
     templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
     invalid: dict[str, InvalidInput] = field(default_factory=dict)
     """The errors of texts whose placeholders cannot be parsed."""
-    shapes: dict[tuple[int, int], list[ObjectShape]] = field(default_factory=dict)
     modes: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = field(default_factory=dict)
     """The mode of a value, by the ids of the mode around it and of the rules here. Both objects are kept, as
     otherwise new objects could get their ids."""
@@ -131,8 +123,7 @@ class Compiler:
             if is_type and isinstance(node, Scalar) and isinstance(node.value, str):
                 node = MediaType(node.expected, node.value, node.at)
             nodes.append((key, node))
-        shape = ObjectShape(applied, state, open=kind != "names")
-        fields = Object(value, shape, tuple(nodes), None, at, cached_literals={})
+        fields = Object(value, applied, state, tuple(nodes), {}, at, open=kind != "names")
         return Headers(fields) if kind == "headers" else fields
 
     def fresh_copy(self) -> "Compiler":
@@ -211,72 +202,43 @@ class Compiler:
         self.problems += [replace(problem, at=path) for problem in problems]
 
     def _object(self, value: dict[str, Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
-        """The node of an object: with the shape of an earlier row if one fits, else with nodes where
-        needed."""
+        """The node of an object, with nodes only where they are needed."""
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
-        if state.names is None or mode.asks_for_change:  # any key may matter
-            return self._shaped(value, mode, state, at)
         if whole:
-            return Object(value, ObjectShape(mode, state), (), None, at, cached_literals=value)
-        seems_nonliteral = looks_nonliteral(value, state.names)
-        data = None if seems_nonliteral else untouched_bytes(value, state)
-        if data is not None:
+            return Object(value, mode, state, (), value, at)
+        if not mode.asks_for_change and is_untouched(value, state):
             self.checked += 1
-            return Literal(value, data, mode, state, at)
-        shapes = self.shapes.setdefault((id(mode), id(state)), [])
-        for shape in shapes:
-            literal = shape.literal_part(value)
-            if literal is None or (data := untouched_bytes(literal, shape.state)) is None:
-                continue
-            self.checked += 1
-            nodes = [(k, self.below(value[k], mode, state, k, len(value), (at, k))) for k in shape.deeper]
-            return Object(value, shape, tuple(nodes), data, at)
-        row = self._shaped(value, mode, state, at, bytes_unchecked=seems_nonliteral)
-        self.checked += bool(row.literal_fields) or not value
-        if row.data is not None and (row.shape.texts or row.shape.ignored):
-            shapes[_MOST_SHAPES - 1 :] = []
-            shapes.insert(0, row.shape)
-        return row
-
-    def _shaped(
-        self, value: dict[str, Json], mode: Mode, state: State, at: Link, bytes_unchecked: bool = True
-    ) -> Object:
-        """An object with a shape of its own: nodes where they are needed, and the bytes of its literal part.
-        Without `bytes_unchecked` the object as a whole is known not to be literal."""
-        size, below = len(value), state.below_any_key()
+            return Literal(value, mode, state, at)
         names = value.keys() if state.names is None or mode.asks_for_change else state.names
-        texts, ignored, nodes = [], [], {}
-        rest = value.copy()
+        size, below = len(value), state.below_any_key()
+        texts, ignored = [], []
+        nodes: dict[str, Node] = {}
+        rest: dict[str, Json] = {}
         for key, item in value.items():
-            if key not in names and item.__class__ is str and has_marker(item):
-                del rest[key]
+            if key in names:
+                node = self.below(item, mode, state, key, size, (at, key))
+                if isinstance(node, Ignored) and not (isinstance(item, str) and has_marker(item)):
+                    ignored.append((key, item.__class__, node.rule, node.keep))
+                else:
+                    nodes[key] = node
+            elif isinstance(item, dict | list):
+                node = self.node(item, mode, below, (at, key))
+                if isinstance(node, Literal):
+                    rest[key] = item
+                else:
+                    nodes[key] = node
+            elif isinstance(item, str) and has_marker(item):
                 template = self._template_or_report(item, (at, key))
                 if isinstance(template, str):
                     nodes[key] = self._scalar(item, template, mode, (at, key))
                 else:
                     self.checked += 1
-                    texts.append((key, item, template.alone, template))
-        for key in [key for key in value if key in names]:
-            node = self.below(value[key], mode, state, key, size, (at, key))
-            del rest[key]
-            if isinstance(node, Ignored) and not (isinstance(value[key], str) and has_marker(value[key])):
-                ignored.append((key, value[key].__class__, node.rule, node.keep))
+                    texts.append((key, template))
             else:
-                nodes[key] = node
-        seems_nonliteral = (not bytes_unchecked and len(rest) == size) or looks_nonliteral(rest, names)
-        data = None if seems_nonliteral else untouched_bytes(rest, state)
-        containers = tuple(rest.items()) if data is None else ()
-        for key, item in containers:
-            if item.__class__ is dict or item.__class__ is list:
-                node = self.node(item, mode, below, (at, key))
-                if not isinstance(node, Literal):
-                    nodes[key] = node
-                    del rest[key]
-        taken = frozenset(value.keys() - rest.keys())
-        shape = ObjectShape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
-        data = bytes_of(rest) if data is None else data
-        return Object(value, shape, tuple(nodes.items()), data, at, cached_literals=rest)
+                rest[key] = item
+        self.checked += bool(rest) or not value
+        return Object(value, mode, state, tuple(nodes.items()), rest, at, tuple(texts), tuple(ignored))
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
         """The node of an object of which only the numbers are compared."""
@@ -293,9 +255,7 @@ class Compiler:
         if at is not None and not nodes and not rest:
             return Uncompared(value, at)
         self.checked += bool(rest)
-        return Object(
-            value, ObjectShape(mode, state, open=True), tuple(nodes.items()), None, at, cached_literals=rest
-        )
+        return Object(value, mode, state, tuple(nodes.items()), rest, at, open=True)
 
     def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
         ignoring = state.any_elements()
@@ -310,12 +270,10 @@ class Compiler:
         )
         if whole:
             return _ArrayCompiler(self, value, array_mode, mode, state, at).opened()
-        by_bytes = array_mode is None and mode.type != "numeric" and not mode.asks_for_change
-        if by_bytes and not looks_nonliteral(value, state.below_any_key().names or ()):
-            data = literal_bytes(value)
-            if data is not None and state.has_no_key_for_rules(value, data):
-                self.checked += 1
-                return Literal(value, data, mode, state, at)
+        literal = array_mode is None and mode.type != "numeric" and not mode.asks_for_change
+        if literal and is_untouched(value, state):
+            self.checked += 1
+            return Literal(value, mode, state, at)
         return _ArrayCompiler(self, value, array_mode, mode, state, at).node()
 
 
@@ -347,15 +305,10 @@ class _ArrayCompiler:
     mode: Mode
     state: State
     at: Link
-    columns: "Columns | Leaves | None" = None
 
     def node(self) -> Node:
-        """The node of the array: by the columns of its rows if they are all alike, else with a node for each
-        row."""
-        from baselinekit.matching.columnar import ColumnarArray
-        from baselinekit.matching.columns import ColumnMaker, Columns, allows_columns
-
-        value, mode, state, compiler = self.value, self.mode, self.state, self.compiler
+        """The node of the array, with a node for each row."""
+        value, mode, compiler = self.value, self.mode, self.compiler
         if self.array_mode is not None and self.array_mode != "ordered" and mode.type == "exact":
             message = f"an exact comparison keeps the order of arrays, {str(self.array_mode)!r} has no effect"
             compiler.report(self.at, Problem("BK222", message, "use type: structural"))
@@ -369,43 +322,18 @@ class _ArrayCompiler:
             if reason := reason_against_key(self.compared_rows(), self.array_mode.by):
                 compiler.report(self.at, Problem("BK221", reason, "use unordered, or another key"))
         compiler.checked += not value
-        below = state.same_below
-        if below is not None and self.array_mode != "each" and allows_columns(mode):
-            measuring = self.array_mode not in ("unordered", "subset")
-            self.columns = ColumnMaker(compiler.template, compiler.mode_at, measuring).part_of(
-                value, mode, below
-            )
-        if self.columns is None:
-            return self.rows()
-        compiler.hits |= self.columns.rules
-        compiler.checked += 1
-        ordered = self.array_mode in (None, "ordered")
-        key = self.array_mode.by if isinstance(self.array_mode, By) else None
-        loose = bool(self.columns.taken if isinstance(self.columns, Columns) else self.columns.sizes)
-        return ColumnarArray(value, self.columns, ordered, key, self.rows, self.at, loose)
+        return self.rows()
 
     def opened(self) -> Node:
         """The node of a literal array once a different value was found; all that the array holds is
         literal."""
-        from baselinekit.matching.columnar import ColumnarArray
-        from baselinekit.matching.columns import allows_columns, leaves_of, literal_columns
-
-        value, mode, below = self.value, self.mode, self.state.same_below
-        if below is None or not allows_columns(mode):
-            return self.literal_rows()
-        columns = literal_columns(value, mode, below, by_bytes=False) or leaves_of(value, mode, below)
-        if columns is None:
-            return self.literal_rows()
-        return ColumnarArray(value, columns, True, None, self.literal_rows, self.at, loose=False)
-
-    def literal_rows(self) -> Node:
         from baselinekit.matching.arrays import Ordered
 
         items: list[Node] = []
         for n, item in enumerate(self.value):
             below, place = self.state.step(n, item, len(self.value)), (self.at, n)
-            if item.__class__ is dict or item.__class__ is list:
-                items.append(Literal(item, None, self.mode, below, place))
+            if isinstance(item, dict | list):
+                items.append(Literal(item, self.mode, below, place))
             else:
                 items.append(self.compiler.open(item, self.mode, below, place))
         return Ordered(self.value, tuple(items), self.mode, self.state, self.at)
@@ -434,26 +362,16 @@ class _ArrayCompiler:
         return classes if any(classes) else None
 
     def rows(self) -> Node:
-        """The node of the array with a node for each row; for rows that are all alike, made when needed."""
         from baselinekit.matching.arrays import Elements, ElementTemplate, Ordered
 
         value, mode, state, at, compiler = self.value, self.mode, self.state, self.at, self.compiler
-        below, size, subset = state.same_below, len(value), self.array_mode == "subset"
+        below, size = state.same_below, len(value)
 
         def item(n: int) -> Node:
             if below is not None and below.here is None:
                 return compiler.node_by_type(value[n], mode, below, (at, n))
             return compiler.below(value[n], mode, state, n, size, (at, n))
 
-        unordered = self.array_mode in ("unordered", "subset")
-        if unordered:
-            from baselinekit.matching.columns import Columns
-            from baselinekit.matching.unordered import LazyNodes, Unordered
-
-            if isinstance(self.columns, Columns):
-                lazy = LazyNodes(item, size)
-                classes = self.classes()
-                return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, classes=classes)
         items = tuple(map(item, range(size)))
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
@@ -470,7 +388,10 @@ class _ArrayCompiler:
             from baselinekit.matching.keyed import Keyed
 
             return Keyed(value, items, self.array_mode.by, mode, at, elements)
-        if unordered:
+        if self.array_mode in ("unordered", "subset"):
+            from baselinekit.matching.unordered import Unordered
+
+            subset = self.array_mode == "subset"
             bindings = compiler.has_bindings and any(token.key for token in tokens_in(value))
-            return Unordered(value, items, mode, at, subset, bindings, None, self.classes(), elements)
+            return Unordered(value, items, mode, at, subset, bindings, self.classes(), elements)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)

@@ -11,7 +11,7 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.matching.compiler import Compiler
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, automaton_of, field_tolerance
-from baselinekit.matching.values import Node, Walk, literal_bytes
+from baselinekit.matching.values import Node, Walk
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -32,6 +32,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.texts import count_noun
 from baselinekit.tree.equality import is_number
@@ -236,11 +237,6 @@ def default_type(output: Json, kind: str) -> Type:
     return "exact" if isinstance(answer, str) or is_byte_hash(answer) else "structural"
 
 
-def bytes_if_literal(value: Json) -> bytes | None:
-    """The bytes of a value that holds no placeholder, and no escape of one; None where it may."""
-    return literal_bytes(value)
-
-
 # Compiles a baseline once, and compares each observation in one walk.
 
 
@@ -303,7 +299,7 @@ class Matcher:
         and the rules leave nothing out."""
         rules, plain = self.rules, self.type in ("exact", "structural")
         relaxed = rules.options or rules.tolerance or self.path_rules
-        return plain and not relaxed and literal_bytes(self.known.output) is not None
+        return plain and not relaxed and not holds_marker(self.known.output)
 
     @property
     def limited(self) -> bool:

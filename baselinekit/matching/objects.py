@@ -1,101 +1,56 @@
 """The nodes of objects and of response headers."""
 
-from collections.abc import Callable
-
-from baselinekit.frozen import frozen, slotted
+from baselinekit.frozen import slotted
 from baselinekit.matching.rules import Mode, Rule, State
 from baselinekit.matching.values import Ignored, Link, Node, PlaceholderNode, Scalar, Walk
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.grammar import escape_value, has_marker
+from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.equality import bytes_of, identical
+from baselinekit.tree.equality import identical
 
 _SCALARS = (str, int, float, bool, type(None))
 
 
-@frozen
-class ObjectShape:
-    """What objects that are alike share, so that a thousand rows do not need a thousand equal nodes: the keys
-    that hold a placeholder (and which one), the keys that a rule ignores (and the type there), the keys with
-    nodes of their own. `open`: further keys do not matter."""
-
-    mode: Mode
-    state: State
-    open: bool = False
-    texts: tuple[tuple[str, str, Callable[[Json], bool] | None, Placeholder | Inline], ...] = ()
-    ignored: tuple[tuple[str, type, Rule, bool], ...] = ()
-    deeper: tuple[str, ...] = ()
-    taken: frozenset[str] = frozenset()  # all these keys: those outside the literal part
-
-    __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
-
-    def literal_part(self, row: dict[str, Json]) -> dict[str, Json] | None:
-        """The literal part of a row of this shape; None if the row has another shape."""
-        rest = row.copy()
-        for key, text, _, _ in self.texts:
-            if rest.pop(key, None) != text:
-                return None
-        for key, kind, _, _ in self.ignored:
-            value = rest.pop(key, ABSENT)
-            if value.__class__ is not kind or (isinstance(value, str) and has_marker(value)):
-                return None  # a placeholder may say that the value need not be there
-        for key in self.deeper:
-            if rest.pop(key, ABSENT) is ABSENT:
-                return None
-        return rest
-
-
 @slotted
 class Object:
-    """An object: its shape, `nodes` for the keys that need one, and the bytes of its literal part. `opened`:
+    """An object: its literal part; `texts`, the keys that hold a placeholder; `ignored`, the keys that a rule
+    ignores, with the type there; `nodes` for the other keys. `open`: further keys do not matter. `opened`:
     the nodes of literal values, made when a different value was found."""
 
     expected: dict[str, Json]
-    shape: ObjectShape
+    mode: Mode
+    state: State
     nodes: tuple[tuple[str, Node], ...]
-    data: bytes | None
+    literal_fields: dict[str, Json]
     at: Link
-    cached_literals: dict[str, Json] | None = None
+    texts: tuple[tuple[str, Placeholder | Inline], ...] = ()
+    ignored: tuple[tuple[str, type, Rule, bool], ...] = ()
+    open: bool = False
     optional: bool = False
     opened: dict[str, Node] | None = None
 
-    @property
-    def mode(self) -> Mode:
-        return self.shape.mode
-
-    @property
-    def literal_fields(self) -> dict[str, Json]:
-        """The literal part, computed on first use."""
-        if self.cached_literals is None:
-            taken = self.shape.taken
-            self.cached_literals = {key: value for key, value in self.expected.items() if key not in taken}
-        return self.cached_literals
-
     def refuses(self, actual: Json) -> bool:
         """Whether a placeholder does not accept the actual value: a quick check before anything else."""
-        texts = self.shape.texts if actual.__class__ is dict else ()
-        return any(
-            accepts is not None and key in actual and not accepts(actual[key]) for key, _, accepts, _ in texts
+        return actual.__class__ is dict and any(
+            template.alone is not None and key in actual and not template.alone(actual[key])
+            for key, template in self.texts
         )
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if actual.__class__ is not dict:
             return walk.replaced(self.expected, actual, path, self.at)
-        shape = self.shape
         changed: dict[str, Json] = {}
         remaining = actual.copy()
         start = walk.count
-        for key, _, accepts, template in shape.texts:
+        for key, template in self.texts:
             actual_value = remaining.pop(key, ABSENT)
             if actual_value is ABSENT:
                 if not template.optional:
                     self._report_missing(key, self.expected[key], walk, path, changed)
-            elif not (
-                template.accepts(actual_value, walk.bindings) if accepts is None else accepts(actual_value)
-            ):
+            elif not template.accepts(actual_value, walk.bindings):
                 refusing = PlaceholderNode(self.expected[key], template, (self.at, key))
                 changed[key] = refusing.refuse(actual_value, walk, (path, key))
-        for key, kind, rule, keep in shape.ignored:
+        for key, kind, rule, keep in self.ignored:
             actual_value = remaining.pop(key, ABSENT)
             if actual_value.__class__ is kind:
                 walk.hits.add(rule)
@@ -113,14 +68,13 @@ class Object:
                 self._report_missing(key, node.expected, walk, path, changed)
         differences_so_far = walk.count - start and max(len(changed), 1)
         count = walk.count
-        if self.data is None or bytes_of(remaining) != self.data:
-            self._walk_literals(remaining, walk, path, changed)
-            if not remaining.keys() <= self.literal_fields.keys():
-                self._report_extra(remaining, actual, walk, path, changed)
+        self._walk_literals(remaining, walk, path, changed)
+        if not remaining.keys() <= self.literal_fields.keys():
+            self._report_extra(remaining, actual, walk, path, changed)
         if differences_so_far > 1 or (differences_so_far and walk.count != count):
             walk.shuffled = True
         moved = False
-        if not shape.mode.allow_field_reordering:
+        if not self.mode.allow_field_reordering:
             before = [key for key in self.expected if key in actual]
             after = [key for key in actual if key in self.expected]
             moved = before != after
@@ -152,13 +106,13 @@ class Object:
     def _walk_differing(
         self, key: str, value: Json, actual_value: Json, walk: Walk, path: Link, changed: dict[str, Json]
     ) -> None:
-        mode = self.shape.mode
+        mode = self.mode
         if value.__class__ in _SCALARS and mode.type in ("structural", "exact"):
             node: Node = Scalar(value, value, mode, (self.at, key))
         else:
             self.opened = {} if self.opened is None else self.opened
             if key not in self.opened:
-                below = self.shape.state.step(key, value, len(self.expected))
+                below = self.state.step(key, value, len(self.expected))
                 self.opened[key] = walk.open(value, mode, below, (self.at, key))
             node = self.opened[key]
         resolved = node.walk(actual_value, walk, (path, key))
@@ -168,7 +122,7 @@ class Object:
     def _report_missing(
         self, key: str, value: Json, walk: Walk, path: Link, changed: dict[str, Json]
     ) -> None:
-        if not self.shape.mode.allow_missing_fields:
+        if not self.mode.allow_missing_fields:
             walk.missing(value, (self.at, key), (path, key))
             changed[key] = ABSENT
 
@@ -181,14 +135,13 @@ class Object:
         changed: dict[str, Json],
     ) -> None:
         """Report the keys that the actual object has beyond the baseline."""
-        shape = self.shape
-        allowed = shape.open or shape.mode.allow_additional_fields
-        if allowed and shape.state.dead:
+        allowed = self.open or self.mode.allow_additional_fields
+        if allowed and self.state.dead:
             return
         for key, value in remaining.items():
             if key in self.literal_fields:
                 continue
-            here = shape.state.step_alone(key, value, len(actual)).here
+            here = self.state.step_alone(key, value, len(actual)).here
             if here is not None:
                 walk.hits.update(here.rules)
             if not allowed and (here is None or here.ignore is None):
@@ -199,7 +152,7 @@ class Object:
         self, actual: dict[str, Json], changed: dict[str, Json], moved: bool
     ) -> dict[str, Json]:
         resolved = {**self.expected, **changed}
-        if moved or not self.shape.mode.allow_field_reordering:
+        if moved or not self.mode.allow_field_reordering:
             resolved = {key: resolved[key] for key in actual if key in resolved} | resolved
         elif len(resolved) > len(self.expected):
             from baselinekit.tree.changes import with_new_keys

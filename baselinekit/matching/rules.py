@@ -23,7 +23,6 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.equality import as_key, as_written, json_text
 from baselinekit.tree.paths import Pattern, Specificity
 from baselinekit.tree.places import FilterSegment, Key, Slice, Wild, fits
 
@@ -103,7 +102,7 @@ class State:
     filter, which reads the values below."""
 
     __slots__ = (
-        *("_automaton", "_below_any_key", "_entries", "_key_marks", "_needs_value", "_next_states"),
+        *("_automaton", "_below_any_key", "_entries", "_needs_value", "_next_states"),
         *("dead", "distinguishes_elements", "filters", "here", "names"),
     )
 
@@ -132,7 +131,6 @@ class State:
         self.names: frozenset[str] | None = None
         if all(isinstance(step, str) or step is Wild.DEEP for step in steps):
             self.names = frozenset(step for step in steps if isinstance(step, str))
-        self._key_marks: dict[bytes, str] | None = {} if self.dead else None
         self._below_any_key: State | None = self if self.dead else None
 
     def step(self, key: str | int, value: Json, size: int) -> "State":
@@ -237,23 +235,16 @@ class State:
             )
         return self._below_any_key
 
-    def has_no_key_for_rules(self, value: Json, data: bytes) -> bool:
-        """Whether no rule can apply within a value that has these bytes, as none of the keys is in it that
-        the rules wait for (`**.id`). Where the bytes hold such a name it may be a text: the JSON tells keys
-        from texts."""
-        if self._key_marks is None:
-            waits = self.here is None and self.names is not None and self.below_any_key() is self
-            if not waits or self.names is None or any(name.isdigit() for name in self.names):
-                return False
-            self._key_marks = {as_written(name): as_key(name) for name in self.names}
-        keys = [key for mark, key in self._key_marks.items() if mark in data]
-        if not keys:
-            return True
-        try:
-            text = json_text(value)
-        except (RecursionError, ValueError):
+    def reaches(self, value: Json) -> bool:
+        """Whether any rule may apply to a value or within it."""
+        if self.dead:
             return False
-        return not any(map(text.__contains__, keys))
+        if self.here is not None or self.names is None:
+            return True
+        below = self.below_any_key()
+        if isinstance(value, dict):
+            return any(key in self.names or below.reaches(item) for key, item in value.items())
+        return isinstance(value, list) and (self.distinguishes_elements or any(map(below.reaches, value)))
 
     def _advance(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
         entries = []
@@ -365,16 +356,6 @@ class Mode:
     def typed(self) -> bool:
         """Whether 1 and 1.0 differ."""
         return self.type == "exact"
-
-    @property
-    def plain(self) -> bool:
-        """Whether two texts, or two numbers of one type, always differ when they are not equal."""
-        return (
-            self.type in ("structural", "exact")
-            and self.case_sensitive
-            and self.tolerance is None
-            and not (self.trim_whitespace or self.normalize_newlines)
-        )
 
     @property
     def asks_for_change(self) -> bool:

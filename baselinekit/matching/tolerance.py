@@ -1,11 +1,8 @@
 """Whether numbers are within their tolerance: in decimals, on the written digits; far from a limit in floats,
-which give the same result ten times as fast. For a single number, or for thousands at once."""
+which give the same result ten times as fast."""
 
-from collections.abc import Iterator, Sequence
 from decimal import Context
-from math import inf
 
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import BOUNDS, Tolerance
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import between
@@ -71,57 +68,3 @@ def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
     plain = number.is_zero() or -20 < number.adjusted() < 18
     signed = f"{number.normalize(_DISPLAY):+f}" if plain else f"{number:+.6e}"
     return f"changed by {signed}, allowed: {bounds}"
-
-
-# Many numbers at once.
-
-
-_WIDE_ERROR = 2e-15
-"""Wider than _ERROR, as actual numbers are taken to be about as large as the stored ones."""
-
-
-@frozen
-class Window:
-    """By how much each of some numbers may change, in floats, reduced by their error: one pair of limits for
-    all numbers, or one limit for each."""
-
-    low: float
-    high: float
-    limits: Sequence[float] | None = None
-
-    def doubtful(self, changes: Sequence[float]) -> list[int]:
-        """The indexes of the changes that are not surely within the window; NaN never is."""
-        low, high = self.low, self.high
-        if self.limits is None:
-            return [n for n, change in enumerate(changes) if not low < change < high]
-        return [
-            n for n, (x, most) in enumerate(zip(changes, self.limits, strict=True)) if not -most < x < most
-        ]
-
-
-def windows(numbers: Sequence[float], tolerance: Tolerance) -> Iterator[Window]:
-    """The windows of these numbers for a tolerance. OverflowError, TypeError: floats cannot express it."""
-    low, high, width, relative = tolerance.min_delta, tolerance.max_delta, tolerance.abs, tolerance.rel
-    largest = float(max((abs(number) for number in numbers if number == number), default=0.0))
-    if low is not None or high is not None:
-        least, most = -inf if low is None else float(low), inf if high is None else float(high)
-        error = (
-            2 * largest + sum(abs(limit) for limit in (least, most) if abs(limit) < inf)
-        ) * _WIDE_ERROR + _TINY
-        yield Window(least + error, most - error)
-    if relative is not None:
-        widest, share = float(width or 0), float(relative)
-        factor, less = (2 + share) * _WIDE_ERROR, widest * _WIDE_ERROR + _TINY
-        sizes = map(abs, numbers)
-        if widest:
-            yield Window(0, 0, [max(widest, share * size) - size * factor - less for size in sizes])
-        else:
-            yield Window(0, 0, [size * (share - factor) - less for size in sizes])
-    elif width is not None:
-        widest = float(width)
-        error = (2 * largest + widest) * _WIDE_ERROR + _TINY
-        if 4 * error < widest:
-            yield Window(error - widest, widest - error)
-        else:  # next to the largest number, the limit of the others would not count
-            less = widest * _WIDE_ERROR + _TINY
-            yield Window(0, 0, [widest - abs(number) * 2 * _WIDE_ERROR - less for number in numbers])

@@ -5,12 +5,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.frozen import slotted
 from baselinekit.matching.arrays import Elements, is_left_out
-from baselinekit.matching.columns import Columns
 from baselinekit.matching.keyed import in_authors_order
 from baselinekit.matching.objects import Object
 from baselinekit.matching.rules import Mode
@@ -33,27 +31,11 @@ _MOST_KEYS = 200
 _LEAST_COLUMNS = 16
 
 
-class LazyNodes(Sequence[Node]):
-    """The nodes of rows, each made on first use: most rows find their partner without one."""
-
-    def __init__(self, make: Callable[[int], Node], count: int):
-        self._make, self._count = make, count
-        self._nodes: dict[int, Node] = {}
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, n: Any) -> Any:
-        if n not in self._nodes:
-            self._nodes[n] = self._make(range(self._count)[n])
-        return self._nodes[n]
-
-
 @slotted
 class Unordered:
     """An array in which every row of the baseline needs a partner of its own; with `subset` there may be
-    further rows. `bindings`: some rows bind values. `columns`: the columns of rows that are all alike.
-    `classes`: equal rows of one class match the same values."""
+    further rows. `bindings`: some rows bind values. `classes`: equal rows of one class match the same
+    values."""
 
     expected: list[Json]
     items: Sequence[Node]
@@ -61,7 +43,6 @@ class Unordered:
     at: Link
     subset: bool = False
     bindings: bool = False
-    columns: Columns | None = None
     classes: Sequence[Hashable] | None = None
     elements: Elements | None = None
     optional: bool = False
@@ -72,12 +53,7 @@ class Unordered:
         before = walk.count
         elements = self.elements if self.elements and self.elements.state.distinguishes_elements else None
         ignored = elements.left_out(actual, walk) if elements else frozenset[int]()
-        pairs: dict[int, int] = {}
-        if self.columns is not None and self.mode.only_equal_rows_match:
-            # in rows that are all alike, non-literal values pass in any row
-            pairs = self.columns.pairs(self.expected, actual)
-            walk.hits.update(self.columns.rules if pairs else ())
-        pairs |= self._same_literals(actual, pairs, ignored)
+        pairs = self._same_literals(actual, ignored)
         taken = set(pairs.values())
         rows = [e for e in range(len(self.items)) if e not in pairs]
         left_out = [e for e in rows if is_left_out(self.items[e])] if elements else []
@@ -105,19 +81,16 @@ class Unordered:
         resolved |= {a: self.expected[e] for e, a in pairs.items()}
         return in_authors_order(resolved, {**pairs, **matched, **likely})
 
-    def _same_literals(self, actual: list[Json], pairs: dict[int, int], ignored: Set[int]) -> dict[int, int]:
-        """Pair literal rows that are not yet paired with equal rows. It does not matter which of them, except
-        that actual rows that need a partner come first; those in `ignored` need none."""
-        rows = (e for e in range(len(self.items)) if e not in pairs)
-        literal_keys = {e: key for e in rows if (key := literal_row(self.items[e])) is not None}
+    def _same_literals(self, actual: list[Json], ignored: Set[int]) -> dict[int, int]:
+        """Pair literal rows with equal rows. It does not matter which of them, except that actual rows that
+        need a partner come first; those in `ignored` need none."""
+        literal_keys = {e: key for e, node in enumerate(self.items) if (key := literal_row(node)) is not None}
         if not literal_keys:
             return {}
-        taken = set(pairs.values())
         places: dict[Hashable, list[int]] = {}
         order = range(len(actual) - 1, -1, -1)
         for a in sorted(order, key=lambda a: a not in ignored) if ignored else order:
-            if a not in taken:
-                places.setdefault(freeze(actual[a]), []).append(a)
+            places.setdefault(freeze(actual[a]), []).append(a)
         for key, equal in places.items():  # 1 and 1.0 are equal, but not the same for a placeholder
             if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):
                 places[key] = []
@@ -166,7 +139,7 @@ def literal_values(node: Node) -> dict[str, Json]:
     if not isinstance(node, Object | Literal) or not node.mode.literal_keys_decide:
         return {}
     numbers = node.mode.tolerance is None
-    untouched = isinstance(node, Object) and node.data is not None and node.mode.only_equal_rows_match
+    untouched = isinstance(node, Object) and node.mode.only_equal_rows_match
     return {
         key: value
         for key, value in node.literal_fields.items()
@@ -416,8 +389,8 @@ class _Ranges:
         """The positions of the values that a row may match."""
         if len(among) < _LEAST_COLUMNS or not isinstance(node, Object) or not node.mode.literal_keys_decide:
             return among
-        for key, _, accepts, template in node.shape.texts:
-            if accepts is None or template.optional or not isinstance(template, Placeholder):
+        for key, template in node.texts:
+            if template.alone is None or template.optional or not isinstance(template, Placeholder):
                 continue
             extent = template.kind.extent
             low, high = extent.numbers
@@ -444,9 +417,8 @@ def _group_equal(
     """Group the positions of equal values of the same class."""
     groups: dict[Hashable, list[int]] = {}
     for position in positions:
-        data = bytes_of(values[position])
         row_class = None if classes is None else classes[position]
-        groups.setdefault(position if data is None else (row_class, data), []).append(position)
+        groups.setdefault((row_class, bytes_of(values[position])), []).append(position)
     return list(groups.values())
 
 

@@ -1,27 +1,17 @@
 """The nodes of single values, and the walk over an actual output: its differences so far, its bindings."""
 
-import re
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import field
-from itertools import islice
 from typing import Any, Protocol
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.frozen import slotted
-from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Mode, Rule, State
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import WRITTEN, escape_value, has_marker
+from baselinekit.placeholders.grammar import escape_value, has_marker, holds_marker
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.equality import (
-    bytes_of,
-    identical,
-    is_number,
-    is_written_as,
-    json_text,
-    same_number,
-)
+from baselinekit.tree.equality import bytes_of, is_number, same_number
 from baselinekit.tree.paths import render
 
 # The state of a walk over the actual output: the differences found so far, the bindings made.
@@ -115,14 +105,6 @@ class Walk:
             stored_path = unroll(at)
             actual_path = stored_path if path is at else unroll(path)
             self.differences.append(Difference(actual_path, kind, expected, actual, stored_path, rule, note))
-
-    def differ_at(self, actual_path: Path, expected: Json, actual: Json, stored_path: Path) -> None:
-        """Report another value, for callers that already have the paths."""
-        if self.fail_fast:
-            raise Mismatch
-        self.count += 1
-        if len(self.differences) < MOST_KEPT:
-            self.differences.append(Difference(actual_path, "value", expected, actual, stored_path))
 
     def replaced(self, expected: Json, actual: Json, path: Link, at: Link) -> Json:
         """Report that the actual value differs from the expected one."""
@@ -342,113 +324,16 @@ def _parse_media_type(text: str) -> list[str]:
 # own place.
 
 
-_PLACEHOLDER = lazy_pattern(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
-_BRACED = lazy_pattern(rb"\{\{any_")
-
-_IN_JSON = lazy_pattern(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
-"""A placeholder in JSON text, where control characters are escaped."""
-
-_IN_BYTES = lazy_pattern(WRITTEN.encode())
-_NUMBER = lazy_pattern(rb"[MJGX\x8d\x95]|\x8c\Z")
-_LONGEST_SHORT_NUMBER, _LONGEST_LONG_NUMBER, _FIRST_FOUND, _FAR = 9, 260, 50, 2_000
-
-
-def literal_bytes(value: Json) -> bytes | None:
-    """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. The bytes of a
-    number, or of a length, may look like a placeholder: where a match may be such bytes, the JSON decides,
-    as only texts can hold a placeholder there."""
-    data = bytes_of(value)
-    if data is None:
-        return None
-    first = min(_find_first(_PLACEHOLDER, b"<", data), _find_first(_BRACED, b"{", data))
-    if first == len(data):
-        return data
-    matches = islice(_IN_BYTES.finditer(data, first), _FIRST_FOUND)
-    if any(_is_in_text(data, match.start()) for match in matches):
-        return None
-    try:
-        text = json_text(value)
-    except (RecursionError, ValueError):
-        return None
-    return None if _IN_JSON.search(text) else data
-
-
-def _is_in_text(data: bytes, position: int) -> bool:
-    """Whether the bytes at this position are surely part of a text: no bytes before them may begin a number,
-    or a length, that reaches up to them."""
-    if _NUMBER.search(data, max(position - _LONGEST_SHORT_NUMBER, 0), position):
-        return False
-    return not (
-        _may_reach(b"\x8a", 1, data, max(position - _LONGEST_LONG_NUMBER, 0), position)
-        or _may_reach(b"\x8b", 4, data, 0, position)
-    )
-
-
-def _may_reach(sign: bytes, size: int, data: bytes, start: int, position: int) -> bool:
-    """Whether a long number that begins in data[start:position] may reach up to the position: it is written
-    as `sign`, its length in `size` bytes, and its digits."""
-    begin = data.find(sign, start, position)
-    while begin >= 0:
-        first = begin + 1 + size
-        if position <= first + int.from_bytes(data[begin + 1 : first], "little") < len(data):
-            return True
-        begin = data.find(sign, begin + 1, position)
-    return False
-
-
-def _find_first(pattern: re.Pattern[bytes], first_byte: bytes, data: bytes) -> int:
-    """The position of the first match of a pattern that begins with this byte; the end if there is none.
-    Where the byte is rare, jumping from one to the next is ten times as fast as any search."""
-    position = data.find(first_byte)
-    for _ in range(len(data) // _FAR):
-        if position < 0:
-            return len(data)
-        if pattern.match(data, position):
-            return position
-        position = data.find(first_byte, position + 1)
-    match = pattern.search(data, position) if position >= 0 else None
-    return match.start() if match else len(data)
-
-
-def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:
-    """The bytes of an object that holds no placeholder and that no rule touches; else None."""
-    if state.names and not state.names.isdisjoint(value):
-        return None
-    data = literal_bytes(value)
-    return (
-        data
-        if data is None or state.dead or state.below_any_key().has_no_key_for_rules(value, data)
-        else None
-    )
-
-
-def looks_nonliteral(value: Json, names: Container[str]) -> bool:
-    """Whether the first items of a value already show that it is not literal, or has one of these names as a
-    key: then it need not be read completely. False decides nothing; this only saves time."""
-    while value:
-        if value.__class__ is list:
-            value = value[0]
-        elif value.__class__ is dict:
-            inner = None
-            for key, item in value.items():
-                kind = item.__class__
-                if key in names or (kind is str and has_marker(item)):
-                    return True
-                if inner is None and (kind is dict or kind is list):
-                    inner = item
-            value = inner
-        else:
-            return value.__class__ is str and has_marker(value)
-    return False
+def is_untouched(value: Json, state: State) -> bool:
+    """Whether a value holds no placeholder and no rule reaches it."""
+    return not state.reaches(value) and not holds_marker(value)
 
 
 @slotted
 class Literal:
-    """A literal object or array, with its bytes where they are known. `opened`: its node, made when a
-    different value was found."""
+    """A literal object or array. `opened`: its node, made when a different value was found."""
 
     expected: Json
-    data: bytes | None
     mode: Mode
     state: State
     at: Link
@@ -460,9 +345,7 @@ class Literal:
         return self.expected if isinstance(self.expected, dict) else {}
 
     def equals(self, actual: Json) -> bool:
-        if self.data is None:
-            return identical(self.expected, actual)
-        return actual.__class__ is self.expected.__class__ and is_written_as(actual, self.data)
+        return bytes_of(actual) == bytes_of(self.expected)
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if self.equals(actual):

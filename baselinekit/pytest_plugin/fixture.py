@@ -20,7 +20,6 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.pytest_plugin.files import Compared, NewFile, OpenProject, Projects, ValuePlace
 from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
-from baselinekit.store.reading import without_garbage_collector
 
 if TYPE_CHECKING:  # not loaded where all tests pass
     from baselinekit.pytest_plugin.differing import Failure, Update
@@ -160,7 +159,6 @@ class TestValues:
         except BaselinekitError:
             return self._item.nodeid
 
-    @without_garbage_collector()
     def compare(self, value: object, name: str | None, rules: Rules) -> "Failure | None":
         """Return None where the value matches its baseline or is going to be written, else the failure."""
         self._has_compared = True

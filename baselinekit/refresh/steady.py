@@ -33,7 +33,7 @@ from baselinekit.placeholders.nature import (
 from baselinekit.placeholders.pieces import Write, split_into_pieces
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.refresh.learning import Volatile
-from baselinekit.tree.equality import bytes_of, is_written_as, same_json
+from baselinekit.tree.equality import identical, same_json
 from baselinekit.tree.paths import of_any_row
 from baselinekit.tree.places import value_at
 from baselinekit.tree.shapes import Column, Shape, document_order, leaf_columns
@@ -44,9 +44,8 @@ class UnchangedValues:
     (`known_paths`)."""
 
     def __init__(self, outputs: Sequence[Json], known_paths: Collection[Path]):
-        data = bytes_of(outputs[0]) if outputs[1:] else None
         self._first = outputs[0]
-        self._others = [output for output in outputs[1:] if data is None or not is_written_as(output, data)]
+        self._others = [output for output in outputs[1:] if not identical(output, outputs[0])]
         self._known_paths = known_paths
 
     @property

@@ -159,11 +159,6 @@ class KnownValues:
         )
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
-    def may_be_in(self, data: bytes) -> bool:
-        """Whether any of the values may be in texts that are part of these UTF-8 bytes."""
-        encoded_values = (value.encode("utf-8", "surrogatepass") for value in self._names)
-        return bool(self._short) or any(value in data for value in encoded_values)
-
     def find(self, text: str) -> list[Found]:
         if not self._short and not (self._pattern and self._pattern.search(text)):
             return []

@@ -1,9 +1,8 @@
 """Load baselines from files: all of them, or every problem in any of them, with file, line and column."""
 
-import gc
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -135,9 +134,8 @@ def load(files: Sequence[str], root: str) -> list[Baseline]:
 def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
     """Load what can be read, and return the problems of the rest, for callers that check further."""
     loaded_files = LoadedFiles()
-    with without_garbage_collector():
-        for file in files:
-            loaded_files.read(file, root)
+    for file in files:
+        loaded_files.read(file, root)
     loaded_files.problems += find_repeated_ids(loaded_files.baselines, root)
     if loaded_files.problems:
         return loaded_files.baselines, InvalidInput(*loaded_files.problems, *loaded_files.refused)
@@ -179,46 +177,6 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     return taken
 
 
-@contextmanager
-def without_garbage_collector() -> Iterator[None]:
-    """Switch off Python's cyclic garbage collector. Reading makes many objects that stay and no cycles, and
-    scanning them again and again takes a tenth of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-_RARE_THRESHOLD = 50_000
-"""New objects before the garbage collector runs."""
-
-
-@contextmanager
-def rare_collection() -> Iterator[None]:
-    """Run Python's cyclic garbage collector less often. An answer is a tree of thousands of objects without a
-    cycle, and scanning it again and again while it grows takes a twentieth of a run."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(thresholds[0] and max(thresholds[0], _RARE_THRESHOLD), *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-
-
-@contextmanager
-def frozen_objects() -> Iterator[None]:
-    """Exempt all existing objects from garbage collection. Otherwise they are scanned each time that a
-    quarter as many new ones exist."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 class Locatable(Protocol):
     """A baseline, or an eval case."""
 
@@ -232,13 +190,12 @@ class Locatable(Protocol):
 @dataclass(slots=True)
 class LoadedFiles:
     """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
-    baseline has in its files. `raw`: the records as loaded, if requested by a list here."""
+    baseline has in its files."""
 
     baselines: list[Baseline] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
-    raw: list[dict[str, Json]] | None = None
 
     def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
@@ -268,8 +225,6 @@ class LoadedFiles:
                 self.baselines.append(baseline if is_whole else replace(baseline, baseline=filled))
                 output_size = 0 if is_whole else records.output_files_size(filled, root, file)
                 self.sizes.append(len(data) // len(entries) + output_size)
-                if self.raw is not None:
-                    self.raw.append(raw)
         if problems_by_document:
             self.problems += place_problems(decode(data, file).body, file, problems_by_document)
         if output_errors:

@@ -4,7 +4,6 @@ import marshal
 import os
 import posixpath
 import shlex
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -189,27 +188,6 @@ def id_of(raw: dict[str, Json], source: Source) -> Json:
 def read_record(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """Read a record according to its form. Returns the baseline, and problems with paths in the record."""
     return DIALECTS[source.form].read(raw, source)
-
-
-_COMPRESSED = zlib.compress(b"", 1)[:1]
-"""The first byte of compressed data. Uncompressed data starts with its marshal type, a mapping."""
-
-
-def packed(raw: dict[str, Json], *, compressed: bool = True) -> bytes:
-    """Pack a record into three quarters of the size of its text, or compressed into a fifth, which takes four
-    times as long to write and twice as long to read. Empty if the record has a Decimal."""
-    try:
-        data = marshal.dumps(raw, 2)
-    except ValueError:
-        return b""
-    return zlib.compress(data, 1) if compressed else data
-
-
-def unpack_record(data: bytes) -> dict[str, Json]:
-    """Unpack a record that this process has packed."""
-    is_compressed = data[:1] == _COMPRESSED
-    raw: dict[str, Json] = marshal.loads(zlib.decompress(data) if is_compressed else data)
-    return raw
 
 
 def place_in(source: Source, path: Path) -> Path:

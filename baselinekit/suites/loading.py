@@ -13,7 +13,6 @@ from baselinekit.model.recipes import Execution
 from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.store.discovery import keys_of_json
 from baselinekit.store.project import name_in_project, read
-from baselinekit.store.reading import without_garbage_collector
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
 from baselinekit.suites.dialects.table import DIALECTS
@@ -97,8 +96,7 @@ def load_suite(
 ) -> Suite:
     """Return a suite with all its cases. `target` replaces the targets that the files and cases name."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
-    with without_garbage_collector():
-        loading.file(file, Defaults(root, target), only_suite=True)
+    loading.file(file, Defaults(root, target), only_suite=True)
     loading.finish()
     return _with_cases(loading.suites[0], loading)
 
@@ -114,9 +112,8 @@ def load_cases(
     """Return the cases of these files, in order. A suite among them adds its own cases; the defaults of a
     folder's suite also apply to a file that is loaded alone."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
-    with without_garbage_collector():
-        for file in files:
-            loading.file(file, defaults_for(file, loading, Defaults(root, target)))
+    for file in files:
+        loading.file(file, defaults_for(file, loading, Defaults(root, target)))
     loading.finish()
     return loading.cases
 
@@ -176,15 +173,14 @@ def _load(
         targets=targets,
     )
     defaults = Defaults(root, target)
-    with without_garbage_collector():
-        for file in suites:
-            if file not in loading.references:
-                loading.file(file, defaults)
-        top_suites = [suite for suite in loading.suites if suite.file not in loading.references]
-        suite_defaults = loading.defaults.get(str(top_suites[0].file)) if len(top_suites) == 1 else None
-        for file in other_files:
-            if file not in loading.references:
-                loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
+    for file in suites:
+        if file not in loading.references:
+            loading.file(file, defaults)
+    top_suites = [suite for suite in loading.suites if suite.file not in loading.references]
+    suite_defaults = loading.defaults.get(str(top_suites[0].file)) if len(top_suites) == 1 else None
+    for file in other_files:
+        if file not in loading.references:
+            loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
     suite = top_suites[0] if len(top_suites) == 1 else Suite("evals", ())
     return loading, replace(_with_cases(suite, loading), notes=tuple(map(passed_over, foreign_files)))
 

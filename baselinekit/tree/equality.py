@@ -5,25 +5,16 @@ the order of keys counts, `canonical` where it does not. - `same_json` compares 
 written value, so 1 is 1.0; true is never 1. Its key is `freeze`."""
 
 import json
+import marshal
 from collections.abc import Hashable
 from decimal import Context, Decimal
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from baselinekit.model.values import Json
-
-if TYPE_CHECKING:
-    from pickle import Pickler
-else:
-    try:
-        from _pickle import Pickler  # without the rest of pickle, which takes longer to import
-    except ImportError:
-        from pickle import Pickler
 
 EXACT = Context(prec=3_000, traps=[])
 """Precise enough for any two numbers that a file or an answer may hold."""
 
-_PROTOCOL = 5
 _WHOLE = 2**53
 """Below this a float that is written as an integer is exact, and no hashes collide."""
 _MOST_DIGITS = 2_000
@@ -118,108 +109,20 @@ def canonical(value: Json) -> str:
         return f"[{', '.join(map(canonical, value))}]" if isinstance(value, list | tuple) else repr(value)
 
 
-# Comparison by bytes: equal bytes mean equal values, including types and the order of keys. pickle writes
-# them without its memo, so that it does not matter which objects occur several times in a value. That is
-# twice as fast as marshal, which would encode every text first.
-
-
-class _Pieces(list[bytes]):
-    """The pieces that a pickler writes."""
-
-    write = list.append
-
-
-class _OtherBytesError(Exception):
-    """The bytes that are written differ from the expected ones."""
-
-
-class _ByteMatcher:
-    """Compares what a pickler writes with the expected bytes, and stops at the first difference."""
-
-    def __init__(self, data: bytes):
-        self._data, self._position = data, 0
-
-    def write(self, piece: bytes) -> None:
-        if not self._data.startswith(piece, self._position):
-            raise _OtherBytesError
-        self._position += len(piece)
-
-
-def _pickler(to: _Pieces | _ByteMatcher) -> Pickler:
-    pickler = Pickler(to, _PROTOCOL)
-    pickler.fast = True
-    return pickler
-
-
-class _ByteWriter:
-    """A reusable pickler: making one takes longer than writing a row."""
-
-    __slots__ = ("pickler", "pieces")
-
-    def __init__(self) -> None:
-        self.pieces = _Pieces()
-        self.pickler = _pickler(self.pieces)
-
-
-_LARGE = 100_000
-_IDLE: list[_ByteWriter] = []
-"""The writers that no thread uses."""
-
-
-def bytes_of(value: Json) -> bytes | None:
-    """The bytes of a value, the same only for identical values; None if it is nested too deeply."""
+def bytes_of(value: Json) -> bytes:
+    """The bytes of a value, equal only for identical values. Version 2 of marshal's format has no references:
+    it does not matter which objects occur several times in a value."""
     try:
-        writer = _IDLE.pop()
-    except IndexError:
-        writer = _ByteWriter()
-    try:
-        writer.pickler.dump(value)
-    except (RecursionError, ValueError):
-        return None  # this writer holds half a value, and is not used again
-    data = b"".join(writer.pieces)
-    writer.pieces.clear()
-    _IDLE.append(writer)
-    return data
-
-
-def as_written(text: str) -> bytes:
-    """The bytes of a text, or a key, within the bytes of any value that holds it: its length comes first."""
-    data = text.encode("utf-8", "surrogatepass")
-    return (b"\x8c%c" % len(data) if len(data) < 256 else b"X" + len(data).to_bytes(4, "little")) + data
-
-
-def json_text(value: Json) -> str:
-    """A value as JSON, in which `as_key` finds a key; numbers that only a Decimal can hold become texts."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def as_key(name: str) -> str:
-    """The text of a key in `json_text`. It cannot occur within a text, where quotes are escaped."""
-    return json.dumps(name, ensure_ascii=False) + ": "
-
-
-def is_written_as(value: Json, data: bytes) -> bool:
-    """Whether these are the bytes of a value. A large value is written only up to the first difference."""
-    if len(data) < _LARGE:
-        return bytes_of(value) == data
-    try:
-        _pickler(_ByteMatcher(data)).dump(value)
-    except (_OtherBytesError, RecursionError, ValueError):
-        return False
-    return True
+        return marshal.dumps(value, 2)
+    except ValueError:  # a Decimal
+        return repr(value).encode()
 
 
 def identical(left: Json, right: Json, ordered: bool = True) -> bool:
-    """Whether values are equal including every type, and the order of keys unless not `ordered`. False for
-    values that are nested too deeply to be written."""
+    """Whether values are equal including every type, and the order of keys unless not `ordered`."""
     if left.__class__ is not right.__class__ or left != right:
         return False
-    if left.__class__ is dict or left.__class__ is list:
-        data = bytes_of(left)
-        if data is None or is_written_as(right, data):
-            return data is not None
-        return not ordered and same_types(left, right)
-    return same_types(left, right)
+    return bytes_of(left) == bytes_of(right) if ordered else same_types(left, right)
 
 
 def same_types(left: Json, right: Json) -> bool:

@@ -17,7 +17,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.reading import locate_all, parse_record, without_garbage_collector
+from baselinekit.store.reading import locate_all, parse_record
 from baselinekit.tree.paths import render
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext
@@ -108,10 +108,7 @@ def capture_new(
 ) -> Captured:
     """Capture a new file. `record` holds everything but the output: id, current, comparison, metadata."""
     new = named_new(project, record, options)
-    with (
-        temporary_folder(project.root, new.folder),
-        without_garbage_collector(),
-    ):  # all objects of an answer stay alive
+    with temporary_folder(project.root, new.folder):
         check_new(project, new, context)
         drafts = [(new.draft, new.folder)]
         ((_, known_good),) = next(observe_known_good(project, drafts, options, context))

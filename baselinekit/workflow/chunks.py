@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
@@ -18,19 +18,12 @@ from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.store.reading import LoadedFiles, without_garbage_collector
-from baselinekit.store.records import (
-    case_digest,
-    digest as digest_of,
-    fill_outputs,
-    packed,
-    read_record,
-    unpack_record,
-)
+from baselinekit.store.reading import LoadedFiles
+from baselinekit.store.records import case_digest, digest as digest_of
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, ReplayResult
 from baselinekit.workflow.leases import ChunkCosts
-from baselinekit.workflow.loading import Prepared, UnfitBaseline, compile_and_check, compiled
+from baselinekit.workflow.loading import Prepared, UnfitBaseline, compile_and_check
 from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Test
 
@@ -39,15 +32,10 @@ _BATCH_FILES, _BATCH_BYTES = 256, 4_000_000
 takes a fifth longer; a larger batch takes more memory."""
 
 MOST_HELD = 125_000_000
-"""Bytes for the compiled baselines that are held until their turn. If those of a run need more, the bound is
-two thirds of it: the first ones get a quarter of that; the others are held packed, within the same bound, and
-compiled in their turn; those beyond the bound are read again. Packed records are compressed, unless they need
-less than half of the bound."""
+"""Bytes for the compiled baselines that are held until their turn; the others are read again then."""
 
 _BYTES_PER_BASELINE, _BYTES_PER_FILE_BYTE = 9_000, 4
 """The bytes that a compiled baseline needs: whatever its size, and for each byte of its files."""
-_BYTES_PER_PACKED_BYTE = 0.8
-"""The bytes that a packed baseline needs for each byte of its files, if it is not compressed."""
 
 Key = tuple[str, str]
 
@@ -202,9 +190,8 @@ class ChunkWorker:
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         files_read = ReadFiles()
         batches = self._held.plan_batches(files)
-        with without_garbage_collector():
-            for batch in batches:
-                files_read.add(self._held.read(batch, wanted))
+        for batch in batches:
+            files_read.add(self._held.read(batch, wanted))
         return files_read
 
     def prepare(self, entries: Sequence[Entry]) -> list[UnfitBaseline]:
@@ -259,22 +246,19 @@ def unjudged_result(
 
 @dataclass(slots=True)
 class _HeldBaseline:
-    """A baseline, with its matcher if it `is_ready`; or only its packed record, which has been compiled and
-    checked if it `is_ready`."""
+    """A baseline, with its matcher if it `is_ready`."""
 
-    prepared: Prepared | None
+    prepared: Prepared
     room: int
     is_ready: bool = False
-    packed: bytes = b""
 
 
 @dataclass(slots=True)
 class _LoadedBaseline:
-    """A baseline that was read, the approximate number of bytes in its files, and its record."""
+    """A baseline that was read, and the approximate number of bytes in its files."""
 
     baseline: Baseline
     size: int
-    raw: dict[str, Json] | None = None
 
     @property
     def key(self) -> Key:
@@ -286,8 +270,7 @@ class HeldBaselines:
 
     def __init__(self, environment: CaptureEnvironment, room: int):
         self._environment = environment
-        self._capacity = self._room = self._packed_room = room
-        self._foreseen, self._bytes, self._is_tight, self._is_compressed = 0, 0, False, True
+        self._room = room
         self._held: dict[Key, _HeldBaseline] = {}
         self._unfit: dict[Key, UnfitBaseline] = {}
         self._checked: set[Key] = set()
@@ -295,29 +278,21 @@ class HeldBaselines:
         self._lock = threading.Lock()
 
     def plan_batches(self, files: Sequence[str]) -> list[list[str]]:
-        """Return the batches in which to read these files. If there is no room for all of their baselines,
-        most of them are going to be packed."""
+        """Return the batches in which to read these files."""
         batches, room = list[list[str]](), 0
         for file in files:
             size = 0
             with suppress(OSError, ValueError):
                 size = os.stat(os.path.join(self._environment.project.root, file)).st_size
-                self._foreseen += _BYTES_PER_BASELINE + _BYTES_PER_FILE_BYTE * size
-                self._bytes += size
             if not batches or room < size or len(batches[-1]) == _BATCH_FILES:
                 batches.append([])
                 room = _BATCH_BYTES
             batches[-1].append(file)
             room -= size
-        bound = self._capacity // 3 * 2
-        if self._foreseen > self._capacity and not self._is_tight:
-            self._is_tight, self._packed_room = True, bound
-            self._room -= self._capacity - bound // 4
-        self._is_compressed = _BYTES_PER_PACKED_BYTE * self._bytes > bound // 2
         return batches
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
-        loaded = LoadedFiles(raw=[] if self._is_tight else None)
+        loaded = LoadedFiles()
         items = self._load(files, loaded)
         claim = self._environment.project.claim
         entries = [entry_of(item.baseline, item.size, claim(item.baseline.current)) for item in items]
@@ -336,9 +311,8 @@ class HeldBaselines:
         for entry in entries:
             if (key := key_of(entry)) not in self._unfit and key not in self._checked:
                 late.setdefault(entry.source.file, []).append(entry)
-        with without_garbage_collector():
-            for file, file_entries in late.items():
-                self._prepare_late(file, file_entries)
+        for file, file_entries in late.items():
+            self._prepare_late(file, file_entries)
         self.expect(entries)
         return [unfit for entry in entries if (unfit := self._unfit.get(key_of(entry)))]
 
@@ -348,8 +322,7 @@ class HeldBaselines:
         for entry in entries:
             if held := self._held.pop(key_of(entry), None):
                 self._free_room(held)
-                if held.prepared is not None:
-                    late[entry.id] = _LoadedBaseline(held.prepared[0], entry.size)
+                late[entry.id] = _LoadedBaseline(held.prepared[0], entry.size)
         if len(late) < len(wanted_ids):
             late |= {
                 item.baseline.id: item
@@ -364,10 +337,7 @@ class HeldBaselines:
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
         """Return the baselines of these entries, read again where they are not held."""
         wanted_keys = {key_of(entry) for entry in entries}
-        held = [
-            (wanted_key, self._held[wanted_key].prepared) for wanted_key in wanted_keys & self._held.keys()
-        ]
-        by_key = {key: prepared[0] for key, prepared in held if prepared is not None}
+        by_key = {key: self._held[key].prepared[0] for key in wanted_keys & self._held.keys()}
         for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in by_key):
             by_key |= {item.key: item.baseline for item in self._load([file])}
         return [by_key[key] for entry in entries if (key := key_of(entry)) in by_key]
@@ -380,7 +350,7 @@ class HeldBaselines:
             for entry in entries:
                 if held := self._held.pop(key_of(entry), None):
                     self._free_room(held)
-                    if held.prepared is not None and held.prepared[0].variant is None:
+                    if held.prepared[0].variant is None:
                         by_key[key_of(entry)] = held.prepared[0]
         for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in by_key):
             by_key |= {item.key: item.baseline for item in self._load([file])}
@@ -406,33 +376,18 @@ class HeldBaselines:
             self._free_room(held)
             if due := self._due.get(file):
                 due.discard(entry.id)
-        if held.is_ready and held.prepared is not None:
-            return held.prepared
-        baseline = held.prepared[0] if held.prepared is not None else self._unpacked(entry, held.packed)
         if held.is_ready:
-            return compiled(self._environment, baseline)
-        prepared, unfit = compile_and_check(self._environment, [baseline])
+            return held.prepared
+        prepared, unfit = compile_and_check(self._environment, [held.prepared[0]])
         if unfit:
             raise unfit[0].error
         return prepared[0]
-
-    def _unpacked(self, entry: Entry, data: bytes) -> Baseline:
-        baseline, _ = read_record(unpack_record(data), entry.source)
-        if baseline is None:
-            raise changed_error(entry)
-        with_outputs, failed = fill_outputs(
-            baseline.baseline, self._environment.project.root, entry.source.file
-        )
-        if failed:
-            raise changed_error(entry)
-        return baseline if with_outputs is baseline.baseline else replace(baseline, baseline=with_outputs)
 
     def _load(self, files: Sequence[str], loaded: LoadedFiles | None = None) -> list[_LoadedBaseline]:
         loaded = LoadedFiles() if loaded is None else loaded
         for file in files:
             loaded.read(file, self._environment.project.root)
-        raw: Sequence[dict[str, Json] | None] = loaded.raw or [None] * len(loaded.baselines)
-        return [_LoadedBaseline(*item) for item in zip(loaded.baselines, loaded.sizes, raw, strict=True)]
+        return list(map(_LoadedBaseline, loaded.baselines, loaded.sizes))
 
     def _make_ready(self, items: Sequence[_LoadedBaseline]) -> None:
         """Compile and check these; hold the good ones with their matchers, remember the others as unfit."""
@@ -454,13 +409,6 @@ class HeldBaselines:
     def _hold(self, item: _LoadedBaseline, prepared: Prepared, is_ready: bool) -> None:
         if _BYTES_PER_BASELINE + _BYTES_PER_FILE_BYTE * item.size <= self._room:
             self._store(item, prepared, is_ready)
-        elif (
-            item.raw is not None
-            and self._packed_room > 0
-            and (data := packed(item.raw, compressed=self._is_compressed))
-        ):
-            self._packed_room -= len(data)
-            self._held[item.key] = _HeldBaseline(None, 0, is_ready, packed=data)
 
     def _store(self, item: _LoadedBaseline, prepared: Prepared, is_ready: bool) -> None:
         room = _BYTES_PER_BASELINE + _BYTES_PER_FILE_BYTE * item.size
@@ -469,7 +417,6 @@ class HeldBaselines:
 
     def _free_room(self, held: _HeldBaseline) -> None:
         self._room += held.room
-        self._packed_room += len(held.packed)
 
 
 def key_of(entry: Entry) -> Key:

@@ -1,6 +1,5 @@
 """compare: replay the baselines on file, compare their outputs with the stored ones, record the verdicts."""
 
-import gc
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -12,7 +11,7 @@ from baselinekit.model.results import Coverage, Report, Result, Typed
 from baselinekit.model.values import Json
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import find_repeated_ids, rare_collection, without_garbage_collector
+from baselinekit.store.reading import find_repeated_ids
 from baselinekit.workflow.chunks import (
     BaselineEngine,
     Chunk,
@@ -82,10 +81,8 @@ def compare(
     environment = CaptureEnvironment(project, at_once.clients)
     worker = ChunkWorker(environment, policy.judging, context)
     with elsewhere or ThreadedBaselineEngine(worker, policy.jobs, context.cancel) as engine:
-        with without_garbage_collector():
-            plan = make_plan(project, paths, selection, policy, context, engine, worker)
-            gc.freeze()  # all these objects stay until the end: collecting would be wasted
-        with context.stop.heard(), at_once, rare_collection():
+        plan = make_plan(project, paths, selection, policy, context, engine, worker)
+        with context.stop.heard(), at_once:
             finishing = Finishing(project, plan, policy, context)
             entries, recorder = plan.share.entries, finishing.recorder
             results = with_lines(finishing.run(engine), [entry.source for entry in entries], project.root)

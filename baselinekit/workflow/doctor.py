@@ -26,7 +26,7 @@ from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
-from baselinekit.store.reading import LoadedFiles, find_repeated_ids, without_garbage_collector
+from baselinekit.store.reading import LoadedFiles, find_repeated_ids
 from baselinekit.texts import Mask, mask_and_clip
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
@@ -67,15 +67,14 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     firsts = ProblemLimiter(), ProblemLimiter("note")
     records: list[NamedRecord] = []
     drafts = 0
-    with without_garbage_collector():
-        for file in find_files(project, paths).files:
-            loaded.read(file, project.root)
-            for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
-                (notes if is_note else problems).append(placed)
-            records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
-            drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
-            loaded.baselines.clear()
-            loaded.sizes.clear()
+    for file in find_files(project, paths).files:
+        loaded.read(file, project.root)
+        for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
+            (notes if is_note else problems).append(placed)
+        records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
+        drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
+        loaded.baselines.clear()
+        loaded.sizes.clear()
     if records:
         provide_schema(project.root)
     problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]

@@ -37,7 +37,6 @@ from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
 from baselinekit.store import results
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.reading import without_garbage_collector
 from baselinekit.store.results import keep_results, load_results
 from baselinekit.texts import mask_and_clip, no_mask
 from baselinekit.workflow.selection import list_names
@@ -348,16 +347,15 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     runs: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
-    with without_garbage_collector():
-        for file, raw in load_results(root, last):
-            try:
-                run, appearances = read_run(raw, file)
-            except (AttributeError, KeyError, TypeError, ValueError):
-                unreadable.append(file)
-                continue
-            runs.append(run)
-            for id, appearance in appearances:
-                seen.setdefault(id, []).append(appearance)
+    for file, raw in load_results(root, last):
+        try:
+            run, appearances = read_run(raw, file)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            unreadable.append(file)
+            continue
+        runs.append(run)
+        for id, appearance in appearances:
+            seen.setdefault(id, []).append(appearance)
     if not runs:
         raise NothingSelected(Problem("BK509", "no run is kept here yet", "baselinekit compare"))
     chosen_ids = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]

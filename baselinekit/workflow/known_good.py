@@ -20,7 +20,6 @@ from baselinekit.refresh.learning import Volatile
 from baselinekit.refresh.placing import placed, places_of
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
-from baselinekit.store.reading import without_garbage_collector
 from baselinekit.texts import count_noun
 from baselinekit.tree.paths import parse, render, suggest_path
 from baselinekit.tree.places import value_at, with_values
@@ -213,11 +212,10 @@ def observe_known_good(
     ]
     accepted: bool | None = None
     for group in observe_as_they_come(replay_jobs, context, options.jobs):
-        with without_garbage_collector():  # the outputs stay in memory and have no cycles
-            learnable = {
-                number: _learn_or_error(project, drafts[number], replays, options, context)
-                for number, replays in group
-            }
+        learnable = {
+            number: _learn_or_error(project, drafts[number], replays, options, context)
+            for number, replays in group
+        }
         learnable_drafts = [outcome for outcome in learnable.values() if isinstance(outcome, Learnable)]
         same = [lookalike for draft in learnable_drafts for lookalike in draft.lesson.lookalikes]
         if same and accepted is None:

@@ -6,7 +6,6 @@ from decimal import Decimal
 
 from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
-from baselinekit.matching.dispatch import bytes_if_literal
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split
 from baselinekit.secrets.finding import BY_NAME, has_secret_name, likeness
@@ -35,14 +34,8 @@ class OutputTemplater:
 
     def template(self, value: Json) -> Json:
         """Return the value with its texts as they are stored; the value itself if nothing changes."""
-        if isinstance(value, str):
-            return self.text(value)
-        return self._templated(value) if self._may_change(value) else value
-
-    def _may_change(self, value: Json) -> bool:
-        """Check the bytes of the value, which is much faster than a look at each text."""
-        data = bytes_if_literal(value)
-        return data is None or self._declared.may_be_in(data)
+        templated = self._templated(value)
+        return value if templated == value else templated
 
     def _templated(self, value: Json) -> Json:
         if isinstance(value, str):
@@ -109,16 +102,11 @@ def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
 
 def single_element_arrays(output: Json, path: Path = ()) -> Iterator[Path]:
     """Yield the arrays of one element with a placeholder: stored, they describe arrays of any length."""
-    if bytes_if_literal(output) is None:  # most outputs hold none anywhere
-        yield from _arrays_of_one(output, path)
-
-
-def _arrays_of_one(output: Json, path: Path) -> Iterator[Path]:
     if isinstance(output, list) and len(output) == 1 and describes_many(output[0]):
         yield path
     for key, child in children(output):
         if isinstance(child, dict | list):
-            yield from _arrays_of_one(child, (*path, key))
+            yield from single_element_arrays(child, (*path, key))
 
 
 def with_names(value: Json, scope: Scope) -> Json:

@@ -1,9 +1,7 @@
 """Baseline files in all their forms: read, refused with every error at once, found, and located."""
 
-import gc
 import json
 import os
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
 from baselinekit.store.discovery import discover
-from baselinekit.store.reading import load, locate, locate_all, parse_record, rare_collection, records_by_id
+from baselinekit.store.reading import load, locate, locate_all, parse_record, records_by_id
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 
@@ -531,18 +529,3 @@ def test_the_ids_of_a_project_in_small_letters(tmp_path: Path) -> None:
         "users": "b/one.yaml",
         "reg-api-users-001": "b/three.json",
     }
-
-
-@pytest.mark.parametrize(
-    ("usual", "meanwhile"), [(700, 50_000), (90_000, 90_000), (0, 0)], ids=["usual", "larger", "off"]
-)
-def test_the_collector_is_what_it_was_once_it_has_come_seldom(usual: int, meanwhile: int) -> None:
-    before = gc.get_threshold()
-    gc.set_threshold(usual, 10, 10)
-    try:
-        with suppress(ValueError), rare_collection():
-            assert gc.get_threshold() == (meanwhile, 10, 10)
-            raise ValueError
-        assert gc.get_threshold() == (usual, 10, 10)
-    finally:
-        gc.set_threshold(*before)

@@ -12,7 +12,7 @@ from baselinekit.workflow.loading import find_files
 from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Selectable
 
-ALL, LITTLE, PACKED, NOTHING = 1_000_000, 44_000, 2_000, 0
+ALL, LITTLE, NOTHING = 1_000_000, 44_000, 0
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def told(judged: JudgedBaseline) -> tuple[str, str, bool]:
     return judged.result.id, judged.result.outcome, judged.pending is not None
 
 
-@pytest.mark.parametrize("most_held", [ALL, LITTLE, PACKED, NOTHING])
+@pytest.mark.parametrize("most_held", [ALL, LITTLE, NOTHING])
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (3, 0, 4, 1, 2)])
 def test_what_is_held_and_what_is_read_again_are_judged_alike(
     desk: Desk, most_held: int, order: tuple[int, ...]
@@ -61,7 +61,7 @@ def test_what_is_held_and_what_is_read_again_are_judged_alike(
     ]
 
 
-@pytest.mark.parametrize("most_held", [ALL, PACKED, NOTHING])
+@pytest.mark.parametrize("most_held", [ALL, NOTHING])
 def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int) -> None:
     desk.put("b", "status: 200\nbody: {n: 1}\n", "ignore_fields: ['$.body[0:2:0]']\n")
     worker, read = reading(desk, most_held)
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int
     assert worker.prepare([entry for entry in read.entries if entry.id != "b"]) == []
 
 
-@pytest.mark.parametrize("most_held", [ALL, PACKED, NOTHING])
+@pytest.mark.parametrize("most_held", [ALL, NOTHING])
 def test_an_output_beside_its_file_is_part_of_what_is_held(desk: Desk, most_held: int) -> None:
     file = desk.folder / "baselines/b.yaml"
     before, _, behind = file.read_text().partition("  output:")
