@@ -11,7 +11,6 @@ import shlex
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,7 +23,6 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.files import Projects, plain_nodeid
 from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
-from baselinekit.store.httpcalls import FOLDER, keep_calls, read_calls
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
 from baselinekit.texts import count_noun
@@ -151,11 +149,9 @@ def report_unused(
     config: pytest.Config,
     observer: RunCoverage,
     registry: Registry,
-    cassettes: Iterable[str],
     exit_status: int,
 ) -> list[str]:
-    """Return the lines about unused baselines at the end of a run, and remove them with --baseline-prune.
-    `cassettes`: the paths of the files with recorded calls that its tests used."""
+    """Return the lines about unused baselines at the end of a run, and remove them with --baseline-prune."""
     folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
     projects = Projects(str(config.rootpath))
     folders = {}
@@ -179,9 +175,8 @@ def report_unused(
     written = [path for path, used_file in used.items() if used_file.use == "written"]
     claim = find_unused(covered, used, written, folders)
     failed = list(remove(claim)) if prune else []
-    stale = [] if claim.partial else find_stale_calls(covered, folders, cassettes)
     summary = lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0)
-    return [*summary, *failed, *lines_of_calls(stale, folder, prune)]
+    return [*summary, *failed]
 
 
 def options_of(config: pytest.Config) -> list[str]:
@@ -416,63 +411,3 @@ def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Ite
             yield f"    was it renamed? {like} is new and looks like it"
     if len(claim.found) > most:
         yield f"  … and {len(claim.found) - most:,} more (all of them: -v)"
-
-
-# Recorded calls: a file may hold those of several tests; only the calls of tests that are gone are removed.
-
-
-@dataclass(frozen=True)
-class StaleCalls:
-    """A file with the recorded calls of tests that are gone. `tests`: those tests."""
-
-    root: str
-    file: str
-    tests: tuple[str, ...]
-
-    def drop(self) -> None:
-        for test in self.tests:
-            keep_calls(self.root, self.file, test, [])
-
-
-def find_stale_calls(covered: Covered, roots: Iterable[str], used: Iterable[str]) -> list[StaleCalls]:
-    """Find stale calls in the files that tests used and in the usual folder, if the run covered
-    everything."""
-    search, stale = Search(covered), []
-    try:
-        for root in roots:
-            for file in sorted(
-                {*cassettes_in(root), *(path for path in used if path.startswith(root + os.sep))}
-            ):
-                name = os.path.relpath(file, root)
-                with suppress(BaselinekitError):  # other kinds of cassettes belong to other commands
-                    tests = [(test, search.reason(test, root)) for test in read_calls(root, name)]
-                    gone = tuple(
-                        test for test, reason in tests if reason is not None and reason.endswith(_GONE)
-                    )
-                    stale += [StaleCalls(root, name, gone)] if gone else []
-    except PartialError:
-        return []
-    return stale
-
-
-def cassettes_in(root: str) -> Iterator[str]:
-    for place, folders, names in os.walk(os.path.join(root, FOLDER)):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(place, name) for name in names if name.endswith((".yaml", ".yml")))
-
-
-def lines_of_calls(stale: Sequence[StaleCalls], folder: str, prune: bool) -> Iterator[str]:
-    """Yield a line for each file with stale calls. With `prune` they are removed first."""
-    for calls in stale:
-        name = os.path.relpath(os.path.join(calls.root, calls.file), folder)
-        tests = f"{count_noun(len(calls.tests), 'test')} that {'are' if calls.tests[1:] else 'is'} gone"
-        subject = f"the recorded calls of {tests}"
-        if not prune:
-            yield f"{name} holds {subject} (to remove: pytest --baseline-prune)"
-            continue
-        try:
-            calls.drop()
-        except BaselinekitError as error:
-            yield f"{name} still holds {subject}: {error}"
-        else:
-            yield f"{name}: {subject} were removed"
