@@ -77,8 +77,7 @@ bench-peers: $(READY)
 	@$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check 'tavern==3.7.1' 'pytest<9'
 	@rm -rf $(PEERS)/plugins
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(PEERS)/plugins --no-deps \
-	    'syrupy==7.0.2' 'pytest-regressions==2.11.0' 'pytest-datadir==1.9.0' \
-	    'pytest-recording==0.14.1' 'vcrpy==9.4.2' 'wrapt==2.5.2'
+	    'syrupy==7.0.2' 'pytest-regressions==2.11.0' 'pytest-datadir==1.9.0'
 
 PIN = s/^ *\([A-Za-z0-9-]*\)>=\([0-9.]*\).*/\1==\2/p
 LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^bench/$(PIN)' \

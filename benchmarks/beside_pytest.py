@@ -1,5 +1,5 @@
-"""What the pytest plugin does beside comparing values: baselines as items, and recorded calls; and the import
-of what other plugins have recorded. Each as whole processes, in turn."""
+"""What the pytest plugin does beside comparing values: baselines as items; and the import of what other
+plugins have recorded. Each as whole processes, in turn."""
 
 import json
 import sys
@@ -10,35 +10,26 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import data
-from benchmarks.measure import Ended, Engine, Say, Times, WrongAnswerError, about, in_turn, process, whole
+from benchmarks.measure import Ended, Engine, Say, Times, about, in_turn, whole
 from benchmarks.replay import command, comparing
 from benchmarks.results import Found, Note, Row, Scale, Versus
 from benchmarks.server import serving
-from benchmarks.snapshots import PLUGINS, settings
+from benchmarks.snapshots import settings
 
 ITEMS, COMPARE, ONE_JOB = "pytest --baselinekit", "compare", "compare -j 1"
-CALLS = 4
-"""Calls of a test."""
-
 A_FILE = 50
-"""Tests in a file, and in a cassette."""
+"""Tests in a file."""
 
 
 def rows(scale: Scale, say: Say) -> Found:
     yield from _items(scale, say)
     yield from _imports(scale, say)
-    yield from _recorded(scale, say)
     yield Note(
         "Items are replayed one after the other; `compare` asks 8 at once, or one. No file is written."
     )
     yield Note(
         "An import finds the tests, hides secrets, writes each value and checks it; beside it a Python that "
         "parses the same files, with libyaml or the json module, and does nothing else."
-    )
-    yield Note(
-        f"Recorded calls: {CALLS} GETs a test with one httpx client, JSON of 2 KB, {A_FILE} tests a file; "
-        "beside pytest-recording (a cassette a test, its default), and the same tests with answers from an "
-        "httpx.MockTransport, which records nothing."
     )
 
 
@@ -196,117 +187,3 @@ def _forget(root: Path) -> None:
 def _parsing(name: str, source: Recorded, root: Path, count: int) -> Engine:
     argv = [sys.executable, "-c", _PARSE.format(parse=source.parse), source.where]
     return whole(name, argv, lambda ended: ended.output.strip() == str(count), cwd=str(root))
-
-
-# Recorded calls.
-
-_CALLING = """\
-import os
-
-import httpx
-import pytest
-
-NUMBERS = pytest.mark.parametrize("number", range({first}, {last}))
-URL = os.environ["URL"]
-{more}
-
-@NUMBERS
-{mark}def test_it(number):
-    with {client} as client:
-        for call in range({calls}):
-            answer = client.get(f"{{URL}}/{{(number * {calls} + call) % {bodies}}}.json")
-            assert answer.json()["user"]
-"""
-_MOCKED = """\
-import json
-from pathlib import Path
-
-ANSWERS = Path(os.environ["ANSWERS"])
-
-
-def answered(request):
-    return httpx.Response(200, content=(ANSWERS / request.url.path[1:]).read_bytes())
-
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Recorder:
-    """How calls are recorded: the modules that pytest loads, what a test says, the options of a run."""
-
-    name: str
-    modules: tuple[str, ...]
-    mark: str
-    record: tuple[str, ...] = ()
-    replay: tuple[str, ...] = ()
-    client: str = "httpx.Client(verify=False)"
-    more: str = ""
-    package: str = ""
-
-    @property
-    def found(self) -> bool:
-        return not self.package or any(PLUGINS.glob(f"{self.package}-*.dist-info"))
-
-    def argv(self, *options: str) -> list[str]:
-        loaded = [word for module in self.modules for word in ("-p", module)]
-        return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *loaded, *options]
-
-
-OURS = Recorder("ours", ("baselinekit.pytest_plugin.hooks",), '@pytest.mark.model_calls("calls/")\n')
-RECORDING = Recorder(
-    "pytest-recording",
-    ("pytest_recording.plugin",),
-    "@pytest.mark.vcr\n",
-    ("--record-mode=once",),
-    ("--record-mode=none",),
-    package="pytest_recording",
-)
-MOCK = Recorder(
-    "httpx.MockTransport",
-    (),
-    "",
-    client="httpx.Client(verify=False, transport=httpx.MockTransport(answered))",
-    more=_MOCKED,
-)
-
-
-def _recorded(scale: Scale, say: Say) -> Iterator[Row | Note]:
-    count, bodies = scale.pick(4, 500), scale.pick(4, 50)
-    recorders = [one for one in (OURS, RECORDING, MOCK) if one.found]
-    with TemporaryDirectory() as folder:
-        made = data.project(Path(folder), bodies)
-        Path(folder).chmod(0o755)
-        with serving(made.answers) as server:
-            env = {**settings(), "URL": server.url, "ANSWERS": str(made.answers)}
-            places = {one: Path(folder, one.name) for one in recorders}
-            for recorder, place in places.items():
-                place.mkdir()
-                _lay_calls(recorder, place, count, bodies)
-                ran = process(recorder.argv(*recorder.record), str(place), env)
-                if not _passed(count)(ran):
-                    raise WrongAnswerError(f"{recorder.name} could not record: {ran.output[-2000:]}")
-        # nobody answers any more
-        engines = [
-            whole(one.name, one.argv(*one.replay), _passed(count), cwd=str(place), env={**env, "CI": "true"})
-            for one, place in places.items()
-        ]
-        times = in_turn(engines, scale.rounds, about(say, f"{count * CALLS:,} recorded calls"))
-    what = f"{count * CALLS:,} recorded calls of {count:,} tests"
-    yield from _beside(what, times, OURS.name, [RECORDING.name, MOCK.name])
-    if RECORDING not in recorders:
-        yield Note("Not installed: pytest-recording (`make bench-peers` installs it).")
-
-
-def _lay_calls(recorder: Recorder, place: Path, count: int, bodies: int) -> None:
-    (place / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    for first in range(0, count, A_FILE):
-        text = _CALLING.format(
-            first=first,
-            last=min(count, first + A_FILE),
-            more=recorder.more,
-            mark=recorder.mark,
-            client=recorder.client,
-            calls=CALLS,
-            bodies=bodies,
-        )
-        (place / f"test_{first // A_FILE:03}.py").write_text(text, "utf-8")

@@ -22,7 +22,7 @@ SUBJECTS = {
     "evals": "`run` as a whole",
     "peers": "the same checks by other tools",
     "pytest": "the pytest plugin",
-    "beside_pytest": "items, imports and recorded calls",
+    "beside_pytest": "items and imports",
     "startup": "starting up",
     "guards": "what the guards cost",
     "judges": "eval cases that programs judge",

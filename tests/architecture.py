@@ -115,7 +115,6 @@ ENTRANCES = {
     "models.post": "what a model is handed, and what a form of it is made of, also in another package",
     "models.proxy": "a model for a program that judges",
     "models.recording": "answers kept of earlier questions",
-    "models.exchanges": "calls of the user's own clients, in the form in which they are kept",
     "models.embedding": "whether the texts of a project can be compared by their meaning",
 }
 """What of a package with a dispatch.py is entered beside it, and what for."""

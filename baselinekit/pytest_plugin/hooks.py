@@ -11,7 +11,6 @@ import pytest
 
 if TYPE_CHECKING:
     from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, TestValues
-    from baselinekit.pytest_plugin.model_calls import CallsSummary
     from baselinekit.pytest_plugin.registry import Registry
 
 UPDATES = {
@@ -36,9 +35,6 @@ the option may be repeated, and its help."""
 GATHERING = "baselinekit-gathering"
 REPORTED = "baselinekit"
 """The attribute of a report with the baselines that its test used. xdist sends it from workers."""
-MARK = "model_calls"
-CALLS = "baselinekit_calls"
-"""The attribute for recorded calls, and the name of their plugin."""
 
 
 class ImportedAsWritten:
@@ -57,7 +53,6 @@ if ImportedAsWritten not in sys.meta_path:
 _RUN = pytest.StashKey["BaselineRun"]()
 _REGISTRY = pytest.StashKey["Registry"]()
 _VALUES = pytest.StashKey["TestValues"]()
-_CALLS_SUMMARY = pytest.StashKey["CallsSummary"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -96,11 +91,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        f"{MARK}(place, *, ignore, headers, pass_through, only): the test's calls through httpx and requests "
-        "are recorded in this YAML file, or folder, and answered from there",
-    )
     config.pluginmanager.register(RunObserver(config), GATHERING)
     if config.getoption("baselinekit") or config.getini("baselinekit"):
         from baselinekit.pytest_plugin.items import BaselineItems
@@ -141,22 +131,6 @@ def registry_of(config: pytest.Config) -> "Registry":
 
         config.stash[_REGISTRY] = Registry()
     return config.stash[_REGISTRY]
-
-
-def calls_summary_of(config: pytest.Config) -> "CallsSummary":
-    """Return the summary of the recorded calls of this run."""
-    if _CALLS_SUMMARY not in config.stash:
-        from baselinekit.pytest_plugin.model_calls import CallsSummary
-
-        config.stash[_CALLS_SUMMARY] = CallsSummary()
-    return config.stash[_CALLS_SUMMARY]
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if any(MARK in item.keywords for item in items) and not config.pluginmanager.has_plugin(CALLS):
-        from baselinekit.pytest_plugin.model_calls import ModelCalls
-
-        config.pluginmanager.register(ModelCalls(run_of(config), MARK, CALLS), CALLS)
 
 
 def pytest_assertrepr_compare(
@@ -242,9 +216,6 @@ class RunObserver:
         used = getattr(report, REPORTED, None)
         if used is not None:
             registry_of(self._config).add(report.nodeid, used)
-        calls = getattr(report, CALLS, None)
-        if calls is not None:
-            calls_summary_of(self._config).add(report.nodeid, calls)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -253,21 +224,13 @@ class RunObserver:
         if output is not None:
             output[REPORTED] = (self.looked, self.left_out)
             return
-        stash = self._config.stash
-        if not option.collectonly and (
-            option.baseline_prune or _REGISTRY in stash or _CALLS_SUMMARY in stash
-        ):
+        if not option.collectonly and (option.baseline_prune or _REGISTRY in self._config.stash):
             from baselinekit.pytest_plugin.unused import report_unused
 
-            cassettes = stash[_CALLS_SUMMARY].files if _CALLS_SUMMARY in stash else ()
-            self._summary = report_unused(
-                self._config, self, registry_of(self._config), cassettes, exitstatus
-            )
+            self._summary = report_unused(self._config, self, registry_of(self._config), exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         registry = self._config.stash.get(_REGISTRY, None)
         lines = list(registry.lines(self._config.invocation_params.dir)) if registry is not None else []
-        if _CALLS_SUMMARY in self._config.stash:
-            lines += calls_summary_of(self._config).lines(self._config.invocation_params.dir)
         for line in [*lines, *self._summary]:
             terminalreporter.write_line(line)

@@ -7,11 +7,9 @@ anything out finds nothing at all."""
 
 import difflib
 import os
-import shlex
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,47 +22,26 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.files import Projects, plain_nodeid
 from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
-from baselinekit.store.httpcalls import FOLDER, keep_calls, read_calls
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
 from baselinekit.texts import count_noun
 
 _MOST_COMPARED, _MOST_NAMED = 100, 20
 _MIN_SIMILARITY = 0.75
-_EMPTY_PARAMETERS = "[NOTSET]"
 _GONE = "is gone"
-_HARMLESS = {
-    *("--quiet", "--verbose", "--exitfirst", "--maxfail", "--capture", "--tb", "--color"),
-    *("--durations", "--durations-min", "--junitxml", "--junit-xml", "--junit-prefix"),
-    *("--log-cli-level", "--log-level", "--log-file", "--log-cli-format", "--config-file"),
-    *("--rootdir", "--basetemp", "--strict-markers", "--strict-config", "--strict"),
-    *("--pythonwarnings", "--ff", "--failed-first", "--nf", "--new-first", "--no-header"),
-    *("--no-summary", "--show-capture", "--full-trace", "--code-highlight", "--cache-clear"),
-    *("--disable-warnings", "--import-mode", "--numprocesses", "--maxprocesses", "--dist"),
-    *("--max-worker-restart", "--tx", "--cov", "--cov-report", "--cov-config", "--cov-append"),
-    *("--cov-branch", "--no-cov", "--cov-fail-under", "--reruns", "--reruns-delay", "--only-rerun"),
-    *("--timeout", "--baseline-update", "--baseline-prune", "--baselinekit", "--xfail-tb"),
-    *("--showlocals", "--html", "--self-contained-html"),
-    *("--ignore", "--ignore-glob", "--deselect", "--lf", "--last-failed", "--sw", "--stepwise"),
-    *("-k", "-m", "-q", "-v", "-x", "-s", "-r", "-p", "-c", "-W", "-n", "-l"),
-}
-"""Options that do not change the parameters of tests. Tests that they leave out are noticed otherwise."""
-_SELECTING = ("python_files", "python_classes", "python_functions", "norecursedirs", "testpaths")
-"""Settings by which pytest finds tests: a run that overrides one of them may find other tests."""
 
 
 @dataclass
 class Covered:
     """What a run covered, by node ids as pytest writes them.
 
-    `began`: when it began, as a file time. `options`: the words of the command line. `looked`: the outcome of
-    collecting each file; "skipped" for a module that is skipped as a whole. `collected`: the tests that were
-    to run; `ended`: those that finished; `unproven`: those of which a phase failed or was skipped.
-    `left_out`: why the run did not cover everything."""
+    `began`: when it began, as a file time. `looked`: the outcome of collecting each file; "skipped" for a
+    module that is skipped as a whole. `collected`: the tests that were to run; `ended`: those that finished;
+    `unproven`: those of which a phase failed or was skipped. `left_out`: why the run did not cover
+    everything."""
 
     rootdir: str
     began: float
-    options: Sequence[str] = ()
     looked: dict[str, str] = field(default_factory=dict)
     collected: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
@@ -151,11 +128,9 @@ def report_unused(
     config: pytest.Config,
     observer: RunCoverage,
     registry: Registry,
-    cassettes: Iterable[str],
     exit_status: int,
 ) -> list[str]:
-    """Return the lines about unused baselines at the end of a run, and remove them with --baseline-prune.
-    `cassettes`: the paths of the files with recorded calls that its tests used."""
+    """Return the lines about unused baselines at the end of a run, and remove them with --baseline-prune."""
     folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
     projects = Projects(str(config.rootpath))
     folders = {}
@@ -169,7 +144,6 @@ def report_unused(
     covered = Covered(
         str(config.rootpath),
         file_time() - (time.monotonic() - observer.began),
-        options_of(config),
         {plain_nodeid(config, nodeid): outcome for nodeid, outcome in observer.looked.items()},
         {plain_nodeid(config, nodeid) for nodeid in observer.collected},
         {plain_nodeid(config, nodeid) for nodeid in observer.ended},
@@ -179,15 +153,8 @@ def report_unused(
     written = [path for path, used_file in used.items() if used_file.use == "written"]
     claim = find_unused(covered, used, written, folders)
     failed = list(remove(claim)) if prune else []
-    stale = [] if claim.partial else find_stale_calls(covered, folders, cassettes)
     summary = lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0)
-    return [*summary, *failed, *lines_of_calls(stale, folder, prune)]
-
-
-def options_of(config: pytest.Config) -> list[str]:
-    """Return the words of the command line and of PYTEST_ADDOPTS, without those of the project's
-    configuration."""
-    return [*config.invocation_params.args, *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    return [*summary, *failed]
 
 
 def left_out(config: pytest.Config, exit_status: int) -> str:
@@ -202,9 +169,8 @@ def left_out(config: pytest.Config, exit_status: int) -> str:
         return "--lf runs what failed"
     if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
         return "--setup-only runs no test"
-    setting = next((entry for entry in option.override_ini or () if entry.startswith(_SELECTING)), None)
-    if setting:
-        return f"-o {setting} chooses tests"
+    if option.override_ini:
+        return f"-o {option.override_ini[0]} may choose tests"
     single_test = next((str(word) for word in config.args if "::" in str(word)), "")
     return f"of its file only {single_test} was run" if single_test else ""
 
@@ -278,10 +244,8 @@ class Search:
         if nodeid is not None:
             return f"{test} passed without it" if nodeid not in self._covered.unproven else None
         looked = self._files.get((path, ""))
-        function = (path, without_parameters(rest))
-        option = next((word for word in self._covered.options if chooses(word)), None)
-        if "[" in rest and function in self._functions and option:
-            raise PartialError(f"{option} may have chosen the parameters of {without_parameters(test)}")
+        if (path, without_parameters(rest)) in self._functions:
+            return None  # an option or a variable may have chosen other parameters for this run
         if looked is None and (os.path.exists(path) or file in self.sparse(root)):
             raise PartialError(f"{file} was not collected")
         if is_doctest(rest) and not any(
@@ -289,8 +253,7 @@ class Search:
         ):
             return None  # only --doctest-modules runs it
         skipped = looked is not None and self._covered.looked[looked] == "skipped"
-        no_values = (path, function[1] + _EMPTY_PARAMETERS) in self._tests
-        return None if skipped or no_values else f"{test} {_GONE}"
+        return None if skipped else f"{test} {_GONE}"
 
     def sparse(self, root: str) -> Collection[str]:
         """Return the files that a sparse checkout leaves out: in the project, but not on the disk."""
@@ -313,14 +276,6 @@ def is_doctest(test: str) -> bool:
 def without_parameters(test: str) -> str:
     function, _, _ = test.partition("[")
     return function
-
-
-def chooses(option: str) -> bool:
-    """Whether an option may change the parameters of tests. A short option may include its value."""
-    name, _, _ = option.partition("=")
-    if option.startswith("--"):
-        return name not in _HARMLESS
-    return option.startswith("-") and name[:2] not in _HARMLESS
 
 
 def output_beside(baseline: Baseline, root: str) -> str | None:
@@ -416,63 +371,3 @@ def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Ite
             yield f"    was it renamed? {like} is new and looks like it"
     if len(claim.found) > most:
         yield f"  … and {len(claim.found) - most:,} more (all of them: -v)"
-
-
-# Recorded calls: a file may hold those of several tests; only the calls of tests that are gone are removed.
-
-
-@dataclass(frozen=True)
-class StaleCalls:
-    """A file with the recorded calls of tests that are gone. `tests`: those tests."""
-
-    root: str
-    file: str
-    tests: tuple[str, ...]
-
-    def drop(self) -> None:
-        for test in self.tests:
-            keep_calls(self.root, self.file, test, [])
-
-
-def find_stale_calls(covered: Covered, roots: Iterable[str], used: Iterable[str]) -> list[StaleCalls]:
-    """Find stale calls in the files that tests used and in the usual folder, if the run covered
-    everything."""
-    search, stale = Search(covered), []
-    try:
-        for root in roots:
-            for file in sorted(
-                {*cassettes_in(root), *(path for path in used if path.startswith(root + os.sep))}
-            ):
-                name = os.path.relpath(file, root)
-                with suppress(BaselinekitError):  # other kinds of cassettes belong to other commands
-                    tests = [(test, search.reason(test, root)) for test in read_calls(root, name)]
-                    gone = tuple(
-                        test for test, reason in tests if reason is not None and reason.endswith(_GONE)
-                    )
-                    stale += [StaleCalls(root, name, gone)] if gone else []
-    except PartialError:
-        return []
-    return stale
-
-
-def cassettes_in(root: str) -> Iterator[str]:
-    for place, folders, names in os.walk(os.path.join(root, FOLDER)):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(place, name) for name in names if name.endswith((".yaml", ".yml")))
-
-
-def lines_of_calls(stale: Sequence[StaleCalls], folder: str, prune: bool) -> Iterator[str]:
-    """Yield a line for each file with stale calls. With `prune` they are removed first."""
-    for calls in stale:
-        name = os.path.relpath(os.path.join(calls.root, calls.file), folder)
-        tests = f"{count_noun(len(calls.tests), 'test')} that {'are' if calls.tests[1:] else 'is'} gone"
-        subject = f"the recorded calls of {tests}"
-        if not prune:
-            yield f"{name} holds {subject} (to remove: pytest --baseline-prune)"
-            continue
-        try:
-            calls.drop()
-        except BaselinekitError as error:
-            yield f"{name} still holds {subject}: {error}"
-        else:
-            yield f"{name}: {subject} were removed"

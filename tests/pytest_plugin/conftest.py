@@ -23,7 +23,7 @@ for name in (
 with suppress(ImportError):  # deepdiff takes it where it is installed, and a process has it once only
     import_module("numpy")
 
-ALONE = "-p no:anyio -p no:hypothesispytest -p no:randomly"
+ALONE = "-p no:anyio -p no:hypothesispytest -p no:randomly -p no:recording"
 
 
 @pytest.fixture(scope="session")
