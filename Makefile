@@ -10,12 +10,16 @@ BIN = .venv/bin
 READY = .venv/ready
 
 .DEFAULT_GOAL = help
-.PHONY: help demo check test static anyday bench bench-peers lowest format picture clean
+.PHONY: help demo check test drills studies corpus size static anyday bench bench-peers lowest format picture clean
 
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
 	@echo "make check    on every save: format, lint, types, laws, unit and golden tests; under a minute"
-	@echo "make test     format, lint, types, tests, our own baselines: all that CI does (LONG=1: more of each)"
+	@echo "make test     format, lint, types, tests, our own baselines (LONG=1: more of each)"
+	@echo "make drills   kills, signals, a full disk, many processes, a cluster: CI runs them after the tests"
+	@echo "make studies  how well learning, secrets and comparison do, measured; fuzz against slow plain twins"
+	@echo "make corpus   300 baselines, hostile replies, result files and pending answers give what they gave"
+	@echo "make size     lines of code of each package, beside its budget"
 	@echo "make anyday   the tests that start commands, on other days and in other zones: ten minutes"
 	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
 	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
@@ -39,6 +43,19 @@ check: static
 test: static
 	@echo "== tests, the documents and our own baselines among them"
 	@$(PYTEST)
+
+drills: $(READY)
+	@echo "== drills: kills, signals, a full disk, many processes, a cluster"
+	@$(PYTEST) drills
+
+studies: $(READY)
+	@$(PYTEST) studies
+
+corpus: $(READY)
+	@$(BIN)/python studies/corpus.py
+
+size: $(READY)
+	@$(BIN)/python tests/size.py
 
 static: $(READY)
 	@echo "== format and lint"

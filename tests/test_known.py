@@ -79,7 +79,7 @@ def test_a_locale_that_is_not_utf8_is_left_before_any_test_is_read(tmp_path: Pat
         "    assert (tmp_path / 'Zo\u00eb').read_bytes() == '\u6f22'.encode()\n",
         "utf-8",
     )
-    (tmp_path / "conftest.py").write_bytes((HERE / "conftest.py").read_bytes())
+    (tmp_path / "conftest.py").write_bytes((HERE.parent / "conftest.py").read_bytes())
     strict = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
         [

@@ -1,0 +1,522 @@
+"""compare and run on a Dask cluster, with real schedulers and workers on this machine: the report is that of
+a plain one, a lost worker's part counts once, a Ctrl-C ends it there as well, and nobody sees a secret."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from manycases import project_of_cases
+
+distributed = pytest.importorskip(
+    "distributed", reason="dask is not installed: pip install 'baselinekit[dask]'"
+)
+
+SECRET = "tok-5f3a9c1e77d04b2a"
+PLAIN = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LANG": "C.UTF-8", "CI": "false"}
+
+
+@dataclass
+class Running:
+    """A scheduler and two workers, as somebody starts them by hand."""
+
+    folder: Path
+    address: str
+    dashboard: str
+    logs: list[Path] = field(default_factory=list)
+
+    def worker_pids(self) -> list[int]:
+        with distributed.Client(self.address, set_as_default=False) as client:
+            return sorted(client.run(os.getpid).values())
+
+    def page(self, path: str) -> str:
+        """What stands there; some of the pages fail now and then."""
+        try:
+            with urllib.request.urlopen(f"{self.dashboard}/{path}", timeout=10) as answer:
+                return answer.read().decode("utf-8", "replace")
+        except urllib.error.HTTPError as error:
+            return error.read().decode("utf-8", "replace")
+
+
+def until(done: Callable[[], Any], seconds: float = 60) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := done()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("cluster")
+    told = folder / "scheduler.json"
+    begun: list[subprocess.Popen[bytes]] = []
+    logs: list[Path] = []
+
+    def start(*words: str) -> None:
+        logs.append(folder / f"{len(logs)}.log")
+        with logs[-1].open("wb") as log:
+            argv = [sys.executable, "-m", "dask", *words]
+            environ = {**PLAIN, "TMPDIR": str(folder), "TZ": "UTC"}
+            begun.append(subprocess.Popen(argv, cwd=folder, env=environ, stdout=log, stderr=log))
+
+    try:
+        start(
+            *("scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"),
+            *("--scheduler-file", str(told)),
+        )
+        until(told.exists)
+        stated = until(lambda: json.loads(told.read_text() or "null"))
+        options = ("--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
+        for number in (1, 2):
+            start("worker", stated["address"], *options, "--local-directory", str(folder / f"w{number}"))
+        one = Running(folder, stated["address"], f"http://127.0.0.1:{stated['services']['dashboard']}", logs)
+        until(lambda: len(one.worker_pids()) == 2)
+        yield one
+    finally:
+        for process in reversed(begun):
+            process.send_signal(signal.SIGINT)
+        for process in reversed(begun):
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+class Api:
+    """Answers /users/N, late for /slow/N; remembers who was asked, and of whom."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                api.asked.append(self.path)
+                kind, number = self.path.strip("/").split("/")
+                if kind == "slow":
+                    time.sleep(0.25)
+                told = {"n": int(number), "known": self.headers.get("Authorization") == f"Bearer {SECRET}"}
+                body = json.dumps(told).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.do_GET()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    one = Api()
+    yield one
+    one.close()
+
+
+USER = """\
+id: u{n}
+baseline: {{output: {{status: 200, body: {{n: {expected}, known: true}}}}}}
+current:
+  input: {{endpoint: /{kind}/{n}, headers: {{Authorization: "Bearer {{{{token}}}}"}}}}
+  execution: {{type: http}}
+metadata: {{failure_count: 0}}
+"""
+CONFIG = """\
+version: 1
+base_url: {url}
+variables: {{token: {{from_env: API_TOKEN, secret: true}}}}
+commands: {{count: [sh, tools/count.sh]}}
+models: {{default: {{command: [sh, tools/model.sh]}}}}
+"""
+OTHERS = {
+    "baselines/many.yaml": "---\n".join(
+        f"id: m{n}\nbaseline: {{output: {{status: 200, body: {{n: {n}, known: false}}}}}}\n"
+        f"current: {{input: {{endpoint: /users/{n}}}, execution: {{type: http}}}}\n"
+        for n in range(100, 120)
+    ),
+    "baselines/post.yaml": "id: post\nbaseline: {output: {status: 200, body: {n: 1, known: false}}}\n"
+    "current:\n  input: {method: POST, endpoint: /users/1, body: {file: data/sent.txt}}\n"
+    "  execution: {type: http}\n",
+    "baselines/data/sent.txt": "what is sent\n",
+    "baselines/beside.yaml": "id: beside\nbaseline: {output_file: beside.output.json}\n"
+    "current: {input: {endpoint: /users/5}, execution: {type: http}}\n",
+    "baselines/beside.output.json": '{"status": 200, "body": {"n": 6, "known": false}}\n',
+    "baselines/serial.yaml": "---\n".join(
+        f"id: s{n}\nbaseline: {{output: {{status: 200, body: {{n: {n}, known: false}}}}}}\n"
+        f"current: {{input: {{endpoint: /users/{n}}}, execution: {{type: http, resource: one}}}}\n"
+        for n in range(3)
+    ),
+    "baselines/count.yaml": 'id: count\nbaseline: {output: {exit_code: 0, stdout: "3 here\\n", stderr: ""}}\n'
+    "current: {input: {argv: [count, data/list.txt]}, execution: {type: command}}\n",
+    "baselines/missing.yaml": "id: missing\nbaseline: {output: {exit_code: 0, stdout: there}}\n"
+    "current: {input: {argv: [count, data/gone.txt]}, execution: {type: command}}\n",
+    "baselines/data/list.txt": "a\nb\nc\n",
+    "tools/count.sh": 'test -f "$1" && echo "$(($(wc -l < "$1"))) here"\n',
+    "tools/model.sh": 'cat > /dev/null; echo "a word"\n',
+}
+
+
+def project_in(folder: Path, url: str, count: int = 40, kind: str = "users", others: bool = True) -> Path:
+    files = {"baselinekit.yaml": CONFIG.format(url=url), **(OTHERS if others else {})}
+    for n in range(count):
+        expected = 900 if n % 10 == 7 else n
+        files[f"baselines/u{n:03}.yaml"] = USER.format(n=n, expected=expected, kind=kind)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def start(folder: Path, *words: str) -> "subprocess.Popen[bytes]":
+    environ = {**PLAIN, "API_TOKEN": SECRET, "TZ": "UTC", "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
+    argv = [sys.executable, "-P", "-m", "baselinekit", *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(argv, cwd=folder, env=environ, start_new_session=True, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def ran(folder: Path, *words: str) -> tuple[int, str, str]:
+    process = start(folder, *words)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out.decode(), err.decode()
+
+
+def told(report: Path) -> str:
+    """A result file without what two runs never share."""
+    text = re.sub(
+        r'"(seconds|id|started|command)": ("(?:compare-)[^"]*"|"[^"]*T[^"]*Z"|"baselinekit [^"]*"|[0-9.e-]+)',
+        "",
+        report.read_text(),
+    )
+    return re.sub(r'"last_passed": "[^"]*"', "", text)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """All files, and what is kept of what failed; without times."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if (
+            path.is_file()
+            and "__pycache__" not in name
+            and (".baselinekit" not in name or "pending" in name)
+            and not name.endswith(".json")
+        ):
+            found[name] = re.sub(r"\d{4}-\d\d-\d\dT[\d:]*Z|seconds: [\d.e-]+", "T", path.read_text())
+    return found
+
+
+def both_ways(tmp_path: Path, url: str, *words: str, on: str, **how: Any) -> tuple[Path, Path]:
+    """The same project compared here and on a cluster."""
+    here = project_in(tmp_path / "one" / "project", url, **how)
+    there = tmp_path / "two" / "project"
+    shutil.copytree(here, there)
+    plain = ran(here, "compare", "-o", "r.json", *words)
+    sent = ran(there, "compare", "-o", "r.json", "--dask", on, *words)
+    assert sent[2] == plain[2] == ""
+    assert re.sub(r"[\d.]+s\b", "", sent[1]) == re.sub(r"[\d.]+s\b", "", plain[1])
+    assert sent[0] == plain[0]
+    return here, there
+
+
+def test_the_report_and_the_record_are_those_of_a_plain_run(
+    cluster: Running, api: Api, tmp_path: Path
+) -> None:
+    here, there = both_ways(tmp_path, api.url, "--record", on=cluster.address)
+    assert told(there / "r.json") == told(here / "r.json")
+    assert contents(there) == contents(here)
+    results = json.loads((there / "r.json").read_text())["results"]
+    outcomes = {one["id"]: one["outcome"] for one in results}
+    assert outcomes["count"] == outcomes["post"] == outcomes["s2"] == "passed"
+    assert outcomes["u7"] == outcomes["beside"] == outcomes["missing"] == "failed"
+    left = [path for one in ("w1", "w2") for path in (cluster.folder / one).rglob("baselinekit-*")]
+    assert left == []
+
+
+def test_workers_that_the_command_starts_itself(api: Api, tmp_path: Path) -> None:
+    here, there = both_ways(tmp_path, api.url, "--no-record", on="local:2", count=12)
+    assert told(there / "r.json") == told(here / "r.json")
+
+
+def test_the_workers_of_a_script_do_not_run_it_again(api: Api, tmp_path: Path) -> None:
+    """And whoever has the port of Dask's dashboard is not told about it."""
+    folder = project_in(tmp_path / "project", api.url, 4, others=False)
+    called = "from baselinekit.cli.main import main\nmain()\n"
+    (tmp_path / "script.py").write_text("print('begun', flush=True)\n" + called)
+    argv = [sys.executable, str(tmp_path / "script.py"), "compare", "--no-record", "--dask", "local:1"]
+    with socket.socket() as taken:
+        with suppress(OSError):  # somebody else has it
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        ran = subprocess.run(
+            argv, cwd=folder, env={**PLAIN, "API_TOKEN": SECRET}, capture_output=True, text=True, check=False
+        )
+    assert ran.stdout.count("begun") == 1
+    assert ran.stderr == ""
+
+
+def test_no_page_log_or_state_of_the_cluster_shows_a_secret(
+    cluster: Running, api: Api, tmp_path: Path
+) -> None:
+    folder = project_in(tmp_path / "project", api.url, 160, "slow", others=False)
+    with start(folder, "compare", "-q", "--no-record", "-j", "4", "--dask", cluster.address) as running:
+        until(lambda: len(api.asked) > 4)
+        with distributed.Client(cluster.address, set_as_default=False) as client:
+            keys = [key for some in client.processing().values() for key in some]
+            shown = [cluster.page(f"info/task/{key}.html") for key in keys]
+            for worker in client.nthreads():
+                name = urllib.request.quote(worker, safe="")
+                shown += [
+                    cluster.page(f"info/{page}/{name}.html") for page in ("worker", "logs", "call-stacks")
+                ]
+            client.dump_cluster_state(str(tmp_path / "state"), format="yaml")
+            shown += [repr(client.scheduler_info()), repr(client.call_stack()), repr(client.story(*keys))]
+        pages = [path for path in json.loads(cluster.page("sitemap.json"))["paths"] if "(" not in path]
+        pages = [path for path in pages if not path.startswith("/statics") and "eventstream" not in path]
+        shown += [cluster.page(path.lstrip("/")) for path in pages]
+        out, _ = running.communicate(timeout=120)
+    assert out.startswith(b"16 failed, 144 passed")
+    shown += [
+        (tmp_path / "state.yaml").read_text(),
+        *(log.read_text("utf-8", "replace") for log in cluster.logs),
+    ]
+    assert keys
+    assert any(key in page for key in keys for page in shown), "the pages that show tasks were fetched"
+    assert [page for page in shown if SECRET in page or "API_TOKEN" in page] == []
+
+
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
+
+
+@pytest.mark.parametrize("after", [1, 6, 15, 30] if THOROUGH else [1, 15])
+def test_what_a_worker_had_that_was_killed_is_done_again_and_counts_once(
+    cluster: Running, api: Api, tmp_path: Path, after: int
+) -> None:
+    folder = project_in(tmp_path / "project", api.url, 40, "slow", others=False)
+    pids = until(lambda: len(found := cluster.worker_pids()) == 2 and found)
+    running = start(folder, "compare", "-q", "--record", "-j", "4", "-o", "r.json", "--dask", cluster.address)
+    until(lambda: len(api.asked) >= after)
+    os.kill(pids[after % 2], signal.SIGKILL)
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (1, b"")
+    assert out.startswith(b"4 failed, 36 passed")
+    results = json.loads((folder / "r.json").read_text())["results"]
+    assert [one["id"] for one in results] == [f"u{n}" for n in range(40)]
+    counts = [
+        path.read_text().count("failure_count: 1") for path in sorted((folder / "baselines").glob("*.yaml"))
+    ]
+    assert sum(counts) == 4
+
+
+def test_a_ctrl_c_ends_it_on_the_workers_and_keeps_what_is_done(
+    cluster: Running, api: Api, tmp_path: Path
+) -> None:
+    folder = project_in(tmp_path / "project", api.url, 400, "slow", others=False)
+    until(lambda: len(cluster.worker_pids()) == 2)
+    words = ("compare", "-q", "--no-record", "-j", "4", "-o", "r.json", "--dask", cluster.address)
+    running = start(folder, *words)
+    until(lambda: len(api.asked) >= 20)
+    running.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert time.monotonic() - began < 10
+    assert b"Traceback" not in err
+    asked = len(api.asked)
+    time.sleep(1)
+    assert len(api.asked) == asked < 100
+    outcomes = [one["outcome"] for one in json.loads((folder / "r.json").read_text())["results"]]
+    assert len(outcomes) == 400
+    assert outcomes.count("passed") >= 5
+
+
+def test_a_ctrl_c_at_a_terminal_is_none_for_workers_that_the_command_started(
+    api: Api, tmp_path: Path
+) -> None:
+    """It goes to all programs of the terminal."""
+    folder = project_in(tmp_path / "project", api.url, 200, "slow", others=False)
+    running = start(folder, "compare", "-q", "--no-record", "-j", "4", "--dask", "local:2")
+    until(lambda: len(api.asked) >= 8)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err.decode()) == (130, "")
+
+
+@pytest.mark.parametrize(("kill", "number"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
+def test_a_signal_while_workers_are_started_leaves_nothing(
+    api: Api, tmp_path: Path, kill: Callable[[int, int], None], number: int
+) -> None:
+    """On a slow machine they may have started: then the run is interrupted, and ends as quietly."""
+    folder = project_in(tmp_path / "project", api.url, 200, "slow", others=False)
+    (temporary := tmp_path / "temporary").mkdir()
+    environ = {**PLAIN, "API_TOKEN": SECRET, "TMPDIR": str(temporary)}
+    argv = [sys.executable, "-P", "-m", "baselinekit", "compare", "-q", "--no-record", "--dask", "local:2"]
+    running = subprocess.Popen(argv, cwd=folder, env=environ, stderr=subprocess.PIPE, start_new_session=True)
+    until(lambda: [*temporary.glob("baselinekit-dask-*")])
+    time.sleep(0.5)
+    kill(running.pid, number)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert err.decode().split() in ([], ["interrupted"])
+    assert [*temporary.glob("baselinekit-dask-*")] == []
+
+
+@pytest.mark.parametrize("limit", [3, 7])
+def test_a_limit_of_calls_holds_over_all_workers(
+    cluster: Running, api: Api, tmp_path: Path, limit: int
+) -> None:
+    folder = project_in(tmp_path / "project", api.url, 0, others=False)
+    for name in ("tools/model.sh", "tools/count.sh"):
+        (folder / "tools").mkdir(exist_ok=True)
+        (folder / name).write_text(OTHERS[name])
+    (folder / "baselines").mkdir()
+    for n in range(10):
+        (folder / f"baselines/p{n}.yaml").write_text(
+            f'id: p{n}\nbaseline: {{output: {{text: "another"}}}}\n'
+            f"current: {{input: {{text: say word {n}}}, execution: {{type: prompt}}}}\n"
+        )
+    until(lambda: len(cluster.worker_pids()) == 2)
+    words = ("--no-record", "--max-calls", str(limit), "-o", "r.json", "--dask", cluster.address)
+    code, _out, err = ran(folder, "compare", "-q", *words)
+    report = json.loads((folder / "r.json").read_text())
+    outcomes = [one["outcome"] for one in report["results"]]
+    assert (outcomes.count("failed"), outcomes.count("skipped"), err) == (limit, 10 - limit, "")
+    assert report["run"]["spent"]["calls"] == limit
+    assert code == 1
+
+
+def test_what_is_wrong_is_told_before_a_cluster_is_begun(api: Api, tmp_path: Path) -> None:
+    folder = project_in(tmp_path / "project", api.url, 2, others=False)
+    (folder / "baselines/u000.yaml").write_text("id: u0\nbaseline: {}\n")
+    code, _, err = ran(folder, "compare", "--dask", "127.0.0.1:9")
+    assert (code, "BK361" in err) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "words"),
+    [
+        ("127.0.0.1:9", 3, ["BK361", "no Dask scheduler answers at 127.0.0.1:9"]),
+        ("local:0", 2, ["BK508", "neither the address of a scheduler nor local:N"]),
+    ],
+)
+def test_a_place_where_no_cluster_is(
+    api: Api, tmp_path: Path, place: str, code: int, words: list[str]
+) -> None:
+    folder = project_in(tmp_path / "project", api.url, 2, others=False)
+    ended, out, err = ran(folder, "compare", "--dask", place)
+    assert ended == code
+    assert all(word in err for word in words), err
+    assert len(err.splitlines()) <= 2
+    assert out == ""
+
+
+def told_of_run(report: Path) -> list[dict[str, Any]]:
+    """The results without what two runs never share."""
+    results: list[dict[str, Any]] = json.loads(report.read_text())["results"]
+    for one in results:
+        del one["observed"]["seconds"]
+        for attempt in one["case"]["attempts"]:
+            del attempt["seconds"]
+    return results
+
+
+CASES = ("evals", "prompts/one")
+
+
+def test_what_a_run_says_and_writes_is_that_of_a_plain_one(cluster: Running, tmp_path: Path) -> None:
+    """What people have said is known there as well."""
+    here = project_of_cases(tmp_path / "one" / "project")
+    ran(here, "run", *CASES, "--no-record")
+    for who in ("ada", "bob"):
+        code, out, err = ran(here, "grade", "people", "--as", who, "--value", "4")
+        assert code in (0, 3), out + err
+    there = tmp_path / "two" / "project"
+    shutil.copytree(here, there)
+    words = ("--record", "--save-answers", "answers.jsonl", "-o", "r.json")
+    plain, sent = (
+        ran(here, "run", *CASES, *words),
+        ran(there, "run", *CASES, *words, "--dask", cluster.address),
+    )
+    assert (sent[0], sent[2]) == (plain[0], plain[2]) == (1, "")
+    assert re.sub(r"[\d.]+s\b", "", sent[1]) == re.sub(r"[\d.]+s\b", "", plain[1])
+    found = told_of_run(there / "r.json")
+    assert found == told_of_run(here / "r.json")
+    assert {one["id"]: one["outcome"] for one in found}["people"] == "passed"
+    lines = [sorted((folder / "answers.jsonl").read_text().splitlines()) for folder in (here, there)]
+    assert len(lines[1]) == len(lines[0]) == len(found)
+    here_kept, there_kept = (
+        {name: text for name, text in contents(folder).items() if name != "answers.jsonl"}
+        for folder in (here, there)
+    )
+    assert there_kept.keys() == here_kept.keys()
+    assert there_kept["evals/known.yaml"] == here_kept["evals/known.yaml"]
+    assert "failure_count: 1" in there_kept["evals/known.yaml"]
+
+
+@pytest.mark.parametrize("after", [1, 20])
+def test_the_attempts_of_a_worker_that_was_killed_are_made_again_and_count_once(
+    cluster: Running, tmp_path: Path, after: int
+) -> None:
+    folder = project_of_cases(tmp_path / "project", works=60, others=False)
+    pids = until(lambda: len(found := cluster.worker_pids()) == 2 and found)
+    noted = tmp_path / "noted"
+    words = ("run", "evals", "-q", "--record", "-j", "4", "-o", "r.json", "--dask", cluster.address)
+    running = start(folder, *words)
+    until(lambda: noted.exists() and len(noted.read_text().splitlines()) >= after)
+    os.kill(pids[after % 2], signal.SIGKILL)
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (1, b"")
+    outcomes = {one["id"]: one["outcome"] for one in told_of_run(folder / "r.json")}
+    wrong = {f"w{n}" for n in range(60) if "3" in str(n)}
+    assert {id for id, outcome in outcomes.items() if outcome != "passed"} == {*wrong, "known"}
+    assert out.startswith(f"{len(wrong) + 1} failed, {60 - len(wrong)} passed".encode())
+    assert "failure_count: 1" in (folder / "evals/known.yaml").read_text()
+
+
+def test_a_run_asks_no_more_than_it_may_over_all_workers(cluster: Running, tmp_path: Path) -> None:
+    folder = project_of_cases(tmp_path / "project", works=0, others=False)
+    cases = "".join(
+        f'- {{id: p{n}, input: {{type: prompt, content: "say {n}"}}, '
+        "expected: {type: contains, value: say}}\n"
+        for n in range(10)
+    )
+    (folder / "evals/cases.yaml").write_text(cases)
+    until(lambda: len(cluster.worker_pids()) == 2)
+    words = ("-q", "--no-record", "--max-calls", "7", "-o", "r.json", "--dask", cluster.address)
+    code, _, err = ran(folder, "run", "evals/cases.yaml", *words)
+    report = json.loads((folder / "r.json").read_text())
+    outcomes = [one["outcome"] for one in report["results"]]
+    assert (code, outcomes.count("passed"), outcomes.count("skipped"), err) == (3, 7, 3, "")
+    assert report["run"]["spent"]["calls"] == 7

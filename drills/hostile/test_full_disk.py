@@ -1,0 +1,172 @@
+"""Disks that are full, folders and files that nobody may write, and CI, which writes nothing: the verdict
+stands, the place is named, and the baselines are what they were."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from drill import FAILING, FILES, PASSING, ROOT, Drill, Standing, record
+from nobody import open_to_all
+from steady import Steady
+from warm import Warm
+
+
+@pytest.fixture
+def here(here: Drill) -> Drill:
+    here.lay()
+    return here
+
+
+def compare(
+    here: Drill, *words: str, before: Callable[[], None] | None = None, **env: str
+) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [sys.executable, "-B", "-P", "-m", "baselinekit", "compare", *words],  # no half a .pyc either
+        cwd=here.folder,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT), **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=before,
+    )
+    assert "Traceback" not in done.stdout + done.stderr, done
+    assert "BK399" not in done.stderr, done
+    return done
+
+
+def untouched(here: Drill) -> None:
+    assert set(here.standing().values()) == {Standing(False, 0)}
+    assert here.litter() == []
+
+
+def counted_once(here: Drill) -> None:
+    standing = here.standing()
+    assert all(standing[id] == (True, 0) for id in PASSING)
+    assert all(standing[id] == (False, 1) for id in FAILING)
+
+
+def small_files() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+
+def test_f05_a_file_that_may_not_grow_is_the_old_one(here: Drill) -> None:
+    """A limit of the shell (ulimit -f), which is what a quota looks like."""
+    done = compare(here, "-o", "x.json", "-o", "y.md", before=small_files)
+    assert done.returncode == 1
+    for name in (*FILES, "x.json", "y.md"):
+        assert f"BK120 {name} cannot be written: file too large: the file would grow over" in done.stdout
+    untouched(here)
+    compare(here)
+    counted_once(here)
+
+
+def test_f05_a_full_disk_leaves_every_file(here: Drill, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=160k", "tmpfs", str(small)]
+    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small file system; the injected errors show the same")
+    try:
+        full = Drill(small, here.service)
+        full.lay()
+        with (small / "fill").open("wb", buffering=0) as fill:
+            try:
+                while True:
+                    fill.write(b"x" * 4096)
+            except OSError:
+                pass
+        done = compare(full)
+        assert done.returncode == 1
+        assert "no space left on device: the disk is full: make room, then run again" in done.stdout
+        (small / "fill").unlink()
+        untouched(full)
+        passing = compare(full, "--id", "a")
+        assert (passing.returncode, full.standing()["a"]) == (0, (True, 0))
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_f05_when_all_pass_and_nothing_can_be_written_that_is_told(here: Drill) -> None:
+    done = compare(here, "--id", "a", before=small_files)
+    assert (done.returncode, "BK120 baselines/a.yaml" in done.stdout) == (3, True), done
+    untouched(here)
+
+
+@pytest.mark.parametrize("what", ["folder", "state", "file-of-another", "everything"])
+def test_f14_what_may_not_be_written_is_compared_and_told(here: Drill, runs: Warm, what: str) -> None:
+    """A file of another's in a folder of one's own is replaced, as an editor would; its bytes are the new
+    ones, and it is told when it cannot."""
+    runs.run(here.folder, "compare", "--no-record")
+    shutil.rmtree(here.folder / ".baselinekit")
+    open_to_all(here.folder)
+    folders = [here.folder / "baselines", here.folder / "baselines/deeper"]
+    (here.folder / ".baselinekit").mkdir()
+    for path in (here.folder, here.folder / ".baselinekit", *folders):
+        path.chmod(0o777)
+    if what in ("folder", "everything"):
+        for folder in folders:
+            folder.chmod(0o555)
+    if what in ("state", "everything"):
+        (here.folder / ".baselinekit").chmod(0o555)
+        here.folder.chmod(0o555)
+    try:
+        done = runs.run(here.folder, "compare", harmless=True)
+        quiet = runs.run(here.folder, "compare", "--no-record", harmless=True)
+    finally:
+        for path in (here.folder, here.folder / ".baselinekit", *folders):
+            path.chmod(0o777)
+    assert done.exit_code == 1
+    assert "2 failed, 2 passed" in done.out
+    if what == "file-of-another":
+        counted_once(here)
+    else:
+        instead = "make the folder writable, or leave it: --no-record writes nothing"
+        assert f"permission denied: {instead}" in done.out
+        untouched(here)
+    assert quiet.exit_code == 1
+    assert "BK120" not in quiet.said
+
+
+@pytest.mark.parametrize("variable", ["true", "1", "yes"])
+def test_f14_in_ci_no_baseline_is_written_and_that_is_said_once(here: Drill, variable: str) -> None:
+    done = compare(here, CI=variable)
+    assert done.returncode == 1
+    assert done.stdout.count("nothing is recorded in the files (--record changes that)") == 1
+    untouched(here)
+
+
+def test_f14_a_read_only_checkout_passes_in_ci(tmp_path: Path, runs: Warm) -> None:
+    (tmp_path / "project").mkdir()
+    files = {"baselines/a.yaml": record("a", 1)}
+    with Steady({"n": 1}) as service:
+        here = Drill(tmp_path / "project", service)
+        here.lay(files)
+        runs.run(here.folder, "compare", "--no-record")
+        shutil.rmtree(here.folder / ".baselinekit")
+        open_to_all(here.folder)
+        for path in (here.folder / "baselines", here.folder):
+            path.chmod(0o555)
+        try:
+            done = runs.run(here.folder, "compare", env={"CI": "true"}, harmless=True)
+        finally:
+            here.folder.chmod(0o755)
+            (here.folder / "baselines").chmod(0o755)
+    assert done.exit_code == 0, done
+    assert "BK120" not in done.said
+    assert here.standing(files) == {"a": (False, 0)}
+    assert here.litter() == []
+
+
+def test_f14_ci_may_be_told_to_record(here: Drill) -> None:
+    assert compare(here, "--record", CI="true").returncode == 1
+    counted_once(here)
+    assert compare(here, CI="false").returncode == 1
+    assert here.standing()["b"].count == 2

@@ -1,0 +1,201 @@
+"""kill -9 at random moments while verdicts are recorded, several commands at once, and a human who edits
+meanwhile: nothing is torn or counted twice."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from drill import FAILING, FILES, HOLD, PASSING, THOROUGH, Drill, Standing, record
+from steady import Steady
+from warm import Warm
+
+from baselinekit.errors import NotRecorded
+from baselinekit.store import atomic
+from baselinekit.store.atomic import lock
+from baselinekit.store.reading import load
+from baselinekit.store.record import Mark, record as note
+
+KILLS = 100 if THOROUGH else 16
+"""Of each number of baselines: 300 in all, or fewer of them."""
+
+
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_f01_killed_at_random_moments_nothing_is_torn_or_left(here: Drill, runs: Warm, count: int) -> None:
+    """Every second baseline fails. After the next command each verdict is in its file once, or is lost."""
+    ids = [f"n{index}" for index in range(count)]
+    files = {f"baselines/{index % 7}/{id}.yaml": record(id, 2 - index % 2) for index, id in enumerate(ids)}
+    files["next.yaml"] = record("next", 1)
+    fails = {id: index % 2 == 0 for index, id in enumerate(ids)}
+    source = random.Random(count)
+    here.lay(files)
+    whole = min(runs.run(here.folder, "compare", "--no-record").seconds for _ in range(3)) * 1.5
+    sums = [0, 0]
+    for number in range(4 * KILLS):
+        if number >= KILLS and min(sums) > 2:
+            break  # a busy machine needs more of them to meet the moments that count
+        here.lay(files)
+        jobs, words = source.choice([1, 8]), here.of_its_own(number)
+        when = source.uniform(0.4 * whole, whole)
+        ended = runs.run(here.folder, "compare", f"-j{jobs}", *words, signals=[(when, signal.SIGKILL)])
+        assert ended.exit_code in (-9, 1), ended.said
+        runs.run(here.folder, "compare", "next.yaml")
+        now = here.standing(files)
+        for id in ids:
+            assert now[id] in (Standing(False, 0), Standing(not fails[id], int(fails[id]))), id
+        recorded = sum(now[id] != (False, 0) for id in ids)
+        assert recorded <= here.asked(number)
+        assert here.litter() == []
+        sums = [sums[0] + recorded, sums[1] + (ended.exit_code == -9 and recorded > 0)]
+        whole *= 0.9 if ended.exit_code == 1 else 1.1 if not recorded else 1.0  # as busy as the machine is
+    assert min(sums) > 2, "nothing was ever recorded before a kill"
+
+
+@pytest.mark.parametrize("number", [2, 4, 8])
+def test_f03_several_compares_at_once_lose_no_count(here: Drill, runs: Warm, number: int) -> None:
+    here.lay()
+    for done in (1, 2):
+        for ended in runs.together(number, here.folder, "compare"):
+            assert ended.exit_code == 1, ended.said
+            assert "BK" not in ended.said
+        standing = here.standing()
+        assert [standing[id] for id in FAILING] == [(False, done * number)] * 2
+        assert [standing[id] for id in PASSING] == [(True, 0)] * 2
+    assert here.litter() == []
+
+
+def test_f03_a_lock_that_is_not_given_back_is_named(here: Drill) -> None:
+    """Its owner is told, the verdict stands, and the owner's death is enough to go on."""
+    here.lay()
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(here.folder)], stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with (
+            pytest.raises(NotRecorded, match=rf"BK121 .* held by process {holder.pid} on "),
+            lock(str(here.folder), "baselines/b.yaml", wait=0.1),
+        ):
+            pass
+    finally:
+        holder.kill()
+        holder.communicate()
+    (found,) = load(["baselines/b.yaml"], str(here.folder))
+    note([Mark(found.source, False)], str(here.folder), "2024-01-01T00:00:00Z")
+    assert here.standing()["b"].count == 1
+
+
+def edited_meanwhile(folder: Path, runs: Warm, old: str, new: str) -> tuple[str, str]:
+    """What compare says, and what the file holds, when somebody edits it while the request is under way."""
+    folder.mkdir()
+    with Steady({"n": 1}, slow_from=0, seconds=0.4) as service:
+        here = Drill(folder, service)
+        here.lay()
+        path = folder / "baselines/b.yaml"
+
+        def edit() -> None:
+            while service.asked < 4 and not stop.wait(0.002):
+                pass
+            path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
+
+        stop = threading.Event()
+        human = threading.Thread(target=edit)
+        human.start()
+        ended = runs.run(folder, "compare")
+        stop.set()
+        human.join()
+        assert ended.exit_code == 1, ended.said
+        assert here.litter() == []
+        others = {name: text for name, text in FILES.items() if name != "baselines/b.yaml"}
+        assert here.standing(others)["a"] == (True, 0)
+    return ended.said, path.read_bytes().decode()
+
+
+def test_f06_a_case_that_somebody_edits_meanwhile_is_left_alone(tmp_path: Path, runs: Warm) -> None:
+    said, text = edited_meanwhile(tmp_path / "project", runs, "body: {n: 2}", "body: {n: 3}")
+    assert "baselines/b.yaml: changed while it was compared, so nothing was recorded" in said
+    assert text == record("b", 2).replace("body: {n: 2}", "body: {n: 3}").replace("\n", "\r\n")
+
+
+def test_f06_a_comment_that_somebody_adds_meanwhile_is_kept_and_the_verdict_recorded(
+    tmp_path: Path, runs: Warm
+) -> None:
+    more = "and so on\r\n\r\n# more"
+    said, text = edited_meanwhile(tmp_path / "project", runs, "since the first day", more)
+    assert "changed while" not in said
+    assert "# what b says, and so on\r\n\r\n# more\r\n" in text
+    assert re.findall(r"failure_count: (\d+)", text) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code"),
+    [
+        (("compare",), 1),
+        (("compare", "baselines/deeper", "-o", "out/report.json"), 1),
+        (("doctor",), 0),
+        (("explain", "a"), 0),
+        (("capture", "http", "GET", "/n", "--id", "new"), 0),
+        (("capture", "from", "baselines"), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_whatever_comes_next_removes_what_the_dead_left(
+    here: Drill, runs: Warm, words: tuple[str, ...], exit_code: int
+) -> None:
+    """In the state folder, and beside the files that the command reads or writes; what is alive is kept."""
+    with subprocess.Popen(["/bin/true"]) as dead:
+        pass
+    ours = f"-{os.getpid()}-"
+    name = atomic.temporary_name()
+    here.lay()
+    (here.folder / "out").mkdir()
+    folders = [here.folder / ".baselinekit/tmp", here.folder / "baselines/deeper"]
+    folders += [here.folder / "out"] if "-o" in words else [here.folder / "baselines"]
+    if "baselines/deeper" in words:
+        folders = [folder for folder in folders if folder.name != "baselines"]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        prefix = "" if folder.name == "tmp" else "."
+        (folder / (prefix + name.replace(ours, f"-{dead.pid}-"))).write_text("half a fi")
+        (folder / (prefix + name)).write_text("somebody is at it")
+    ended = runs.run(here.folder, *words)
+    assert ended.exit_code == exit_code, ended.said
+    left = {path.name.lstrip(".") for path in here.folder.rglob("*baselinekit-*")}
+    assert left == {name}
+    assert sum(1 for _ in here.folder.rglob("*baselinekit-*")) == len(folders)
+
+
+STYLES = {
+    "comments": record("x", 1),
+    "line-ends-of-windows": record("x", 1).replace("\n", "\r\n"),
+    "mark-at-the-beginning": "\ufeff" + record("x", 1),
+    "no-line-end": record("x", 1).rstrip("\n"),
+    "flow": "{id: x , baseline: {output: {status: 200,body: {n: 1}}},current: {input: {endpoint: /n},\n"
+    "   execution: {type: http}},   metadata: {failure_count: 0 , 'last_passed':  null }}  # the end",
+    "json": '{ "id": "x","baseline":{"output":{"status":200,\n"body":{"n":1}}} , "current":\t{"input":'
+    '{"endpoint":"/n"},"execution":{"type":"http"}},\n\n"metadata":{"last_passed":null,"failure_count":0}}',
+}
+
+
+@pytest.mark.parametrize("answer", [1, 2])
+@pytest.mark.parametrize("style", STYLES)
+def test_f04_only_the_two_values_change(tmp_path: Path, runs: Warm, style: str, answer: int) -> None:
+    (tmp_path / "project").mkdir()
+    before = STYLES[style]
+    name = "baselines/x.json" if style == "json" else "baselines/x.yaml"
+    with Steady({"n": answer}) as service:
+        here = Drill(tmp_path / "project", service)
+        here.lay({name: before})
+        for _ in range(3):
+            assert runs.run(here.folder, "compare").exit_code == answer - 1
+    after = (here.folder / name).read_bytes().decode()
+    if answer == 1:
+        when = re.search(r"\"?'?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ'?\"?", after)
+        assert when, after
+        assert after == before.replace("null", when[0])
+    else:
+        assert after == re.sub(r"(failure_count\W+)0", r"\g<1>3", before)

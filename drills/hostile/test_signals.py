@@ -1,0 +1,290 @@
+"""A signal at any moment: the command ends soon, what was finished is kept, and nobody is left behind."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from drill import FAILING, HOLD, PASSING, ROOT, THOROUGH, Drill, record
+from faults import AVAILABLE, Fault
+from steady import Steady
+from warm import Ended, Warm
+
+LONGEST = 5.0
+ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Processes of their own, with nothing prepared; none outlives its test."""
+    with ExitStack() as all_of_them:
+
+        def begin(folder: Path, *words: str) -> "subprocess.Popen[bytes]":
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "baselinekit", *words],
+                cwd=folder,
+                env={"PATH": os.environ["PATH"], "HOME": str(folder.parent), "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            all_of_them.enter_context(process)
+            all_of_them.callback(process.kill)
+            return process
+
+        yield begin
+
+
+def gone(
+    process: "subprocess.Popen[bytes]", *numbers: int, then: Callable[[], None] = lambda: None
+) -> tuple[str, float]:
+    """What a process said after these signals, and the seconds that it took to end. `then`: what happens
+    once it has had all of them."""
+    began = time.monotonic()
+    for number in numbers:
+        process.send_signal(number)
+        time.sleep(0.005)
+    until(lambda: not is_pending(process.pid))
+    then()
+    out, err = process.communicate(timeout=4 * LONGEST)
+    said = (out + err).decode()
+    assert "Traceback" not in said, said
+    return said, time.monotonic() - began
+
+
+def clean(here: Drill, runs: Warm, ended: Ended) -> None:
+    """Ended by the signal or before it; whole files, and the next run is as always."""
+    assert "Traceback" not in ended.said, ended.said
+    assert ended.exit_code in (130, 1, -2, -15, -1), (ended.exit_code, ended.said)
+    before = here.standing()
+    for id, standing in before.items():
+        assert standing in ((False, 0), (id in PASSING, int(id in FAILING))), id
+    again = runs.run(here.folder, "compare")
+    assert again.exit_code == 1, again.said
+    after = here.standing()
+    assert all(after[id] == (True, 0) for id in PASSING)
+    assert all(after[id].count == before[id].count + 1 for id in FAILING)
+    assert here.litter() == []
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
+def test_f02_a_signal_at_a_random_moment_leaves_whole_files(here: Drill, runs: Warm, number: int) -> None:
+    source = random.Random(int(number))
+    here.lay()
+    whole = min(runs.run(here.folder, "compare").seconds for _ in range(3))
+    interrupted = 0
+    for turn in range(100 if THOROUGH else 12):
+        here.lay()
+        when = source.uniform(0, whole)
+        twice = [(when, number)] + [(when + source.uniform(0, 0.01), number)] * (turn % 2)
+        ended = runs.run(here.folder, "compare", signals=twice)
+        assert ended.seconds < LONGEST
+        clean(here, runs, ended)
+        interrupted += ended.exit_code != 1
+    assert interrupted > 2
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64")
+def test_f02_a_signal_at_every_call_that_changes_a_file(here: Drill, runs: Warm) -> None:
+    for at in range(1, 200):
+        here.lay()
+        ended = runs.run(here.folder, "compare", fault=Fault(at, ("INT", "TERM")[at % 2]))
+        if len(ended.seen) < at and ended.exit_code == 1:
+            break
+        assert ended.seconds < LONGEST
+        if THOROUGH or at % 4 == 0:
+            clean(here, runs, ended)
+    else:
+        raise AssertionError("it never ends")
+    assert at > 20
+
+
+@pytest.mark.parametrize(
+    ("number", "times"),
+    [*((number, 1) for number in (*ENDING, signal.SIGPIPE)), (signal.SIGINT, 2), (signal.SIGTERM, 9)],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_f02_with_eight_slow_requests_in_flight_what_is_finished_is_kept(
+    tmp_path: Path, start: Start, number: int, times: int
+) -> None:
+    ids = [f"n{index}" for index in range(12)]
+    files = {f"baselines/{id}.yaml": record(id, 1) for id in ids}
+    (tmp_path / "project").mkdir()
+    with Steady({"n": 1}, slow_from=4) as service:
+        here = Drill(tmp_path / "project", service)
+        here.lay(files)
+        process = start(here.folder, "compare", "-j", "8")
+        until(lambda: service.asked == 12)
+        until(lambda: sum(one.passed for one in here.standing(files).values()) == 4)
+        then = service.go_on if number == signal.SIGPIPE else lambda: None
+        said, took = gone(process, *[number] * times, then=then)
+        service.go_on()
+        further = re.findall(r"^next: baselinekit (compare .*--lf.*)$", said, re.M)[:1]
+        if number != signal.SIGPIPE:
+            then_said, _ = start(here.folder, *further[0].split()).communicate(timeout=60)
+            assert b"8 passed in" in then_said, (said, then_said)
+    kept = here.standing(files)
+    if number == signal.SIGPIPE:  # no reason to end: a pipe that is not read is told where it is written to
+        assert (process.returncode, sum(one.passed for one in kept.values())) == (0, 12), said
+        return
+    assert took < LONGEST
+    assert process.returncode == 130
+    assert "8 skipped, 4 passed" in said, said
+    assert sum(one.passed for one in kept.values()) == 12  # 8 of them by the next command
+    assert here.litter() == []
+
+
+@contextmanager
+def passed_over(number: int) -> Iterator[None]:
+    """What is started inherits it."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def test_how_a_program_ended_is_known_where_children_are_not_waited_for(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "baselines").mkdir()
+    baseline = "id: n{0}\nbaseline: {{output: {{exit_code: {0}}}}}\n"
+    baseline += "current: {{input: {{argv: [sh, -c, 'exit 7']}}, execution: {{type: command}}}}\n"
+    for code in (0, 7):
+        (tmp_path / f"baselines/{code}.yaml").write_text(baseline.format(code))
+    with passed_over(signal.SIGCHLD):
+        process = start(tmp_path, "compare", "--allow-exec")
+    out, err = process.communicate(timeout=LONGEST * 4)
+    assert process.returncode == 1, (out, err)
+    assert b"1 failed, 1 passed" in out
+
+
+def test_who_was_told_not_to_hear_a_hang_up_goes_on(tmp_path: Path, start: Start) -> None:
+    """As nohup does it."""
+    files = {"baselines/a.yaml": record("a", 1)}
+    (tmp_path / "project").mkdir()
+    with Steady({"n": 1}, slow_from=0) as service:
+        here = Drill(tmp_path / "project", service)
+        here.lay(files)
+        with passed_over(signal.SIGHUP):
+            process = start(here.folder, "compare")
+        until(lambda: service.asked == 1)
+        said, _ = gone(process, signal.SIGHUP, then=service.go_on)
+    assert (process.returncode, here.standing(files)["a"].passed) == (0, True), said
+
+
+def until(condition: object) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_f03_who_waits_for_a_lock_can_be_interrupted(here: Drill, start: Start, again: bool) -> None:
+    here.lay()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(here.folder)], stdout=subprocess.PIPE, cwd=ROOT
+    )
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        process = start(here.folder, "compare")
+        until(lambda: here.standing()["d"].count == 1)
+        time.sleep(0.2)
+        said, took = gone(process, *[signal.SIGINT] * (1 + again))
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert (process.returncode, took < LONGEST) == (130, True), (said, took)
+    standing = here.standing()
+    assert (standing["b"].count, standing["d"].count) == (0, 1)
+    assert here.litter() == []
+
+
+SLEEPER = """\
+id: sleeper
+baseline: {output: {exit_code: 0}}
+current: {input: {argv: [sleeper, NOTE]}, execution: {type: command}}
+"""
+SCRIPT = """\
+#!/bin/sh
+setsid sleep 61 &
+sleep 62 &
+echo $$ > "$1"
+TRAP
+wait
+"""
+
+
+@pytest.mark.parametrize(
+    ("verb", "trap", "number"),
+    [
+        *(("compare", "", number) for number in ENDING),
+        ("compare", "trap '' TERM INT HUP", signal.SIGTERM),
+        ("capture", "", signal.SIGINT),
+        ("capture", "", signal.SIGTERM),
+    ],
+)
+def test_f28_a_child_that_sleeps_ends_with_the_command(
+    tmp_path: Path, start: Start, number: int, trap: str, verb: str
+) -> None:
+    note = tmp_path / "note"
+    folder = tmp_path / "project"
+    (folder / "baselines").mkdir(parents=True)
+    script = folder / "sleeper.sh"
+    script.write_text(SCRIPT.replace("TRAP", trap))
+    script.chmod(0o755)
+    (folder / "baselinekit.yaml").write_text("commands: {sleeper: [./sleeper.sh]}\n")
+    if verb == "compare":
+        (folder / "baselines/s.yaml").write_text(SLEEPER.replace("NOTE", str(note)))
+    words = ["compare"] if verb == "compare" else ["capture", "command", "--", "sleeper", str(note)]
+    process = start(folder, *words)
+    until(note.exists)
+    until(lambda: len(below(process.pid)) >= 3)
+    children = below(process.pid)
+    said, took = gone(process, number)
+    assert process.returncode == 130, said
+    assert took < LONGEST
+    until(lambda: not any(map(runs_still, children)))  # the keeper ends after us
+
+
+def runs_still(pid: int) -> bool:
+    """What nobody has collected yet has ended all the same."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def is_pending(pid: int) -> bool:
+    """Whether a signal has been sent to a process that has not reached it yet."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    if "State:\tZ" in status:
+        return False
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return any(int(mask, 16) for mask in masks)
+
+
+def below(pid: int) -> list[int]:
+    """Every descendant of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid:
+            found += [int(stat.parent.name), *below(int(stat.parent.name))]
+    return found
