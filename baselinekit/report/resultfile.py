@@ -344,7 +344,9 @@ _RUN = RecordForm(
             narrowed=Field(bool, optional=True),
         ),
         optional=True,
-        of=lambda report: report.typed if report.typed != Typed() else None,
+        of=lambda report: (
+            report.typed if replace(report.typed, results=(), unkept=False) != Typed() else None
+        ),
     ),
     config=NULLABLE_TEXT,
     environment=Field(dict),
