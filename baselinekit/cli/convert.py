@@ -145,9 +145,17 @@ def _draft_stem(draft: DraftEvals, path: str) -> str:
 def _typed_place(
     options: ConvertOptions | ImportOptions, form: WrittenForm, project: Project, stem: str
 ) -> str:
-    """The file for the cases: the typed path, or by default one named after the source."""
+    """The file for the cases: the typed path, or by default one named after the source, in the same folder
+    below the folder of evals or prompts: files of one name in several folders stay apart."""
     if options.output is None:
-        return os.path.join(project.root, form.place(stem))
+        source = os.path.relpath(os.path.realpath(options.path), os.path.realpath(project.root))
+        top, *folders = os.path.dirname(source).split(os.sep)
+        if folders[-1:] == [stem]:  # a file that is called as its folder
+            folders.pop()
+        name = os.path.join(*folders, stem) if top in ("evals", "prompts") else stem
+        if form.place(name) == source:
+            name = f"{name}.{form.name}"
+        return os.path.join(project.root, form.place(name))
     if form.is_folder:
         return os.path.join(options.output, os.path.basename(form.place(stem)))
     if os.path.isdir(options.output):

@@ -112,7 +112,7 @@ eval.yml:39:18: ../../elsewhere/inputs.yml leads out of the project: use a path 
 eval.yml:40:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or true or fals
 eval.yml:41:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
 eval.yml:44:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
-eval.yml:45:16: a time limit of zero: a number of seconds above 0
+eval.yml:45:16: a time limit of -1 seconds: a number of seconds above 0
 eval.yml:47:18: 'examples/happy-path/inputs.yml' is a file, and a folder is meant: name its folder: inputs_fro
 eval.yml:48:13: an empty rubric: say by what the answer is scored
 eval.yml:50:13: expected a mapping of names to values, found a list: such as inputs: {constraints: none}

@@ -367,11 +367,12 @@ EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items
 
 @frozen
 class StatedInput:
-    """The `input:` of a case."""
+    """The `input:` of a case. `case`: the id that the target of a conversation gets, if it is another."""
 
     type: Json
     content: Json
     context: Json = None
+    case: str = ""
 
 
 @frozen
@@ -433,6 +434,10 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
     if not isinstance(type, str) or type not in _INPUT_READERS:
         message = f"expected one of {', '.join(_INPUT_READERS)}, found {describe_value(type)}"
         problems.insert(0, Problem("BK105", message, suggest(str(type), _INPUT_READERS), at=("type",)))
+    if case_input is not None and case_input.case and type != MESSAGES:
+        problems.append(
+            Problem("BK108", f"`case` has no effect on `type: {type}`", "leave it out", at=("case",))
+        )
     if case_input is None or problems:
         return None, problems
     result, problems = _INPUT_READERS[case_input.type](case_input, own_target, origin)
@@ -467,7 +472,7 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
     messages, problems = conversation(case_input.content, origin)
     target = origin.target
     problems = problems or problems_of_unsent(KINDS[target.type].unsent(messages), ())
-    question = None if problems else KINDS[target.type].input_of_messages(messages)
+    question = None if problems else KINDS[target.type].input_of_messages(messages, case=case_input.case)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
     message = f"messages are for a model or an agent, not for {target.type}"

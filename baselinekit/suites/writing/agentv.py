@@ -22,6 +22,7 @@ from baselinekit.suites.writing.sayings import (
     Written,
     format_messages,
     question_of,
+    received_id,
     stated_fields,
     tidy,
 )
@@ -102,7 +103,7 @@ def _target_name(case: Case) -> str:
 
 
 def _unique_id(case: Case, taken_ids: set[str]) -> str:
-    id = stem = case.id.partition("/")[2] or case.id
+    id = stem = received_id(case) or case.id.partition("/")[2] or case.id
     number = 1
     while id in taken_ids:
         number += 1

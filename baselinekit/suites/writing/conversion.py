@@ -20,6 +20,7 @@ from baselinekit.store.atomic import is_leftover, temporary_name
 from baselinekit.store.project import name_in_project
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.writing import agentv, eva, ours
+from baselinekit.suites.writing.moving import moved_to
 from baselinekit.suites.writing.sayings import (
     CaseReader,
     Equivalent,
@@ -33,6 +34,7 @@ from baselinekit.suites.writing.sayings import (
 from baselinekit.trust import check_inside
 
 _STAGED_PREFIX = ".converted-"
+_PROGRAMS = "where its judges' programs run"
 
 
 @frozen
@@ -114,7 +116,12 @@ def stem_of(path: str) -> str:
 def rewrite_suite(wish: WriteRequest, form: WrittenForm, place: str) -> Conversion:
     """Return these cases in a form, as files at a place, and what is lost."""
     lost: list[Loss] = []
-    wish = replace(wish, cases=tuple(case for case in wish.cases if not _holds_credential(case, lost)))
+    usable_cases = [case for case in wish.cases if not _holds_credential(case, lost)]
+    wish = replace(wish, cases=tuple(moved_to(case, place, wish.root) for case in usable_cases))
+    programs_in = {
+        case.id: case_facts(before, wish.root)[_PROGRAMS]
+        for before, case in zip(usable_cases, wish.cases, strict=True)
+    }
     written = form.write(wish)
     reread: list[Mapping[str, Any]] = []
     if written.files:
@@ -132,7 +139,7 @@ def rewrite_suite(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
             )
     notes = [*written.notes]
     for case, reread_case in zip(written.cases, reread, strict=True):
-        before = case_facts(case, wish.root, form.equivalent)
+        before = {**case_facts(case, wish.root, form.equivalent), _PROGRAMS: programs_in[case.id]}
         losses = dict.fromkeys(lost_between(before, reread_case, wish.reader.mask))
         for message, is_lost in losses:
             if is_lost:

@@ -22,6 +22,7 @@ from baselinekit.suites.writing.sayings import (
     judges_late,
     message_of,
     question_of,
+    received_id,
     stated,
     stated_fields,
     tidy,
@@ -132,7 +133,10 @@ def _format_case(
 def _format_input(case: Case, root: str) -> dict[str, Json]:
     question = question_of(case, root)
     if case.wanted.asked:
-        return {"type": MESSAGES, "content": [message_of(message) for message in case.wanted.asked]}
+        asked: dict[str, Json] = {"type": MESSAGES}
+        asked["content"] = [message_of(message) for message in case.wanted.asked]
+        id = received_id(case)
+        return asked | ({"case": id} if id else {})
     if _asks_nobody(case):
         content = question.text if question.text is not None else question.other
         return {"type": kind_of(case.recipe).eval_input, "content": content}

@@ -115,6 +115,12 @@ def question_of(case: Case, root: str) -> AskedText:
     return AskedText(other=stated(case_input))
 
 
+def received_id(case: Case) -> str | None:
+    """Return the id that its target gets beside a conversation; None if it gets none."""
+    id: str | None = getattr(case.recipe.input, "case", None)
+    return case.id if id == "" else id
+
+
 def _message_text(message: Any) -> str:
     """Return the text of a message; one with parts is taken literally."""
     content = message.content
@@ -217,6 +223,7 @@ def case_facts(case: Case, root: str, equivalent: Equivalent | None = None) -> d
         **{f"who is asked ({key})": value for key, value in stated_fields(case.recipe.execution).items()},
         **{f"`{key}`": value for key, value in _plain_values(case).items()},
         **{f"what is wanted ({key})": value for key, value in _wanted_values(case.wanted).items()},
+        "the id that its target gets": received_id(case),
         "the pass rule": _pass_rule(case),
         "expected": stated(expected) if expected else None,
         "where its judges' programs run": _folder_of_programs(case),
@@ -227,9 +234,13 @@ def case_facts(case: Case, root: str, equivalent: Equivalent | None = None) -> d
 
 
 def _folder_of_programs(case: Case) -> str | None:
-    """Return the folder in which judging programs start; None if there are none."""
-    starts = any(row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
-    return posixpath.dirname(case.source.file) if starts else None
+    """Return the folders in which judging programs start; None if there are none."""
+    programs = (row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
+    start = posixpath.dirname(case.source.file)
+    folders = {
+        posixpath.normpath(posixpath.join(start, program.cwd or "")) for program in programs if program
+    }
+    return ", ".join(sorted(folders)) or None
 
 
 def _unchanged(grader: Grader, case: Case) -> Sequence[Grader]:
