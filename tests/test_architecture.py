@@ -53,7 +53,10 @@ def test_the_package_keeps_the_rule(rule: ArchitectureRule) -> None:
 def test_setup_cfg_names_only_files_and_folders_that_exist() -> None:
     comments = [line for line in (ROOT / "setup.cfg").read_text("utf-8").splitlines() if "#" in line]
     named = re.findall(r"(?<![\w/.*])[\w./*-]+(?:\.py|/)(?![\w/*])", "\n".join(comments))
-    places = [place if place.startswith("tests/") else f"baselinekit/{place}" for place in named]
+    places = [
+        place if place.startswith(("tests/", "drills/", "studies/")) else f"baselinekit/{place}"
+        for place in named
+    ]
     assert len(places) > 10
     assert [place for place in places if not list(ROOT.glob(place))] == []
 
@@ -74,7 +77,8 @@ def test_every_package_has_a_layer_and_a_first_sentence() -> None:
 
 def test_every_test_file_has_a_name_of_its_own() -> None:
     """The tests are no package, so pytest imports each of them by its name alone."""
-    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    rings = (ROOT / ring for ring in ("tests", "drills", "studies"))
+    names = Counter(path.name for ring in rings for path in ring.rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
 
 

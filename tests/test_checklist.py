@@ -11,6 +11,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 PAGE = TESTS / "checklist.md"
+RINGS = (TESTS, TESTS.parent / "drills", TESTS.parent / "studies")
 ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| (.*) ?\|$", re.MULTILINE)
 NAME = re.compile(r"^\s*def (test_((?:[a-z]\d+_)+)\w*)", re.MULTILINE)
 FAULT = re.compile(r"f\d\d")
@@ -26,7 +27,7 @@ def numbered(source: str) -> Iterator[tuple[str, str]]:
 @cache
 def borne_by() -> Mapping[str, set[str]]:
     found = defaultdict(set)
-    for file in TESTS.rglob("test_*.py"):
+    for file in (file for ring in RINGS for file in ring.rglob("test_*.py")):
         for number, name in numbered(file.read_text("utf-8")):
             if not FAULT.fullmatch(number.lower()):
                 found[number].add(name)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from baselinekit.codes import explain
 
-TESTS = Path(__file__).parent
-PAGE = TESTS.parent / "docs/faults.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/faults.md"
+RINGS = ("tests", "drills", "studies")
 ROW = re.compile(r"^\| (F\d\d) \| (.+) \| (.+) \|$")
 
 
@@ -18,7 +19,8 @@ def rows() -> list[tuple[str, str, str]]:
 
 def faults_tested() -> Iterator[str]:
     """`test_f08_f11_…` is a test of both."""
-    for file in TESTS.rglob("test_*.py"):
+    files = (file for ring in RINGS for file in (ROOT / ring).rglob("test_*.py"))
+    for file in files:
         for name in re.findall(r"^\s*def test_((?:f\d\d_)+)", file.read_text("utf-8"), re.MULTILINE):
             yield from (fault.upper() for fault in name.strip("_").split("_"))
 
