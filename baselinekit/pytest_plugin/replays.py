@@ -17,7 +17,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Limits
-from baselinekit.model.results import Report, Result
+from baselinekit.model.results import Report, Result, Typed
 from baselinekit.report.next_commands import after_compare, command_line, explain_commands
 from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
@@ -251,7 +251,7 @@ class Replays:
     def describe_result(self, result: Result) -> str:
         """Return the text for a baseline that did not pass, with the commands to run next."""
         words = command_line("compare", *self._option_words)
-        report = Report("", "", 0.0, "", words, (result,))
+        report = Report("", "", 0.0, "", words, (result,), typed=Typed(self._option_words))
         commands = after_compare(report, (), self.project.folders, self._style.verbose)
         text = format_failure(result, self._style)
         return self._with_commands(text, commands, result.outcome == "error")

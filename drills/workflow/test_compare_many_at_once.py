@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 from console import Console, console
 from little_api import LittleApi
+from started import start
 
 BASELINE = """\
 id: b{n}   # number {n}
@@ -40,14 +39,6 @@ def counts(made: list[Path]) -> list[int]:
 def here(tmp_path: Path) -> Iterator[Console]:
     with console(tmp_path / "project") as terminal:
         yield terminal
-
-
-def start(here: Console, *words: str) -> "subprocess.Popen[bytes]":
-    environ = {"PATH": os.environ["PATH"], "HOME": str(here.folder), "LANG": "C.UTF-8"}
-    argv = [sys.executable, "-P", "-m", "baselinekit", *words]
-    return subprocess.Popen(
-        argv, cwd=here.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
 
 
 def test_eight_compares_at_once_lose_no_count(here: Console) -> None:

@@ -115,16 +115,20 @@ def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     assert max(map(len, ran.stdout.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("command", ["compare -q", "compare --json", "schema", "explain BK101"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare -q --base-url http://127.0.0.1:9",
+        "compare --json --base-url http://127.0.0.1:9",
+        "schema",
+        "explain BK101",
+    ],
+)
 def test_an_output_that_takes_nothing_is_an_error_without_a_traceback(command: str, tmp_path: Path) -> None:
     with console(tmp_path / "project") as here:
         (here.folder / "baselines").mkdir()
         (here.folder / "baselines/a.yaml").write_text(BASELINES)
-        ran = here.run(
-            f"baselinekit {command} --base-url http://127.0.0.1:9 > /dev/full".replace(
-                "schema --base-url http://127.0.0.1:9", "schema"
-            )
-        )
+        ran = here.run(f"baselinekit {command} > /dev/full")
     assert ran.exit_code == 3
     assert "Traceback" not in ran.stderr
     assert "no space left" in ran.stderr

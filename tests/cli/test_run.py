@@ -88,7 +88,7 @@ def test_h8_a_regression_is_recorded_as_compare_does_and_not_in_ci(here: Console
     assert "failure_count: 3" in known.read_text()
     said = run(here, "", 1).stdout
     assert "failure_count: 4" in known.read_text()
-    assert "next: baselinekit refresh evals/known.yaml --dry-run" in said
+    assert "next: baselinekit review evals/known.yaml" in said
     assert here.run("baselinekit refresh evals/known.yaml --yes --allow-high-risk").exit_code == 0
     run(here, "-q", 0)
     assert "failure_count: 0" in known.read_text()

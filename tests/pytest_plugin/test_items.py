@@ -240,10 +240,6 @@ def test_the_folders_are_those_of_the_configuration(pytester: pytest.Pytester) -
             {"a.yaml": PASSES.replace("sum: 3}}\nc", "sum: <<any_uid>>}}\nc")},
             ["BK2* baselines/a.yaml:3:*: *any_uid*did you mean*"],
         ),
-        (
-            {"a.yaml": PASSES.replace("input: {sum: 3}", 'input: "{{nobody}}"')},
-            ["BK* baselines/a.yaml:4:*nobody*"],
-        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_an_error_of_the_collection(

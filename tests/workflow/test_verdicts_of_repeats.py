@@ -15,7 +15,7 @@ import pytest
 from changing_api import ChangingApi
 from console import Console, console
 from counted_model import CountedModel
-from test_compare_many_at_once import start
+from started import start
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,15 @@
+"""A command that runs beside a test."""
+
+import os
+import subprocess
+import sys
+
+from console import Console
+
+
+def start(here: Console, *words: str) -> "subprocess.Popen[bytes]":
+    environ = {"PATH": os.environ["PATH"], "HOME": str(here.folder), "LANG": "C.UTF-8"}
+    argv = [sys.executable, "-P", "-m", "baselinekit", *words]
+    return subprocess.Popen(
+        argv, cwd=here.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
