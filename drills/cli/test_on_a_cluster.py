@@ -220,7 +220,7 @@ def told(report: Path) -> str:
         "",
         report.read_text(),
     )
-    return re.sub(r'"last_passed": "[^"]*"', "", text)
+    return re.sub(r'"last_passed": "[^"]*"|"date: [^"]*"', "", text)
 
 
 def contents(folder: Path) -> dict[str, str]:
