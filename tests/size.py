@@ -9,6 +9,7 @@ import io
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -73,6 +74,7 @@ def words_of_documents() -> int:
     return sum(len(file.read_text("utf-8").split()) for file in files)
 
 
+@cache
 def totals() -> dict[str, int]:
     """The numbers that setup.cfg bounds, by their names there."""
     package = sum((size for _, size in packages()), Size())
