@@ -66,7 +66,7 @@ def _memory(scale: Scale, say: Say) -> Iterator[Row]:
             spent = in_turn([engine], 1, about(say, f"{count:,} baselines of 20 KB"))["compare"]
     short = "Memory of a run of 10,000 baselines of 20 KB" if count == 10_000 else ""
     what = f"compare {count:,} baselines of 20 KB: most memory"
-    yield Row(what, median(spent, "peak"), of="bytes", goal=150e6, short=short)
+    yield Row(what, median(spent, "peak"), of="bytes", goal=300e6, short=short)
     yield Row(f"compare {count:,} baselines of 20 KB", median(spent), of="cpu")
 
 
