@@ -69,7 +69,7 @@ EUROPE = CET-1CEST,M3.5.0,M10.5.0/3
 MOMENTS = 2028-02-29T23:59:30Z|<+14>-14 2026-12-31T23:59:30Z|<-12>12 2027-03-28T00:59:30Z|$(EUROPE) \
     2027-10-31T00:59:30Z|$(EUROPE) 2038-01-19T03:13:40Z|UTC0
 ON_ANY_DAY = tests/test_golden.py tests/test_readme.py tests/test_any_day.py tests/test_own_baselines.py \
-    tests/test_own_evals.py tests/cli tests/workflow tests/hostile/test_surroundings_of_a_run.py
+    tests/test_own_evals.py tests/cli tests/commands tests/hostile/test_surroundings_of_a_run.py
 
 anyday: $(READY)
 	@for moment in $(if $(AT),'$(AT)|$(or $(ZONE),UTC0)',$(foreach one,$(MOMENTS),'$(one)')); do \

@@ -14,110 +14,79 @@ from pathlib import Path
 
 PACKAGE = "baselinekit"
 
-LAYERS = {
-    "": 0,  # the package itself: its version
-    "frozen": -1,
-    "lazy": -1,
-    "errors": 0,
-    "codes": 0,
-    "judge": 0,
-    "model": 1,
-    "escape": 1,
-    "metrics": 1,
-    "secrets": 1,
-    "texts": 2,
-    "variables": 2,
-    "tree": 3,
-    "trust": 3,
-    "documents": 4,
-    "placeholders": 5,
-    "schema": 5,
-    "kinds": 6,
-    "programs": 6,
-    "models": 7,
-    "replaying": 7,
-    "store": 7,
-    "report": 7,
-    "matching": 8,
-    "suites": 8,
-    "grade": 7,
-    "importers": 7,
-    "refresh": 9,
-    "workflow": 10,
-    "approval": 11,
-    "evals": 11,
-    "demo": 12,
-    "web": 12,
-    "cli": 13,
-    "library": 14,
-    "pytest_plugin": 15,
-    "__main__": 16,
-}
-WITHIN = {
-    "report": {
-        "values": 0,
-        "sides": 1,
-        "next_commands": 1,
-        "wording": 1,
-        "differences": 2,
-        "history": 2,
-        "confusion": 2,
-        "resultfile": 3,
-        "resultstream": 4,
-        "beside": 4,
-        "grouping": 3,
-        "refreshing": 5,
-        "terminal": 5,
-        "evals": 6,
-        "reviewing": 6,
-        "html": 7,
-        "forms": 8,
-    },
-}
-"""The layers inside a package that is large enough to have some."""
+ORDER = [
+    "__main__",
+    "pytest_plugin",
+    "library",
+    "cli",
+    "demo",
+    "evals",
+    "commands",
+    "suites",
+    "graders",
+    "learning",
+    "changes",
+    "importers",
+    "report",
+    "matching",
+    "replaying",
+    "store",
+    "kinds",
+    "schema",
+    "placeholders",
+    "sandbox",
+    "clients",
+    "files",
+    "secrets",
+    "values",
+    "model",
+    "metrics",
+    "escape",
+    "judge",
+    "codes",
+    "errors",
+    "lazy",
+    "frozen",
+]
+"""The packages, top to bottom: each imports only from those below it."""
 
-ADAPTERS = {"models", "replaying", "store", "report"}
-PURE = {"escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
-PURE |= {"placeholders", "kinds", "importers", "matching", "grade", "refresh"}
+PURE = {
+    "escape",
+    "metrics",
+    "values",
+    "secrets.variables",
+    "clients.trust",
+    "files",
+    "schema",
+    "placeholders",
+}
+PURE |= {"kinds", "importers", "matching", "graders", "learning", "changes"}
+"""The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {
     "httpx": ["replaying.client"],
     "httpcore": ["replaying.pooled"],
     "h11": ["replaying.spoken"],
-    "yaml": ["documents.libyaml"],
+    "yaml": ["files.libyaml"],
     "pydantic": ["schema.complaints"],
     "pydantic_core": ["schema.complaints"],
     "deepdiff": ["matching.explain"],
-    "jsonschema": ["grade.by_schema"],
-    "referencing": ["grade.by_schema"],
+    "jsonschema": ["graders.by_schema"],
+    "referencing": ["graders.by_schema"],
     "regex": ["placeholders.table"],
     "jsonpath_ng": ["replaying.flow"],
     "click": ["cli"],
-    "numpy": ["models.minilm"],
-    "safetensors": ["models.minilm"],
-    "tokenizers": ["models.embedding"],
-    "distributed": ["workflow.cluster"],
+    "numpy": ["clients.models.minilm"],
+    "safetensors": ["clients.models.minilm"],
+    "tokenizers": ["clients.models.embedding"],
+    "distributed": ["commands.cluster"],
     "pytest": ["pytest_plugin"],
     "_pytest": ["pytest_plugin.items"],
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 
-CLIENT_FILES = {"replaying.client", "programs.process", "report.wording", "report.terminal"}
+CLIENT_FILES = {"replaying.client", "clients.programs.process", "report.wording", "report.terminal"}
 """What only the cli builds: it may import these files past the dispatch of their package."""
-
-ENTRANCES = {
-    "matching.weakened": "what a change to a baseline lets pass, of which no compare asks",
-    "matching.semantic": "the words of two texts that a judge is asked about",
-    "replaying.settings": "what a replay is handed, and how much a file may ask for",
-    "replaying.environment": "where an output was captured",
-    "replaying.files": "the files that a recipe names",
-    "replaying.traces": "what a target told, written down for a target of stored answers",
-    "models.post": "what a model is handed, and what a form of it is made of, also in another package",
-    "models.proxy": "a model for a program that judges",
-    "models.recording": "answers kept of earlier questions",
-    "models.embedding": "whether the texts of a project can be compared by their meaning",
-}
-"""What of a package with a dispatch.py is entered beside it, and what for."""
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
 PUBLIC = {"library", "pytest_plugin"}
@@ -129,7 +98,7 @@ NAMED_FOR_USERS = {"library"}
 KNOW_KINDS = {"kinds", "replaying"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
-PROGRAMS = {"judge", "programs.call", "programs.confined", "demo.service"}
+PROGRAMS = {"judge", "clients.programs.call", "sandbox.confined", "demo.service"}
 """Programs of their own, started beside the tool: their pipes are how they answer."""
 
 WORLD = {
@@ -178,24 +147,24 @@ READS_THE_TIME = {
     "store.record": "part of a name that occurs once",
     "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
 }
-CUTTERS = {"texts", "report.values"}
+CUTTERS = {"values.texts", "report.values"}
 """Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
 
 CUT_ELSEWHERE = {
-    "programs.confined": "runs beside generated code: twice what is shown is handed to who knows the secrets",
-    "programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
+    "sandbox.confined": "runs beside generated code: twice what is shown is handed to who knows the secrets",
+    "clients.programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
     "matching.arrays": "rows of an array",
     "importers.syrupy": "the name of a file, which is that of a test",
     "importers.drafts": "an id, of a request in which variables stand for its secrets",
     "cli.demo": "lines of the demo's own page",
     "report.reviewing": "lines of a page",
     "report.differences": "lines and words of a text that was masked",
-    "models.minilm": "of a file of the folder that holds a model",
+    "clients.models.minilm": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
     "replaying.answer": "what is read of a date",
     "store.results": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
-    "trust": "what is read of a host",
+    "clients.trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
     "report.evals.terminal": "the end of a note while it is typed",
     "report.beside": "a commit",
@@ -207,88 +176,9 @@ CUT_ELSEWHERE = {
 }
 """Who cuts a text besides them, and why half a secret cannot come of it."""
 
-MASKED_ALREADY = {
-    "schema.records": "a field of a report that was masked when it was made",
-    "report.resultfile": "a path in a result file, which is written masked",
-    "report.evals.terminal": "a note and an output that the queue holds masked",
-    "report.evals.markdown": "what a masked report shows of a failure",
-    "report.forms.annotations": "a remark of a masked report",
-    "evals.cases": "attempts are masked when they are made",
-    "evals.attempts": "the output behind the mask",
-    "evals.notifying": "tells what the report tells",
-    "evals.rating": "a name that was typed",
-    "workflow.judging": "the lines behind the mask",
-    "workflow.history": "the environment that a report tells",
-    "cli.capturing": "values are masked when they are learnt",
-    "models.recording": "the parts of a question are masked when they are taken apart",
-    "programs.children": "the line behind the mask",
-    "programs.sandbox": "what the sandbox says before it runs anything",
-    "grade.by_function": "the line behind the mask",
-    "grade.by_human": "of a case in which secrets are masked",
-    "grade.by_line": "the reply behind the mask",
-    "grade.nearness": "the text behind the mask, and a pattern of the project",
-    "grade.task": "without clients there are no secrets",
-    "matching.loosened": "of a file of the project",
-    "tree.paths": "of a file of the project",
-    "tree.jsonpath": "of a file of the project",
-    "replaying.flow": "of a file of the project, and of no answer",
-    "grade.criteria": "of a file of the project",
-    "grade.rubricitems": "of a file of the project",
-    "placeholders.template": "of a file of the project",
-    "placeholders.table": "of a file of the project",
-    "schema.complaints": "of a file of the project",
-}
-"""Who may say that a text has been masked already, and why that is so."""
-
-TAKEN_APART = {
-    "approval.planning": "the keys of a rule",
-    "approval.refresh": "a target that was masked when it was kept",
-    "cli.capture": "a word of the command line, which says what kind of recipe is meant",
-    "cli.capturing": "a text as it is stored: a file holds no secret",
-    "cli.delivery": "the names of our own files",
-    "cli.options": "NAME of NAME=VALUE, where there is no value",
-    "cli.remotefiles": "the host of an address",
-    "demo.api": "the demo's own texts",
-    "documents": "the written form of a file of the project",
-    "evals.selection": "a path of the project",
-    "evals.sidebyside": "the id of a case",
-    "grade.criteria": "a rubric of the project",
-    "grade.reply_code": "the name of a module",
-    "models.minilm": "of a file of the folder that holds a model",
-    "placeholders": "one value, read to be judged: nothing of it is shown",
-    "programs.confined": "what the kernel says of a process",
-    "programs.git": "names of git's own",
-    "programs.gitaddress": "an address that a file of the project names",
-    "programs.gitfiles": "the scheme of such an address",
-    "programs.process": "what the kernel says of a process",
-    "pytest_plugin": "the node id of a test",
-    "refresh.texts": "the line on which a part of an answer stands: what is told of it is masked",
-    "replaying.answer": "the type in a content type; name and path of a cookie: none of them is shown",
-    "replaying.environment": "the first line of what a program prints: a line is masked alone too",
-    "replaying.http": "names of cookies, the name of a file of the project",
-    "replaying.settings": "an address of the recipe",
-    "replaying.client": "hosts of the operator's",
-    "replaying.spoken": "a sentence of h11's, without the bytes that it quotes",
-    "report.confusion": "the id of a case",
-    "report.differences": "the first line of a masked reason",
-    "report.forms.junit": "a file of the project",
-    "report.forms.markdown": "the first line of a masked reason",
-    "report.forms.table": "a path of the project",
-    "importers": "the written form of a file that the operator names; its secrets become variables",
-    "kinds": "the name of a step",
-    "schema": "the name of a part of our own schema",
-    "store": "names, digests and links of the project's files",
-    "suites": "names and paths of the project's files",
-    "trust": "programs and origins of the configuration, a host and its zone",
-    "variables": "a line of a file with variables, before its comment",
-    "workflow": "names, digests and addresses of the project",
-}
-"""Who takes a part of a text by what separates it, and why no half secret comes of it."""
-
 _LEAST_CUT = 11
 _A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|columns|room|width")
 _SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
-_PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
 
 Package = Mapping[str, str]
 
@@ -338,11 +228,6 @@ def folder_of(module: str) -> str:
     return module.split(".")[0]
 
 
-def inner_name(module: str) -> str:
-    """The part of its package in which a module is: a folder, or a file that stands for itself."""
-    return module.split(".")[1] if "." in module else ""
-
-
 def imports(module: str, source: str, package: Package) -> Iterator[tuple[str, int]]:
     """Everything that a module imports, anywhere in it, with the line: `errors`-like names for our own
     modules behind a leading dot (`.store.yamlfile`), plain names for others."""
@@ -384,18 +269,16 @@ def own_imports(package: Package) -> Iterator[tuple[str, str, int]]:
                 yield module, name[1:], line
 
 
-def layers(package: Package) -> Iterator[str]:
-    """Rule 1: imports between packages go to a lower layer only, and so between the parts of a package."""
+def order(package: Package) -> Iterator[str]:
+    """Rule 1: imports between packages go down the order only."""
     for module, imported, line in own_imports(package):
-        table, above, below = LAYERS, folder_of(module), folder_of(imported)
-        if above == below:
-            table, above, below = WITHIN.get(above, {}), inner_name(module), inner_name(imported)
-        if above == below or not table:
+        above, below = folder_of(module), folder_of(imported)
+        if above == below or not below:  # the package itself: its version
             continue
-        if above not in table or below not in table:
-            yield f"{module}:{line} imports {imported}: a package without a layer"
-        elif table[below] >= table[above]:
-            yield f"{module}:{line} (layer {table[above]}) imports {imported} (layer {table[below]})"
+        if above not in ORDER or below not in ORDER:
+            yield f"{module}:{line} imports {imported}: a package without a place in the order"
+        elif ORDER.index(above) > ORDER.index(below):
+            yield f"{module}:{line} imports {imported}, which is above it"
 
 
 def circles(package: Package) -> Iterator[str]:
@@ -412,18 +295,10 @@ def circles(package: Package) -> Iterator[str]:
         yield "a circle of imports: " + ", ".join(sorted(graph))
 
 
-def adapters(package: Package) -> Iterator[str]:
-    """Rule 2: the adapters never import each other, nor the rules above them, nor the workflow."""
-    for module, imported, line in own_imports(package):
-        strangers = (ADAPTERS | {"matching", "grade", "workflow"}) - {folder_of(module)}
-        if folder_of(module) in ADAPTERS and folder_of(imported) in strangers:
-            yield f"{module}:{line} imports {imported}"
-
-
 def pure(package: Package) -> Iterator[str]:
     """Rule 2: rules touch no file, clock, socket, random or client."""
     for module, source in package.items():
-        if folder_of(module) not in PURE:
+        if not is_among(module, PURE):
             continue
         for name, line in imports(module, source, package):
             if name == "importlib" and module in TABLES_BY_NAME:
@@ -476,6 +351,10 @@ def owners(package: Package) -> Iterator[str]:
                 yield f"{module}:{line} imports {name}, which belongs to {OWNERS.get(library, 'nobody')}"
 
 
+def is_among(module: str, names: set[str]) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
 def clients(package: Package) -> Iterator[str]:
     """Rule 4: only cli builds real clients, prints or exits."""
     for module, source in package.items():
@@ -483,16 +362,16 @@ def clients(package: Package) -> Iterator[str]:
             continue
         for name, line in imports(module, source, package):
             imported = name.removeprefix(".")
-            if name.startswith(".") and is_client_file(imported) and folder_of(imported) != folder_of(module):
+            if (
+                name.startswith(".")
+                and is_among(imported, CLIENT_FILES)
+                and folder_of(imported) != folder_of(module)
+            ):
                 yield f"{module}:{line} imports the client {imported}"
         for node in nodes(source):
             said = _prints_or_exits(node)
             if said:
                 yield f"{module}:{getattr(node, 'lineno', 0)} {said}"
-
-
-def is_client_file(module: str) -> bool:
-    return any(module == client or module.startswith(f"{client}.") for client in CLIENT_FILES)
 
 
 def _prints_or_exits(node: ast.AST) -> str:
@@ -505,20 +384,6 @@ def _prints_or_exits(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout", "sys.stderr", "sys.stdin"):
         return f"uses {ast.unparse(node)}"
     return ""
-
-
-def dispatches(package: Package) -> Iterator[str]:
-    """Rule 5: a package with a dispatch.py is entered there, and where ENTRANCES says so."""
-    guarded = {folder_of(module) for module in package if module.endswith(".dispatch")}
-    for module, imported, line in own_imports(package):
-        inside = folder_of(imported)
-        if inside not in guarded or inside == folder_of(module) or imported == f"{inside}.dispatch":
-            continue
-        if imported in ENTRANCES:
-            continue
-        if folder_of(module) == "cli" and is_client_file(imported):
-            continue
-        yield f"{module}:{line} enters {inside} by {imported}"
 
 
 def kinds(package: Package) -> Iterator[str]:
@@ -571,13 +436,6 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def drawers(package: Package) -> Iterator[str]:
-    """A module is one idea, not a drawer."""
-    for module in package:
-        if module.rpartition(".")[2] in ("utils", "util", "helpers", "common", "misc"):
-            yield f"{module} is a drawer, not an idea"
-
-
 def class_names(package: Package) -> Iterator[str]:
     """A class name occurs once."""
     places: dict[str, str] = {}
@@ -599,11 +457,6 @@ def cuts(package: Package) -> Iterator[str]:
             how = _cuts(node)
             if how and module not in CUTTERS and module not in CUT_ELSEWHERE:
                 yield f"{module}:{getattr(node, 'lineno', 0)} cuts a text: {how}"
-            if _takes_a_part(node) and not {module, folder_of(module)} & {*TAKEN_APART, *CUTTERS}:
-                yield f"{module}:{getattr(node, 'lineno', 0)} takes a part of a text: {ast.unparse(node)}"
-            said = isinstance(node, ast.Name) and node.id == "no_mask"
-            if said and not {module, folder_of(module)} & {*MASKED_ALREADY, "texts"}:
-                yield f"{module}:{getattr(node, 'lineno', 0)} says that a text is masked already"
 
 
 def _cuts(node: ast.AST) -> str:
@@ -617,16 +470,6 @@ def _cuts(node: ast.AST) -> str:
     if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
         return ast.unparse(node) if re.search(r"\.\d+s?'$", ast.unparse(node.format_spec)) else ""
     return ""
-
-
-def _takes_a_part(node: ast.AST) -> bool:
-    """Whether it is one of the parts into which a text is split."""
-    if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call)):
-        return False
-    called = node.value.func
-    return (
-        isinstance(called, ast.Attribute) and called.attr in _PARTS and not isinstance(node.slice, ast.Slice)
-    )
 
 
 def _is_length(bound: ast.expr) -> bool:

@@ -38,7 +38,7 @@ def write(file: Path, id: str, endpoint: str, status: int) -> None:
 
 
 def plain(file: Path) -> dict[str, Any]:
-    """A result file without what no two runs share: when, how long, by which words, and `date` of an answer."""
+    """A result file without what no two runs share: when, how long, by which words, which `date`."""
     raw: dict[str, Any] = json.loads(file.read_text())
     for key in ("id", "started", "seconds", "command"):
         del raw["run"][key]
