@@ -12,7 +12,7 @@ from typing import NamedTuple
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import compact
 from baselinekit.frozen import frozen
-from baselinekit.matching.rules import Form, State
+from baselinekit.matching.rules import Form, Rule, State
 from baselinekit.model.baselines import ArrayMode
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import (
@@ -66,17 +66,18 @@ class OutputPlace(NamedTuple):
     now."""
 
     path: Path
-    then: State
-    now: State
+    then: State | None
+    now: State | None
 
     def below(self, before: tuple[str | int, Json, int], after: tuple[str | int, Json, int]) -> "OutputPlace":
         """The place of a child; each side gives its key, its value and the number of children."""
-        return OutputPlace((*self.path, after[0]), self.then.step(*before), self.now.step(*after))
+        then, now = self.then and self.then.step(*before), self.now and self.now.step(*after)
+        return OutputPlace((*self.path, after[0]), then, now)
 
 
 def loosened(old: Json, new: Json, place: OutputPlace, sides: Sides) -> Iterator[Loosened]:
     """The ways in which the new output lets pass what the old one did not."""
-    if place.then.here is not None and place.then.here.ignore is not None:
+    if _ignoring(place.then) is not None:
         return
     if isinstance(old, dict) and isinstance(new, dict):
         yield from _compare_objects(old, new, place, sides)
@@ -99,14 +100,13 @@ def _compare_objects(
             below = place.below((key, value, len(old)), (key, new[key], len(new)))
             yield from loosened(value, new[key], below, sides)
             continue
-        here = place.then.step(key, value, len(old)).here
-        if here is None or here.ignore is None or here.ignore.kind != "ignore_fields":
+        ignoring = _ignoring(place.then and place.then.step(key, value, len(old)))
+        if ignoring is None or ignoring.kind != "ignore_fields":
             honest = sides.whole and not further_keys_pass
             yield Loosened((*path, key), f"is no longer expected: {short(value)}", honest)
     for key, value in new.items():
         if key not in old and not further_keys_pass:
-            here = place.then.step(key, value, len(new)).here
-            if here is None or here.ignore is None:
+            if _ignoring(place.then and place.then.step(key, value, len(new))) is None:
                 yield Loosened((*path, key), f"is expected now: {short(value)}", honest=True)
 
 
@@ -145,8 +145,14 @@ def _compare_arrays(old: list[Json], new: list[Json], place: OutputPlace, sides:
             yield from loosened(old[before], row, below, sides)
 
 
-def _array_mode(state: State) -> ArrayMode | None:
-    return state.here.arrays.arrays if state.here is not None and state.here.arrays is not None else None
+def _ignoring(state: State | None) -> Rule | None:
+    """The rule that leaves out the value at a place."""
+    return state.here.ignore if state is not None and state.here is not None else None
+
+
+def _array_mode(state: State | None) -> ArrayMode | None:
+    rule = state.here.arrays if state is not None and state.here is not None else None
+    return None if rule is None else rule.arrays
 
 
 def is_template(rows: Sequence[Json], how: ArrayMode | None, single: bool) -> bool:

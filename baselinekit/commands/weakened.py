@@ -10,7 +10,7 @@ from baselinekit.commands.loosened import Loosened, OutputPlace, Sides, loosened
 from baselinekit.graders.checks import CheckRequirements
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.matching.dispatch import base_mode, form_of, path_rules
-from baselinekit.matching.rules import Mode, Rule, automaton_of, field_mode
+from baselinekit.matching.rules import Mode, Rule, field_mode, start
 from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
 from baselinekit.model.recipes import Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
@@ -62,8 +62,7 @@ def _compare_outputs(
     mode = base_mode(after.comparison, new.output, after.current.kind, [])
     field_rules = before.comparison.fields.values()
     reordering = [rule.tolerance.get("allow_field_reordering") for rule in field_rules]
-    now = automaton_of(read_rules(after, after)[1]).start
-    start = OutputPlace((), automaton_of(rules).start, now)
+    root = OutputPlace((), start(rules), start(read_rules(after, after)[1]))
     sides = Sides(
         words_before,
         words,
@@ -77,7 +76,7 @@ def _compare_outputs(
     )
 
     def compared(stored: Json, answer: Json, variant: int | None) -> Iterator[Loosened]:
-        for change in loosened(stored, answer, start, sides):
+        for change in loosened(stored, answer, root, sides):
             at: Path = (*known_path(variant), "output", *change.at)
             falls = is_unmet(after.current, change.at, answer) and not is_unmet(
                 before.current, change.at, stored

@@ -1,4 +1,5 @@
-"""The entry to matching/: a baseline is compiled once, and each observation is compared in one walk."""
+"""The entry to matching/: the rules and the stored output of a baseline are read, and each observation is
+compared in one walk."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,9 +10,10 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.matching.compiler import Compiler
-from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, automaton_of, field_tolerance
-from baselinekit.matching.values import Node, Walk
+from baselinekit.matching import arrays
+from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
+from baselinekit.matching.stored import Stored
+from baselinekit.matching.walk import Templates, Walk
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -237,7 +239,7 @@ def default_type(output: Json, kind: str) -> Type:
     return "exact" if isinstance(answer, str) or is_byte_hash(answer) else "structural"
 
 
-# Compiles a baseline once, and compares each observation in one walk.
+# Reads a baseline's rules and output, and compares each observation in one walk.
 
 
 _NO_ANSWERS: Answers = {}
@@ -247,27 +249,21 @@ _NO_ANSWERS: Answers = {}
 class Matcher:
     """One baseline's rules and output, ready to be walked."""
 
-    root: Node
     form: Form
-    type: Type
+    mode: Mode
     rules: Rules
     known: Known
     path_rules: tuple[Rule, ...]
     required: tuple[tuple[Pattern, Path], ...]
-    compiler: Compiler
+    start: State | None
+    stored: Stored
 
     def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
         """Compare an observation in one walk. An output that cannot be judged (a limit) raises CannotReplay
         and never gives a verdict."""
-        compiler = self.compiler
-        walk = Walk(
-            compiler.open, compiler.accepts, compiler.keep_placeholders, compiler.has_bindings, answers
-        )
-        walk.hits.update(self.compiler.hits)
-        resolved = self.root.walk(observation.output, walk, None)
-        differences = walk.differences
-        if walk.shuffled:
-            differences = in_document_order(differences, self.root.expected)
+        walk = self.new_walk(answers)
+        resolved = self.walk(walk, observation.output)
+        differences = in_document_order(walk.differences, self.known.output)
         limit_differences = []
         if observation.loss is not None:
             calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
@@ -283,7 +279,7 @@ class Matcher:
             limit_differences += [
                 *(difference for difference in absent if difference.path not in missing),
                 *limits.exceeded(self.rules, self.known, observation),
-                *limits.too_old(self.rules, self.known, self.compiler.words.now),
+                *limits.too_old(self.rules, self.known, self.stored.templates.words.now),
             ]
         return Comparison(
             (*differences, *limit_differences),
@@ -292,6 +288,21 @@ class Matcher:
             tuple(self._reports(walk)),
             tuple(walk.questions),
         )
+
+    def new_walk(self, answers: Answers = _NO_ANSWERS) -> Walk:
+        stored = self.stored
+        templates, modes, ids = stored.templates, stored.modes, stored.with_placeholders
+        walk = Walk(arrays.compare, templates, modes, self.form, ids, stored.has_bindings, answers)
+        walk.hits.update(stored.hits)
+        return walk
+
+    def walk(self, walk: Walk, actual: Json) -> Json:
+        """Walk over an actual output; return it as it is resolved."""
+        return walk.value(self.known.output, actual, self.mode, self.start, self.start, None, None)
+
+    @property
+    def type(self) -> Type:
+        return self.mode.type
 
     @property
     def is_plain(self) -> bool:
@@ -309,31 +320,31 @@ class Matcher:
     @property
     def hits(self) -> frozenset[Rule]:
         """The rules that matched something in the stored output."""
-        return frozenset(self.compiler.hits)
+        return frozenset(self.stored.hits)
 
     @property
     def arrays(self) -> dict[Path, str]:
         """The arrays that have a mode of their own, by path."""
-        return self.compiler.arrays
+        return self.stored.arrays
 
     def explain(self, comparison: Comparison) -> list[str]:
         """Describe the differences in words, for users who ask for details."""
         from baselinekit.matching.explain import explain
 
-        return explain(self.root.expected, comparison)
+        return explain(self.known.output, comparison)
 
     def _reports(self, walk: Walk) -> Iterator[RuleReport]:
         matched = {rule.at for rule in walk.hits}
         stale = {rule.at: rule for rule in self.path_rules if rule.at not in matched}
         for rule in stale.values():
-            suggestion = suggest_path(rule.pattern, self.root.expected)
+            suggestion = suggest_path(rule.pattern, self.known.output)
             message = f"{rule.kind}: {rule.text} matched nothing" + (f": {suggestion}" if suggestion else "")
             yield RuleReport(rule.text, "stale", message, rule.at)
         for rule, message in walk.hidden.items():
             yield RuleReport(
                 rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {message}", rule.at
             )
-        if number := self.compiler.uncompared:
+        if number := self.stored.uncompared:
             message = f"{count_noun(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
         if self.rules.method is not None or self.rules.fields:
@@ -349,7 +360,7 @@ class Matcher:
             from baselinekit.matching import limits
 
             yield from limits.unchecked_ratios(self.rules, self.known)
-            yield from limits.age_reports(self.rules, self.known, self.compiler.words.now)
+            yield from limits.age_reports(self.rules, self.known, self.stored.templates.words.now)
 
 
 def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
@@ -360,18 +371,18 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
         message = f"{baseline.id} has no stored output yet"
         raise InvalidInput(Problem("BK223", message, "capture it: baselinekit capture from FILE", at=()))
     output, rules, form = known.output, baseline.comparison, form_of(baseline.current)
-    compiler = Compiler(words)
-    problems = compiler.problems
+    stored = Stored(Templates(words), form)
+    problems = stored.problems
     problems += check_form(output, form)
     mode = base_mode(rules, output, baseline.current.kind, problems)
     if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
         message = f"`cost` has no effect on a recipe of type {baseline.current.kind}"
         problems.append(Problem("BK203", message, "remove it", at=("comparison", "cost")))
     compiled_rules, required = path_rules(rules, output, form, problems)
-    automaton = automaton_of(compiled_rules)
-    root = compiler.output(output, form, mode, automaton.start)
+    at_root = start(compiled_rules)
+    stored.look(output, mode, at_root)
     states_nothing = bool(form) and output in ({}, {"headers": {}})
-    unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
+    unchecked = not stored.is_checked and (stored.hits or stored.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
     if not problems and unchecked and not required and not limited:
         message = (
@@ -381,22 +392,22 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
         problems.append(Problem("BK224", message, "leave something to compare", at=("comparison",)))
     if problems:
         if baseline.variant is not None:  # problems of its output belong to the variant's place in the file
-            stored = (*known_path(None), "output")
+            usual = (*known_path(None), "output")
             places = [(problem, problem.at or ()) for problem in problems]
             problems = [
-                replace(problem, at=(*baseline.output_path, *at[2:])) if at[:2] == stored else problem
+                replace(problem, at=(*baseline.output_path, *at[2:])) if at[:2] == usual else problem
                 for problem, at in places
             ]
         raise InvalidInput(*problems)
-    return Matcher(root, form, mode.type, rules, known, tuple(automaton.rules), tuple(required), compiler)
+    return Matcher(form, mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
 
 
 _LAST = 10**9
 
 
 def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
-    """Sort differences by the places of the expected values, as the walk visits placeholders before literal
-    values; extra values come last in their object or array."""
+    """Sort differences by the places of the expected values; extra values come last in their object or
+    array."""
     if len(differences) < 2:
         return differences
     places: dict[int, dict[str, int]] = {}

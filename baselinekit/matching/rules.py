@@ -1,9 +1,9 @@
-"""The path rules of a comparison as an automaton: at each step of the walk it tells which rules may still
-apply and which apply right here. Then the mode: how values are compared at one place, with its defaults
-filled in."""
+"""The path rules of a comparison: how far each has come on the stored and on the actual side, and which of
+them apply right here. Then the mode: how values are compared at one place, with its defaults filled in."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from baselinekit.frozen import frozen
@@ -23,20 +23,14 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.values.paths import Pattern, Specificity
-from baselinekit.values.places import FilterSegment, Key, Slice, Wild, fits
+from baselinekit.values.paths import Pattern, Specificity, reached, without_deep
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, children, fits
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
 
 
-_MOST_SHARED = 256
-_MOST_NEXT_STATES = 4_096
-
 RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
-
-Positions = tuple[tuple[int, ...], tuple[int, ...]]
-"""How far a rule's path has matched in the baseline, and in the actual output."""
 
 
 @frozen
@@ -76,223 +70,127 @@ class ActiveRules:
     fields: Rule | None
 
 
-@frozen
-class RuleProgress:
-    """How far a rule's path has matched: `stored` in the baseline, `actual` in the actual output. They differ
-    once a filter holds for one value and not for the other."""
-
-    number: int
-    stored: tuple[int, ...]
-    actual: tuple[int, ...]
-
-
-@frozen
-class Side:
-    """An element or member of one side, the baseline or the actual output."""
-
-    key: str | int
-    value: Json
-    size: int
+Positions = tuple[tuple[Rule, tuple[int, ...]], ...]
+"""The rules that may still apply, each with how many of its path's segments are taken."""
 
 
 class State:
-    """The rules that may apply at one place or below it. `dead`: none can. `names`: the only keys of an
-    object below which the state changes (None: it may change below any key). `distinguishes_elements`: the
-    rules do not treat all elements of an array alike. `filters`: a rule that leaves something out has a
-    filter, which reads the values below."""
+    """How far the path of each rule has come at one place of one side, the stored or the actual output. There
+    is none (None) where no rule can apply, neither here nor below. `here`: the rules whose path ends here.
+    `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what is
+    below."""
 
-    __slots__ = (
-        *("_automaton", "_below_any_key", "_entries", "_needs_value", "_next_states"),
-        *("dead", "distinguishes_elements", "filters", "here", "names"),
-    )
+    __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "positions")
 
-    def __init__(self, automaton: "Automaton", entries: tuple[RuleProgress, ...]):
-        self._automaton = automaton
-        self._entries = entries
-        self._next_states: dict[str | int | None, State] = {}
-        rules = [(automaton.rules[entry.number], entry) for entry in entries]
-        next_steps = [(rule, step) for rule, entry in rules for step in rule.pattern.next_steps(entry.stored)]
-        steps = [step for _, step in next_steps]
-        # the key alone does not decide the next state
-        self._needs_value = any(
-            isinstance(step, FilterSegment | Slice) or (isinstance(step, int) and step < 0) for step in steps
-        )
-        self.distinguishes_elements = any(
+    def __init__(self, positions: Positions, known: "dict[Positions, State]"):
+        self.positions, self._known = positions, known
+        self._below: dict[str | int | None, State | None] = {}
+        self._joint: dict[State | None, tuple[ActiveRules | None, State | None]] = {}
+        self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
+        steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
+        self.by_value = any(isinstance(step, FilterSegment) for step in steps)
+        self.by_index = any(
             step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
         )
-        self.filters = any(isinstance(step, FilterSegment) and rule.ignores for rule, step in next_steps)
-        done = [
-            rule
-            for rule, progress in rules
-            if rule.pattern.done(progress.stored) and rule.pattern.done(progress.actual)
-        ]
-        self.here = _select_active(done)
-        self.dead = self.here is None and not steps
-        self.names: frozenset[str] | None = None
-        if all(isinstance(step, str) or step is Wild.DEEP for step in steps):
-            self.names = frozenset(step for step in steps if isinstance(step, str))
-        self._below_any_key: State | None = self if self.dead else None
 
-    def step(self, key: str | int, value: Json, size: int) -> "State":
-        """The state below `key`, which holds `value` and has `size - 1` siblings, in the baseline."""
-        if self.dead:
-            return self
-        memo: str | int | None = None if not self.distinguishes_elements and key.__class__ is int else key
-        state = None if self._needs_value else self._next_states.get(memo)
-        if state is not None:
-            return state
-
-        def after(rule: Rule, entry: RuleProgress) -> Positions:
-            stored = rule.pattern.after(entry.stored, key, value, size)
-            same = entry.actual == entry.stored
-            return stored, stored if same else rule.pattern.after(entry.actual, key, value, size)
-
-        if len(self._next_states) >= _MOST_NEXT_STATES:
-            self._next_states.clear()
-        state = self._advance(after)
-        if not self._needs_value:
-            self._next_states[memo] = state
-        return state
-
-    def step_alone(self, key: str | int, value: Json, size: int) -> "State":
-        """The state below an actual value that has no partner in the baseline."""
-        if self.dead or not self._needs_value:
-            return self.step(key, value, size)
-
-        def after(rule: Rule, entry: RuleProgress) -> Positions:
-            # the positions reached on both sides: values that the rule selects on both are left out together
-            both = tuple(position for position in entry.actual if position in entry.stored)
-            return (rule.pattern.after(both, key, value, size),) * 2
-
-        return self._advance(after)
-
-    def step_both(self, stored: Side, actual: Side) -> "State":
-        """The state below a pair. A value is left out only if it is selected on both sides; a filter that
-        reads a placeholder in the baseline is applied to the actual value alone. How a value is compared
-        depends on the baseline as it is written."""
-
-        def after(rule: Rule, entry: RuleProgress) -> Positions:
-            unknown = _holds_placeholder if rule.ignores else None
-            return (
-                rule.pattern.after(entry.stored, stored.key, stored.value, stored.size, unknown),
-                rule.pattern.after(entry.actual, actual.key, actual.value, actual.size),
+    def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State | None":
+        """The state below `key`, which holds `value` and has `size - 1` siblings. In a stored value that is
+        `paired` with an actual one a filter may hold that reads a placeholder: the actual value decides."""
+        if self.by_value or (self.by_index and key.__class__ is int):
+            return self._step(
+                lambda rule, segment: fits(
+                    segment, key, value, size, _holds_placeholder if paired and rule.ignores else None
+                )
             )
+        memo = key if key.__class__ is str else None
+        if memo not in self._below:
+            self._below[memo] = self._step(lambda rule, segment: fits(segment, key, value, size))
+        return self._below[memo]
 
-        return self._advance(after)
+    def below_any(self) -> "State | None":
+        """The state below a key or index that no rule names: only wildcards lead there."""
+        return self._step(lambda rule, segment: segment is Wild.ANY)
 
-    def may_leave_out(self, key: str | int, value: Json, size: int) -> bool:
-        """Whether a filter of an ignore rule holds, or may hold, for a value of the baseline."""
-        entries = self._entries if self.filters else ()
-        rules = ((self._automaton.rules[entry.number], entry) for entry in entries)
-        return any(
-            isinstance(step, FilterSegment) and fits(step, key, value, size, _holds_placeholder)
-            for rule, entry in rules
-            if rule.ignores
-            for step in rule.pattern.next_steps(entry.stored)
+    def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State | None":
+        return _state(
+            ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in self.positions),
+            self._known,
         )
 
-    @property
-    def same_below(self) -> "State | None":
-        """The one state below all elements of an array, where no rule tells them apart."""
-        return None if self.distinguishes_elements else self.below_any_key()
+    def with_actual(self, actual: "State | None") -> "tuple[ActiveRules | None, State | None]":
+        """The rules for a pair of values, of which this is the stored one, and the state for the values in
+        them that have no partner. A rule leaves out only what it selects on both sides, and a value without a
+        partner only where it would select a partner, too. Rules that say how to compare look only at the
+        stored output."""
+        if actual is self:
+            return self.here, self
+        if actual not in self._joint:
+            there = dict(actual.positions) if actual else {}
+            joint = [
+                (rule, tuple(n for n in at if not rule.ignores or n in there.get(rule, ())))
+                for rule, at in self.positions
+            ]
+            ends = [
+                rule
+                for rule, at in self.positions
+                if at[-1] == len(rule.pattern.segments)
+                and (not rule.ignores or there.get(rule, (-1,))[-1] == at[-1])
+            ]
+            self._joint[actual] = _select_active(ends), _state(joint, self._known)
+        return self._joint[actual]
+
+    def every_element(self) -> "ActiveRules | None":
+        """The rules that leave out all elements of an array, whatever they hold; None if an element may still
+        be compared."""
+        below = self.below_any()
+        if below is None or below.here is None or below.here.ignore is None:
+            return None
+        specificity = below.here.ignore.pattern.specificity
+        comparing = [rule for rule, _ in self.positions if not rule.ignores] if self.by_index else []
+        return None if any(rule.pattern.specificity > specificity for rule in comparing) else below.here
 
     @property
     def repeats(self) -> bool:
         """Whether the same rules apply at each place below, and all of them say how values are compared."""
         here = self.here
-        if here is None or here.ignore is not None or here.arrays is not None or self.names is None:
+        if here is None or here.ignore is not None or here.arrays is not None:
             return False
-        return (
-            not (self.names or self.distinguishes_elements or self.filters) and self.below_any_key() is self
-        )
-
-    @property
-    def without_rules(self) -> "State":
-        """The state in which no rule can apply."""
-        return self._automaton.state(())
-
-    def any_elements(self) -> ActiveRules | None:
-        """The rules that leave out all elements of an array, whatever they hold; None if an element may still
-        be compared."""
-        here = None if self.dead else self.below_any_key().here
-        if here is None or here.ignore is None:
-            return None
-        specificity = here.ignore.pattern.specificity
-        for entry in self._entries if self.distinguishes_elements else ():
-            rule = self._automaton.rules[entry.number]
-            if not rule.ignores and rule.pattern.specificity > specificity:
-                return None
-        return here
-
-    def below_any_key(self) -> "State":
-        """The state below a key or index that no rule names: only wildcards lead there. It needs no value."""
-        if self._below_any_key is None:
-            self._below_any_key = self._advance(
-                lambda rule, entry: (
-                    rule.pattern.after_any(entry.stored),
-                    rule.pattern.after_any(entry.actual),
-                )
-            )
-        return self._below_any_key
+        ends = [(rule.pattern.segments, at) for rule, at in self.positions]
+        return all(at[0] == len(path) - 1 and path[at[0]] is Wild.DEEP for path, at in ends)
 
     def reaches(self, value: Json) -> bool:
-        """Whether any rule may apply to a value or within it."""
-        if self.dead:
-            return False
-        if self.here is not None or self.names is None:
+        """Whether any rule may apply to a value of the stored output or within it."""
+        if self.here is not None:
             return True
-        below = self.below_any_key()
-        if isinstance(value, dict):
-            return any(key in self.names or below.reaches(item) for key, item in value.items())
-        return isinstance(value, list) and (self.distinguishes_elements or any(map(below.reaches, value)))
-
-    def _advance(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
-        entries = []
-        for entry in self._entries:
-            rule = self._automaton.rules[entry.number]
-            stored, actual = after(rule, entry)
-            if stored and (actual or not rule.ignores):
-                # the baseline alone decides how a value is compared
-                entries.append(RuleProgress(entry.number, stored, actual if rule.ignores else stored))
-        return self._automaton.state(tuple(entries))
+        if isinstance(value, list) and self.by_index:
+            return True
+        below = ((self.step(key, item, len(value), paired=True), item) for key, item in children(value))
+        return any(state is not None and state.reaches(item) for state, item in below)
 
 
-class Automaton:
-    """All path rules of one comparison."""
-
-    def __init__(self, rules: list[Rule]):
-        self.rules = rules
-        self._states: dict[tuple[RuleProgress, ...], State] = {}
-        starts = [rule.pattern.start() for rule in rules]
-        self.start = self.state(tuple(RuleProgress(n, start, start) for n, start in enumerate(starts)))
-
-    def state(self, entries: tuple[RuleProgress, ...]) -> State:
-        state = self._states.get(entries)
-        if state is None:
-            state = self._states[entries] = State(self, entries)
-        return state
+def start(rules: Iterable[Rule]) -> State | None:
+    """The state at the root of an output."""
+    return _state([(rule, without_deep(rule.pattern.segments, {0})) for rule in rules], {})
 
 
-def automaton_of(rules: list[Rule]) -> Automaton:
-    """The automaton of these rules, shared between baselines with the same rules, as those of one API often
-    are."""
-    try:
-        key = tuple((r.kind, r.text, r.pattern.segments, r.at, r.bounds) for r in rules)
-        automaton = _SHARED.get(key)
-    except TypeError:  # a filter's value, say
-        return Automaton(rules)
-    if automaton is None:
-        if len(_SHARED) >= _MOST_SHARED:
-            _SHARED.clear()
-        automaton = _SHARED[key] = Automaton(rules)
-    return automaton
+def _state(positions: Iterable[tuple[Rule, tuple[int, ...]]], known: dict[Positions, State]) -> State | None:
+    key = tuple((rule, at) for rule, at in positions if at)
+    if not key:
+        return None
+    if key not in known:
+        known[key] = State(key, known)
+    return known[key]
 
 
-_SHARED: dict[Hashable, Automaton] = {}
+def _next_steps(segments: tuple[Segment, ...], positions: tuple[int, ...]) -> Iterator[Segment]:
+    """The segments that the next step may match; the choices of a list one by one."""
+    for position in positions:
+        if position < len(segments):
+            segment = segments[position]
+            yield from segment.keys if isinstance(segment, OneOf) else (segment,)
 
 
 def _holds_placeholder(value: Json) -> bool:
-    """Whether a value of the baseline holds a placeholder."""
     return isinstance(value, str) and has_marker(value)
 
 
@@ -444,6 +342,30 @@ class Mode:
             tolerance_specificity=specificity,
             tolerances=further,
         )
+
+
+class Modes:
+    """The modes below rules that do not leave a value out."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = {}
+        """By the ids of the mode around a value and of the rules there. Both objects are kept, as otherwise
+        new objects could get their ids."""
+
+    def under(self, mode: Mode, here: ActiveRules) -> Mode:
+        key = id(mode), id(here)
+        if key not in self._known:
+            below = mode
+            if here.fields is not None and here.fields.fields is not None:
+                below = field_mode(here.fields.fields, here.fields, below)
+            if here.tolerances:
+                bounds = [
+                    (rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None
+                ]
+                specificity = here.tolerances[0].pattern.specificity
+                below = below.tolerating(*bounds[0], specificity, tuple(bounds[1:]))
+            self._known[key] = mode, here, below
+        return self._known[key][2]
 
 
 def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:

@@ -8,18 +8,11 @@ changes are not noticed: tests/matching/test_semantic_fact_pairs.py counts them.
 A judge is asked about these words instead: it alone can tell that `closed` and `does not open` are the
 same."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 
-from baselinekit.frozen import slotted
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode
-from baselinekit.matching.values import Link, Walk, same_scalar
-from baselinekit.model.baselines import SimilarityQuestion
-from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import escape
 
 _WORD = lazy_pattern(r"\w+(?:['’]\w+)*")
 _NUMBER = lazy_pattern(r"[-+]?\d+(?:[.,]\d+)*%?")
@@ -165,44 +158,3 @@ def similarity(expected: str, actual: str) -> float:
         matched = row & places.get(word, 0)
         row = ((row + matched) | (row - matched)) & all_bits
     return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
-
-
-@slotted
-class SemanticText:
-    """A text that may be worded otherwise."""
-
-    expected: str
-    value: str
-    mode: Mode
-    at: Link
-    optional: bool = False
-
-    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if not isinstance(actual, str):
-            return walk.replaced(self.expected, actual, path, self.at)
-        if same_scalar(self.value, actual, self.mode):
-            return self.expected
-        by_judge = self.mode.method == "judge"
-        note = None if by_judge else next(differing_words(self.value, actual), None)
-        if note is None:
-            score, reason = self._find_similarity(actual, walk)
-            if score >= self.mode.min_similarity:
-                return self.expected
-            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is required{reason}"
-        walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
-        return escape(actual)
-
-    def _find_similarity(self, actual: str, walk: Walk) -> tuple[float, str]:
-        """The similarity of the texts, and its source. Where a question is asked first, they count as similar
-        until it is answered."""
-        if self.mode.method == "words":
-            return similarity(self.value, actual), ""
-        question = SimilarityQuestion(self.value, actual, self.mode.method)
-        if question in walk.answers:
-            score, reason = walk.answers[question]
-            return score, f" ({self.mode.method}: {reason})" if reason else f" ({self.mode.method})"
-        if walk.collecting_questions:
-            walk.questions[question] = None
-            return math.inf, ""
-        walk.deferred += 1
-        return 0.0, ""

@@ -12,7 +12,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema.records import check
 from baselinekit.store.dialects.native import check_rules
-from baselinekit.values.paths import Pattern, find, parse, render, suggest_path, values_at
+from baselinekit.values.paths import Pattern, find, parse, render, suggest_path
 from baselinekit.values.places import with_values
 
 _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_keys": "require"}
@@ -50,12 +50,9 @@ class CodeRules:
             placeholders: dict[Path, Json] = {}
             for text, placeholder in self._placeholders.items():
                 pattern = parse(text)
-                stored_values = values_at(pattern, known_good.output)
-                if stored_values and all(
-                    value == placeholder for value in stored_values
-                ):  # as it was recorded
-                    continue
                 places = find(pattern, known_good.output)
+                if places and all(value == placeholder for _, value in places):  # as it was recorded
+                    continue
                 if not places and not any(find(pattern, actual)):
                     _refuse_lost(text, pattern, known_good.output)
                 for path, value in places:

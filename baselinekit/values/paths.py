@@ -6,7 +6,7 @@ walked."""
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -14,7 +14,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Wild, children, fits
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _PLAIN_KEY = lazy_pattern(r"[^\W\d][\w-]*")
@@ -55,54 +55,29 @@ class Pattern:
         narrow = sum(isinstance(segment, Slice | OneOf | FilterSegment) for segment in self.segments)
         return (-deep, named, len(self.segments), narrow)
 
-    def start(self) -> tuple[int, ...]:
-        """The positions of matching before the first step."""
-        return self._skip_deep({0})
 
-    def after(
-        self,
-        positions: tuple[int, ...],
-        key: str | int,
-        value: Json,
-        size: int,
-        unknown: Unknown | None = None,
-    ) -> tuple[int, ...]:
-        """The positions of matching after a step to `key`, which holds `value` and has `size - 1` siblings. A
-        filter that reads an `unknown` value may hold."""
-        return self._after(positions, lambda segment: fits(segment, key, value, size, unknown))
+def reached(
+    segments: tuple[Segment, ...], positions: tuple[int, ...], leads: Callable[[Segment], bool]
+) -> tuple[int, ...]:
+    """How far a path has come after one more step: how many of its segments are taken. Several ways of
+    reading `**` give several positions. `leads`: whether a segment leads to the next key."""
+    after = set()
+    for position in positions:
+        if position < len(segments):
+            if segments[position] is Wild.DEEP:
+                after.add(position)
+            elif leads(segments[position]):
+                after.add(position + 1)
+    return without_deep(segments, after)
 
-    def after_any(self, positions: tuple[int, ...]) -> tuple[int, ...]:
-        """The positions of matching after an unknown step: only wildcards match it."""
-        return self._after(positions, lambda segment: segment is Wild.ANY)
 
-    def _after(self, positions: tuple[int, ...], matches: Callable[[Segment], bool]) -> tuple[int, ...]:
-        reached = set()
-        for position in positions:
-            if position == len(self.segments):
-                continue
-            segment = self.segments[position]
-            if segment is Wild.DEEP:
-                reached.add(position)
-            elif matches(segment):
-                reached.add(position + 1)
-        return self._skip_deep(reached)
-
-    def next_steps(self, positions: tuple[int, ...]) -> Iterator[Segment]:
-        """The segments that the next step may match; the choices of a list one by one."""
-        for position in positions:
-            if position < len(self.segments):
-                segment = self.segments[position]
-                yield from segment.keys if isinstance(segment, OneOf) else (segment,)
-
-    def done(self, positions: tuple[int, ...]) -> bool:
-        return bool(positions) and positions[-1] == len(self.segments)
-
-    def _skip_deep(self, positions: set[int]) -> tuple[int, ...]:
-        for position in sorted(positions):
-            while position < len(self.segments) and self.segments[position] is Wild.DEEP:
-                position += 1
-                positions.add(position)
-        return tuple(sorted(positions))
+def without_deep(segments: tuple[Segment, ...], positions: set[int]) -> tuple[int, ...]:
+    """The positions, and those after each `**` there, which may stand for no step."""
+    for position in sorted(positions):
+        while position < len(segments) and segments[position] is Wild.DEEP:
+            position += 1
+            positions.add(position)
+    return tuple(sorted(positions))
 
 
 @lru_cache(maxsize=4096)
@@ -157,14 +132,13 @@ def read_dotted_segment(match: re.Match[str]) -> Segment:
 def _parse_jsonpath(text: str) -> tuple[Segment, ...]:
     if text.count("..") > 1:
         raise _path_error(text, "has more than one `..`", "name the keys in between")
-    from baselinekit.values.jsonpath import NotJsonPath, read
+    from baselinekit.values.jsonpath import NotJsonPath, read  # jsonpath-ng, which dotted paths do not need
 
     try:
         return read(text)
     except NotJsonPath as error:
-        raise _path_error(
-            text, f"is not valid JSONPath at character {error.position + 1}: {error.message}", error.hint
-        ) from None
+        hint = error.hint or 'write a dotted path: users.*.id, users[0]."x y"'
+        raise _path_error(text, error.reason, hint) from None
 
 
 def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
@@ -174,57 +148,26 @@ def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
 
 def iterate_places(pattern: Pattern, value: Json) -> Iterator[tuple[Path, Json]]:
     """Iterate over the places of a document to which the pattern leads."""
-    if Wild.DEEP in pattern.segments:
-        return _find_deep(pattern, pattern.start(), (), value)
-    return _find_along(pattern.segments, 0, (), value)
+    return _places(pattern.segments, without_deep(pattern.segments, {0}), (), value)
 
 
-def _find_along(
-    segments: tuple[Segment, ...], position: int, path: Path, value: Json
+def _places(
+    segments: tuple[Segment, ...], positions: tuple[int, ...], path: Path, value: Json
 ) -> Iterator[tuple[Path, Json]]:
-    """Find places without `**`: matching is at one position at a time, and a name leads to one key at
-    most."""
-    if position == len(segments):
+    if positions[-1] == len(segments):
         yield path, value
-        return
-    segment = segments[position]
-    if isinstance(segment, str) and isinstance(value, dict):
-        if segment in value:
-            yield from _find_along(segments, position + 1, (*path, segment), value[segment])
+        if len(positions) == 1:
+            return
+    name = segments[positions[0]] if len(positions) == 1 else None
+    if isinstance(name, str) and isinstance(value, dict):  # no other key need be looked at
+        if name in value:
+            after = without_deep(segments, {positions[0] + 1})
+            yield from _places(segments, after, (*path, name), value[name])
         return
     for key, child in children(value):
-        if segment is Wild.ANY or fits(segment, key, child, len(value)):
-            yield from _find_along(segments, position + 1, (*path, key), child)
-
-
-def values_at(pattern: Pattern, value: Json) -> list[Json]:
-    """The values to which the pattern leads, without the paths: much faster for names and `*`."""
-    if Wild.DEEP in pattern.segments:
-        return [child for _, child in iterate_places(pattern, value)]
-    values = [value]
-    for segment in pattern.segments:
-        below: list[Json] = []
-        for item in values:
-            if isinstance(item, dict) and isinstance(segment, str):
-                if segment in item:
-                    below.append(item[segment])
-            elif segment is Wild.ANY and isinstance(item, list | dict):
-                below += item if isinstance(item, list) else item.values()
-            elif isinstance(item, list | dict):
-                return [child for _, child in iterate_places(pattern, value)]
-        values = below
-    return values
-
-
-def _find_deep(
-    pattern: Pattern, positions: tuple[int, ...], path: Path, value: Json
-) -> Iterator[tuple[Path, Json]]:
-    if pattern.done(positions):
-        yield path, value
-    for key, child in children(value):
-        next_positions = pattern.after(positions, key, child, len(value))
-        if next_positions:
-            yield from _find_deep(pattern, next_positions, (*path, key), child)
+        after = reached(segments, positions, partial(fits, key=key, value=child, size=len(value)))
+        if after:
+            yield from _places(segments, after, (*path, key), child)
 
 
 def roots(pattern: Pattern, output: Json) -> list[Path]:

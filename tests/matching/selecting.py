@@ -48,7 +48,7 @@ def _worded(term: Step) -> str:
     if kind == "is there":
         return f"@.{told[0]}"
     if kind == "not":
-        return f"!({_worded(told[0])})"
+        return f"!{_worded(told[0])}"
     if kind in ("&&", "||"):
         return f"({_worded(told[0])}) {kind} ({_worded(told[1])})"
     key, other = told

@@ -106,7 +106,7 @@ class Maker:
     def term(self, depth: int) -> Step:
         roll = self.random.random()
         if depth and roll < 0.15:
-            return ("not", self.term(depth - 1))
+            return ("not", ("is there", self.one(KEYS)))
         if depth and roll < 0.35:
             return (self.one(["&&", "||"]), self.term(depth - 1), self.term(depth - 1))
         if roll < 0.5:

@@ -1,0 +1,473 @@
+"""The walk: the expected and the actual output side by side. It gives the differences, and *resolved*: the
+actual output seen through the expected one, which is the expected value itself where nothing differs."""
+
+import math
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any
+
+from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.frozen import slotted
+from baselinekit.matching.rules import Form, Mode, Modes, Rule, State
+from baselinekit.matching.semantic import differing_words, similarity
+from baselinekit.matching.tolerance import describe_change, within
+from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import escape, escape_value, has_marker
+from baselinekit.placeholders.lines import with_placeholders
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
+from baselinekit.values.changes import with_new_keys
+from baselinekit.values.equality import bytes_of, is_number, same_number
+from baselinekit.values.paths import render
+from baselinekit.values.places import places
+
+MOST_KEPT = 10_000
+"""All differences are counted; this many are kept."""
+
+_MOST_TRIALS = 2_000_000
+_MOST_KNOWN = 100_000
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+
+Link = tuple[Any, str | int] | None
+"""A path during a walk: the parent's path and the last key. Only a difference unrolls it."""
+
+
+def unroll(link: Link) -> Path:
+    keys: list[str | int] = []
+    while link is not None:
+        link, key = link
+        keys.append(key)
+    keys.reverse()
+    return tuple(keys)
+
+
+class Mismatch(Exception):
+    """Raised by a walk that fails fast: the values do not match, and it does not matter how."""
+
+
+@slotted
+class Templates:
+    """The texts of a stored output with placeholders, each compiled once."""
+
+    words: PlaceholderContext
+    known: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
+    invalid: dict[str, InvalidInput] = field(default_factory=dict)
+    """The errors of texts whose placeholders cannot be parsed."""
+
+    def of(self, text: str) -> str | Placeholder | Inline:
+        """Compile a text; an invalid one stands for itself, and is reported before any walk."""
+        if text not in self.known:
+            try:
+                self.known[text] = compile_text(text, self.words)
+            except InvalidInput as error:
+                self.known[text], self.invalid[text] = text, error
+        return self.known[text]
+
+    def is_optional(self, value: Json) -> bool:
+        """Whether a stored value is a placeholder for one that may be absent."""
+        template = self.of(value) if isinstance(value, str) and has_marker(value) else ""
+        return not isinstance(template, str) and template.optional
+
+    def accepts(self, text: str, value: Json) -> bool:
+        """Whether a stored text by itself accepts a value; False where that depends on other values."""
+        template = self.of(text)
+        if isinstance(template, str):
+            return isinstance(value, str) and value == template
+        return not binds(template) and template.accepts(value, {})
+
+
+def holds_compared_number(value: Json) -> bool:
+    """Whether a numeric comparison looks at anything in a value: at a number, or a placeholder."""
+    leaves = (leaf for _, leaf in places(value) if not isinstance(leaf, dict | list))
+    return any(is_number(leaf) or (isinstance(leaf, str) and has_marker(leaf)) for leaf in leaves)
+
+
+@slotted
+class Walk:
+    """One walk over an actual output."""
+
+    array: Callable[..., Json]
+    """Compares two arrays: `arrays.compare`, which uses the walk."""
+    templates: Templates
+    modes: Modes
+    form: Form
+    with_placeholders: set[int]
+    """The ids of the stored objects and arrays that hold a placeholder."""
+    has_bindings: bool
+    """Whether there are bindings anywhere: then a match depends on the values walked before."""
+    answers: Answers = field(default_factory=dict)
+    collecting_questions: bool = True
+    """Whether an open question is asked, and counts as similar until it is answered; else it counts as not
+    similar."""
+    questions: dict[SimilarityQuestion, None] = field(default_factory=dict)
+    deferred: int = 0
+    """How often a question was not asked."""
+    differences: list[Difference] = field(default_factory=list)
+    count: int = 0
+    bindings: dict[str, Json] = field(default_factory=dict)
+    hits: set[Rule] = field(default_factory=set)
+    hidden: dict[Rule, str] = field(default_factory=dict)
+    fail_fast: bool = False
+    """The first difference ends the walk."""
+    probing: bool = False
+    """Values are only tried against each other and may not belong together, so nothing is reported."""
+    trials: int = 0
+    _memo: dict[tuple[int, int, int, State | None, State | None], bool] = field(default_factory=dict)
+
+    def differ(
+        self,
+        path: Link,
+        kind: Kind,
+        expected: Json,
+        actual: Json,
+        at: Link,
+        rule: str | None = None,
+        note: str | None = None,
+    ) -> None:
+        if self.fail_fast:
+            raise Mismatch
+        self.count += 1
+        if len(self.differences) < MOST_KEPT:
+            stored_path = unroll(at)
+            actual_path = stored_path if path is at else unroll(path)
+            self.differences.append(Difference(actual_path, kind, expected, actual, stored_path, rule, note))
+
+    def replaced(self, expected: Json, actual: Json, path: Link, at: Link) -> Json:
+        """Report that the actual value differs from the expected one."""
+        same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
+        self.differ(path, "value" if same else "type", expected, actual, at)
+        return escape_value(actual)
+
+    # Trials: whether values would match.
+
+    def matches(self, e: Json, a: Json, mode: Mode, stored: State | None, actual: State | None) -> bool:
+        """Whether a value would pass here, with the current bindings. The answer is kept, as nested trials
+        would ask again and again; the values themselves are kept by the outputs."""
+        if self.has_bindings:
+            return self.bindings_after(e, a, mode, stored, actual) is not None
+        key = (id(e), id(a), id(mode), stored, actual)
+        known = self._memo.get(key)
+        if known is None:
+            if len(self._memo) > _MOST_KNOWN:
+                self._memo.clear()
+            questions_before = self.deferred, len(self.questions)
+            known = self.bindings_after(e, a, mode, stored, actual) is not None
+            if questions_before == (self.deferred, len(self.questions)):
+                self._memo[key] = known
+        return known
+
+    def bindings_after(
+        self,
+        e: Json,
+        a: Json,
+        mode: Mode,
+        stored: State | None,
+        actual: State | None,
+        bindings: dict[str, Json] | None = None,
+    ) -> dict[str, Json] | None:
+        """The bindings after a value has passed here, starting from the given ones or those of the walk; None
+        if it would not pass."""
+        self.trials += 1
+        if self.trials > _MOST_TRIALS:
+            message = "its arrays in arrays can be paired in too many ways"
+            raise CannotReplay(
+                Problem("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
+            )
+        outer_settings, question_count = (self.probing, self.fail_fast, self.bindings), len(self.questions)
+        self.probing = self.fail_fast = True
+        self.bindings = dict(self.bindings if bindings is None else bindings)
+        try:
+            self.value(e, a, mode, stored, actual, _TRIAL, _TRIAL)
+            return self.bindings
+        except Mismatch:
+            self.take_back(question_count)
+            return None
+        finally:
+            self.probing, self.fail_fast, self.bindings = outer_settings
+
+    def take_back(self, question_count: int) -> None:
+        """Keep only the first `question_count` questions: the answers to the others would change nothing."""
+        while len(self.questions) > question_count:
+            self.questions.popitem()
+
+    # One pair of values. `stored` and `actual`: how far the rules have come on each side. `at` leads to the
+    # expected value, `path` to the actual one.
+
+    def value(
+        self, e: Json, a: Json, mode: Mode, stored: State | None, actual: State | None, at: Link, path: Link
+    ) -> Json:
+        array_rule = None
+        if stored is not None:
+            here, _ = stored.with_actual(actual)
+            if here is not None:
+                if here.ignore is not None:
+                    return self.left_out(e, a, here.ignore, mode, at, path)
+                mode, array_rule = self.modes.under(mode, here), here.arrays
+                if stored.repeats and self.modes.under(mode, here) == mode:
+                    stored = None  # the mode already says all that the rules say below
+        kind = e.__class__
+        if kind is dict or kind is list:
+            if stored is None and array_rule is None and self.is_identical(e, a, mode):
+                return e
+            if kind is dict:
+                return self.object(e, a, mode, stored, actual, at, path)
+            array_mode = None if array_rule is None else array_rule.arrays
+            return self.array(self, e, a, array_mode, mode, stored, actual, at, path)
+        literal = e
+        if kind is str and has_marker(e):
+            literal = self.templates.of(e)
+            if not isinstance(literal, str):
+                accepted = literal.accepts(a, self.bindings)
+                return e if accepted else self.refused(e, literal, a, at, path)
+        return self.scalar(e, literal, a, mode, at, path)
+
+    def is_identical(self, e: Json, a: Json, mode: Mode) -> bool:
+        """Whether a value that no rule reaches, without placeholders, is the same in every type and in the
+        order of keys. It is the one fast path."""
+        literal = e.__class__ is a.__class__ and id(e) not in self.with_placeholders
+        return literal and not mode.asks_for_change and bytes_of(e) == bytes_of(a)
+
+    def left_out(self, e: Json, a: Json, rule: Rule, mode: Mode, at: Link, path: Link) -> Json:
+        """A value that a rule leaves out of the comparison."""
+        if mode.type == "numeric" and at is not None and not holds_compared_number(e):
+            return e
+        self.hits.add(rule)
+        if a.__class__ is not e.__class__ and not self.probing:
+            # the rule may hide a change of type, not only of the value
+            before, after = json_type(e), json_type(a)
+            has_placeholder = isinstance(e, str) and has_marker(e)
+            if before != after and not has_placeholder and "null" not in (before, after):
+                self.hidden.setdefault(rule, f"{render(unroll(path))} was {before}, is {after}")
+        return e
+
+    def refused(self, e: str, template: Placeholder | Inline, a: Json, at: Link, path: Link) -> Json:
+        """Report a value that a placeholder does not accept."""
+        tokens = template.tokens if isinstance(template, Inline) else (template.token,)
+        keys = [token.key for token in tokens if token.key and token.key in self.bindings]
+        note = ", ".join(f"{key} is {self.bindings[key]!r} elsewhere" for key in keys) or None
+        self.differ(path, "value", e, a, at, note=note)
+        if isinstance(a, str) and isinstance(template, Inline):
+            # with those placeholders that still match: what they stand for is neither kept nor masked
+            text = with_placeholders(e, a, self.templates.words)
+            return escape(a) if text == e else text
+        return escape_value(a)
+
+    def scalar(self, e: Json, literal: Json, a: Json, mode: Mode, at: Link, path: Link) -> Json:
+        """Compare a literal text, number, boolean or null. `e` is what the file says, with its escapes."""
+        number = is_number(e)
+        if mode.type == "numeric" and not number:
+            return e
+        if mode.type == "semantic" and isinstance(literal, str):
+            return self.wording(e, literal, a, mode, at, path)
+        if mode.tolerance is not None and number:
+            if not is_number(a):
+                return self.replaced(e, a, path, at)
+            for bounds, rule in ((mode.tolerance, mode.tolerance_rule), *mode.tolerances):
+                if not within(e, a, bounds):
+                    self.differ(path, "tolerance", e, a, at, rule, describe_change(e, a, bounds))
+                    return a
+            return e
+        return e if same_scalar(literal, a, mode) else self.replaced(e, a, path, at)
+
+    def wording(self, e: Json, literal: str, a: Json, mode: Mode, at: Link, path: Link) -> Json:
+        """Compare a text that may be worded otherwise."""
+        if not isinstance(a, str):
+            return self.replaced(e, a, path, at)
+        if same_scalar(literal, a, mode):
+            return e
+        note = None if mode.method == "judge" else next(differing_words(literal, a), None)
+        if note is None:
+            score, reason = self.find_similarity(literal, a, mode)
+            if score >= mode.min_similarity:
+                return e
+            note = f"similarity {score:.2f}, at least {mode.min_similarity:g} is required{reason}"
+        self.differ(path, "similarity", e, a, at, note=note)
+        return escape(a)
+
+    def find_similarity(self, literal: str, a: str, mode: Mode) -> tuple[float, str]:
+        """The similarity of two texts, and its source. Where a question is asked first, they count as similar
+        until it is answered."""
+        if mode.method == "words":
+            return similarity(literal, a), ""
+        question = SimilarityQuestion(literal, a, mode.method)
+        if question in self.answers:
+            score, reason = self.answers[question]
+            return score, f" ({mode.method}: {reason})" if reason else f" ({mode.method})"
+        if self.collecting_questions:
+            self.questions[question] = None
+            return math.inf, ""
+        self.deferred += 1
+        return 0.0, ""
+
+    def is_compared(self, e: Json, mode: Mode, stored: State | None) -> bool:
+        """Whether a numeric comparison looks at a value, or at anything in it."""
+        if stored is not None and stored.here is not None:
+            if stored.here.ignore is not None:
+                return holds_compared_number(e)
+            mode = self.modes.under(mode, stored.here)
+            if mode.type != "numeric":
+                return True
+        if isinstance(e, dict | list):
+            if isinstance(e, list) and stored is not None and stored.every_element() is not None:
+                return holds_compared_number(e)
+            size = len(e)
+            return any(
+                self.is_compared(item, mode, stored.step(key, item, size) if stored else None)
+                for key, item in (e.items() if isinstance(e, dict) else enumerate(e))
+            )
+        if isinstance(e, str) and has_marker(e):
+            return not isinstance(self.templates.of(e), str)
+        return is_number(e)
+
+    def is_optional(self, e: Json, mode: Mode, alone: State | None) -> bool:
+        """Whether a stored value need not be there. `alone`: the state of a value without a partner."""
+        if alone is not None and alone.here is not None and alone.here.ignore is not None:
+            if mode.type == "numeric" and not holds_compared_number(e):
+                return True  # it need not be there without the rule, so not with it either
+            return alone.here.ignore.kind == "ignore_fields" or self.templates.is_optional(e)
+        numeric = mode.type == "numeric" and not self.is_compared(e, mode, alone)
+        return numeric or self.templates.is_optional(e)
+
+    # Objects.
+
+    def object(
+        self,
+        e: dict[str, Json],
+        a: Json,
+        mode: Mode,
+        stored: State | None,
+        actual: State | None,
+        at: Link,
+        path: Link,
+    ) -> Json:
+        form = self.form.get(unroll(at)) if self.form else None
+        numeric = mode.type == "numeric"
+        if (
+            numeric
+            and form is None
+            and at is not None
+            and not any(
+                self.is_compared(item, mode, stored.step(key, item, len(e)) if stored else None)
+                for key, item in e.items()
+            )
+        ):
+            return e
+        if a.__class__ is not dict:
+            return self.replaced(e, a, path, at)
+        if form == "headers":
+            a = self.with_spelling(e, a)
+        changed: dict[str, Json] = {}
+        e_size, a_size = len(e), len(a)
+        plain = not mode.asks_for_change
+        members = list(e.items())
+        if self.has_bindings:  # what stands here binds before what is searched for in the arrays below
+            members.sort(key=lambda member: not isinstance(member[1], str))
+        for key, item in members:
+            below = None if stored is None else stored.step(key, item, e_size, paired=True)
+            value = a.get(key, ABSENT)
+            kind = value.__class__
+            same = kind is item.__class__ and kind in _SCALARS and value == item
+            if same and plain and below is None and (kind is not str or not has_marker(item)):
+                continue
+            if value is ABSENT:
+                alone = None if stored is None else stored.with_actual(actual)[1]
+                alone = None if alone is None else alone.step(key, item, e_size)
+                if not mode.allow_missing_fields and not self.is_optional(item, mode, alone):
+                    self.differ((path, key), "missing", item, ABSENT, (at, key))
+                    changed[key] = ABSENT
+                continue
+            below_actual = None
+            if below is not None and actual is not None:
+                alike = actual is stored and not stored.by_value
+                below_actual = below if alike else actual.step(key, value, a_size)
+            below_at = (at, key)
+            below_path = below_at if path is at else (path, key)
+            resolved = self.value(item, value, mode, below, below_actual, below_at, below_path)
+            if resolved is not item:
+                changed[key] = resolved
+        if a_size > e_size or not a.keys() <= e.keys():
+            open = form != "names" if form else numeric
+            self.report_extra(e, a, open or mode.allow_additional_fields, stored, actual, at, path, changed)
+        moved = False
+        if not mode.allow_field_reordering:
+            before, after = [key for key in e if key in a], [key for key in a if key in e]
+            moved = before != after
+            if moved:
+                self.differ(path, "order", before, after, at, "allow_field_reordering")
+        return _resolved_object(e, a, changed, moved, mode) if changed or moved else e
+
+    def report_extra(
+        self,
+        e: dict[str, Json],
+        a: dict[str, Json],
+        allowed: bool,
+        stored: State | None,
+        actual: State | None,
+        at: Link,
+        path: Link,
+        changed: dict[str, Json],
+    ) -> None:
+        """Report the keys that the actual object has beyond the baseline."""
+        alone = None if stored is None else stored.with_actual(actual)[1]
+        if allowed and alone is None:
+            return
+        for key, value in a.items():
+            if key in e:
+                continue
+            below = None if alone is None else alone.step(key, value, len(a))
+            here = None if below is None else below.here
+            if here is not None:
+                self.hits.update(here.rules)
+            if not allowed and (here is None or here.ignore is None):
+                self.differ((path, key), "extra", ABSENT, value, at)
+                changed[key] = escape_value(value)
+
+    def with_spelling(self, e: dict[str, Json], a: dict[str, Json]) -> dict[str, Json]:
+        """Response headers with the names of the baseline, as case does not count, and with its media type if
+        that is the same."""
+        spelled = {key.casefold(): key for key in e}
+        a = {spelled.get(key.casefold(), key): value for key, value in a.items()}
+        name = spelled.get("content-type")
+        if name in a and isinstance(e[name], str) and isinstance(a[name], str):
+            literal = self.templates.of(e[name])
+            if isinstance(literal, str) and _is_same_media_type(literal, a[name]):
+                a[name] = literal
+        return a
+
+
+_TRIAL: Link = (None, "a trial, not the root")
+
+
+def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
+    """Whether two scalars are equal in this mode: true is never 1; 1 is 1.0 unless types count."""
+    if isinstance(expected, str):
+        return isinstance(actual, str) and (expected == actual or mode.text(expected) == mode.text(actual))
+    if is_number(expected):
+        if not is_number(actual) or (mode.typed and isinstance(expected, int) != isinstance(actual, int)):
+            return False
+        return same_number(expected, actual)
+    return expected is actual
+
+
+def _is_same_media_type(expected: str, actual: str) -> bool:
+    """An expected media type without parameters matches any parameters."""
+    before, after = _parse_media_type(expected), _parse_media_type(actual)
+    return before == after or (len(before) == 1 and before[0] == after[0])
+
+
+def _parse_media_type(text: str) -> list[str]:
+    first, *parameters = [part.strip().casefold().replace('"', "") for part in text.split(";")]
+    return [first, *sorted(parameter for parameter in parameters if parameter)]
+
+
+def _resolved_object(
+    e: dict[str, Json], a: dict[str, Json], changed: dict[str, Json], moved: bool, mode: Mode
+) -> dict[str, Json]:
+    resolved = {**e, **changed}
+    if moved or not mode.allow_field_reordering:
+        resolved = {key: resolved[key] for key in a if key in resolved} | resolved
+    elif len(resolved) > len(e):
+        actual_keys = [key for key in a if key in resolved]
+        resolved = {key: resolved[key] for key in with_new_keys(e, actual_keys)}
+    return {key: value for key, value in resolved.items() if value is not ABSENT}
