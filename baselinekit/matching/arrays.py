@@ -9,7 +9,7 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, State
+from baselinekit.matching.rules import Mode, Rule, State
 from baselinekit.matching.walk import Link, Mismatch, Walk, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
@@ -97,6 +97,9 @@ def compare(
     return rows.compare_ordered()
 
 
+_NONE: Mapping[int, int] = {}
+
+
 class Rows:
     """The elements of two arrays: `n` counts the expected ones, `m` the actual ones."""
 
@@ -147,12 +150,16 @@ class Rows:
         alone = None if self.alone is None else self.alone.step(n, self.e[n], len(self.e))
         return self.walk.is_optional(self.e[n], self.mode, alone)
 
-    def is_left_out(self, n: int) -> bool:
-        """Whether a rule leaves out an expected element."""
+    def rule_against(self, n: int) -> Rule | None:
+        """The rule that leaves out an expected element."""
         alone = None if self.alone is None else self.alone.step(n, self.e[n], len(self.e))
-        if alone is None or alone.here is None or alone.here.ignore is None:
-            return False
-        return self.mode.type != "numeric" or holds_compared_number(self.e[n])
+        if alone is None or alone.here is None:
+            return None
+        compared = self.mode.type != "numeric" or holds_compared_number(self.e[n])
+        return alone.here.ignore if compared else None
+
+    def is_left_out(self, n: int) -> bool:
+        return self.rule_against(n) is not None
 
     def left_out(self) -> set[int]:
         """The actual elements that a rule leaves out."""
@@ -293,7 +300,7 @@ class Rows:
         if self.selects:
             ignored = self.left_out()
             if ignored or any(map(self.is_left_out, range(len(e)))):
-                return self.walk_alignment(self.align_selected(ignored), 0)
+                return self.walk_selected(ignored)
         rows, columns = [*range(len(e))], [*range(len(a))]
         if optional and (alignment := self.align_without_optional(rows, columns)):
             return self.walk_alignment(alignment, 0)
@@ -324,8 +331,8 @@ class Rows:
             walk.fail_fast = outer_fail_fast
         return agreed, walk.bindings
 
-    def align_selected(self, ignored: Set[int]) -> Alignment:
-        """The alignment of an array of which rules leave out some elements: those do not count on either
+    def walk_selected(self, ignored: Set[int]) -> Json:
+        """Compare an array of which rules leave out some elements: those do not count on either
         side, and the remaining elements are compared in order."""
         walk = self.walk
         left_out = [n for n in range(len(self.e)) if self.is_left_out(n)]
@@ -352,7 +359,7 @@ class Rows:
         free = sorted(ignored - {*partners.values()})
         partners |= self.partners([n for n in left_out if n not in partners], free)
         missing = sorted([*alignment.missing, *self.missing(left_out, partners)])
-        return Alignment(sorted([*alignment.pairs, *partners.items()]), missing, alignment.extra)
+        return self.walk_alignment(Alignment(alignment.pairs, missing, alignment.extra), 0, partners)
 
     def align_without_optional(self, rows: list[int], columns: list[int]) -> Alignment | None:
         """The alignment if leaving out optional elements explains all differences; None if it does not."""
@@ -444,10 +451,15 @@ class Rows:
 
         return key_of
 
-    def walk_alignment(self, alignment: Alignment, head: int) -> Json:
-        """Walk the pairs of an alignment, and report the rest."""
+    def walk_alignment(self, alignment: Alignment, head: int, left_out: Mapping[int, int] = _NONE) -> Json:
+        """Walk the pairs of an alignment, and report the rest. `left_out`: pairs that rules leave out."""
         walk, before = self.walk, self.walk.count
         resolved: dict[int, Json] = {}
+        for n, m in left_out.items():
+            if rule := self.rule_against(n):
+                resolved[m] = walk.left_out(
+                    self.e[n], self.a[m], rule, self.mode, (self.at, n), (self.path, m)
+                )
         moved = self.find_moved(alignment)
         for n, m in alignment.pairs:
             resolved[m] = self.e[n] if n < head else self.walk_pair(n, m)

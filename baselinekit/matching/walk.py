@@ -201,6 +201,8 @@ class Walk:
         if stored is not None:
             here, _ = stored.with_actual(actual)
             if here is not None:
+                if actual is not stored:
+                    self.hits.update(here.rules)
                 if here.ignore is not None:
                     return self.left_out(e, a, here.ignore, mode, at, path)
                 mode, array_rule = self.modes.under(mode, here), here.arrays
