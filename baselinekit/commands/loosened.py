@@ -105,9 +105,9 @@ def _compare_objects(
             honest = sides.whole and not further_keys_pass
             yield Loosened((*path, key), f"is no longer expected: {short(value)}", honest)
     for key, value in new.items():
-        if key not in old and not further_keys_pass:
-            if _ignoring(place.then and place.then.step(key, value, len(new))) is None:
-                yield Loosened((*path, key), f"is expected now: {short(value)}", honest=True)
+        ignoring = _ignoring(place.then and place.then.step(key, value, len(new)))
+        if key not in old and not further_keys_pass and ignoring is None:
+            yield Loosened((*path, key), f"is expected now: {short(value)}", honest=True)
 
 
 # Arrays: each new row is compared with the old row that it continues. A placeholder that such rows have may

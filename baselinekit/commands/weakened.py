@@ -339,9 +339,11 @@ def _compare_fields(
         at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
         for change in _compare_modes(was, mode, at, breaks):
             yield Loosened(at, f"fields: {text}: {change.message}")
-        if _is_wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
-            then_bounds, now_bounds = _format_bounds(was.tolerance), _format_bounds(mode.tolerance)
-            yield Loosened(at, f"fields: {text}: tolerance {then_bounds} -> {now_bounds}")
+        then_bounds, now_bounds = (set_.tolerances[0][0] if set_.tolerances else None for set_ in (was, mode))
+        if _is_wider(then_bounds, now_bounds) and mode.type != "semantic":
+            yield Loosened(
+                at, f"fields: {text}: tolerance {_format_bounds(then_bounds)} -> {_format_bounds(now_bounds)}"
+            )
 
 
 def field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:

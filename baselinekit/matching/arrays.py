@@ -1,10 +1,9 @@
 """Arrays: in order, by a key, in any order, a subset, and one element that describes all."""
 
-from bisect import bisect, bisect_left, bisect_right
+from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from decimal import Decimal
 from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem
@@ -21,7 +20,6 @@ from baselinekit.placeholders.grammar import (
     holds_marker,
     tokens_in,
 )
-from baselinekit.placeholders.template import Placeholder
 from baselinekit.values.alignment import (
     Alignment,
     Flow,
@@ -36,7 +34,7 @@ from baselinekit.values.alignment import (
     search,
 )
 from baselinekit.values.changes import row_pattern
-from baselinekit.values.equality import bytes_of, decimal, freeze, identical, is_number, same_json
+from baselinekit.values.equality import bytes_of, freeze, identical, is_number, same_json
 from baselinekit.values.paths import render
 
 
@@ -440,7 +438,7 @@ class Rows:
         literal = {n: self.literal_fields(n) for n in objects}
         first = literal[objects[0]] if objects else {}
         taken = {key for n in objects for key in self.e[n] if key not in literal[n]}
-        numbers = not objects or self.mode_of_row(objects[0])[0].tolerance is None
+        numbers = not objects or not self.mode_of_row(objects[0])[0].tolerances
         keys = [key for key in first if key not in taken and (numbers or not is_number(first[key]))]
         keys = sorted(key for key in keys if not isinstance(first[key], dict | list)) or sorted(keys)
 
@@ -671,7 +669,7 @@ class Rows:
         mode, _ = self.mode_of_row(n)
         if not mode.literal_keys_decide:
             return {}
-        numbers, only_equal = mode.tolerance is None, mode.only_equal_rows_match
+        numbers, only_equal = not mode.tolerances, mode.only_equal_rows_match
         return {
             key: value
             for key, value in self.literal_fields(n).items()
@@ -711,7 +709,6 @@ _MOST_ROWS_TO_SEARCH = 200
 """With more rows, bindings are settled value by value without trying row by row first."""
 
 _MOST_KEYS = 200
-_LEAST_COLUMNS = 16
 
 
 class _Pairing:
@@ -789,12 +786,11 @@ class _Pairing:
         all_groups = range(len(self.column_groups))
         candidates: list[Sequence[int]] = []
         by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
-        ranges = _Ranges(self.array, [self.array.a[columns[0]] for columns in self.column_groups])
         for group in self.row_groups:
             literals = self.array.literal_values(group[0])
             keys = tuple(literals)
             if not keys:
-                candidates.append(ranges.candidates(group[0], all_groups))
+                candidates.append(all_groups)
                 continue
             if keys not in by_keys:
                 places = by_keys[keys] = {}
@@ -802,8 +798,7 @@ class _Pairing:
                     row = self.array.a[columns[0]]
                     if isinstance(row, dict):
                         places.setdefault(_key_values(row, keys), []).append(number)
-            same = by_keys[keys].get(_key_values(literals, keys), ())
-            candidates.append(ranges.candidates(group[0], same))
+            candidates.append(by_keys[keys].get(_key_values(literals, keys), ()))
         return candidates
 
     def flow(self, fits: Callable[[int, int], bool]) -> Flow:
@@ -940,49 +935,6 @@ class _Pairing:
                 if pairs is not None:
                     return pairs
         return None
-
-
-class _Ranges:
-    """Finds the values whose numbers are in the ranges that the placeholders of a row state: where rows
-    differ in little else, every row would otherwise be tried with every value."""
-
-    def __init__(self, array: Rows, values: Sequence[Json]):
-        self._array, self._values = array, values
-        self._sorted: dict[str, tuple[list[Decimal], list[int]]] = {}
-
-    def candidates(self, n: int, among: Sequence[int]) -> Sequence[int]:
-        """The positions of the values that an expected row may match."""
-        row = self._array.e[n]
-        mode, state = self._array.mode_of_row(n)
-        if len(among) < _LEAST_COLUMNS or not isinstance(row, dict) or not mode.literal_keys_decide:
-            return among
-        for key, text in row.items():
-            if (
-                not isinstance(text, str)
-                or not has_marker(text)
-                or (state and state.step(key, text, len(row)))
-            ):
-                continue
-            template = self._array.walk.templates.of(text)
-            if not isinstance(template, Placeholder) or template.alone is None or template.optional:
-                continue
-            extent = template.kind.extent
-            low, high = extent.numbers
-            if extent.types == {"number"} and (low is not None or high is not None):
-                numbers, places = self.sorted_by(key)
-                begin = 0 if low is None else bisect_left(numbers, low)
-                end = len(numbers) if high is None else bisect_right(numbers, high)
-                if end - begin < len(among):
-                    among = sorted({*places[begin:end]}.intersection(among))
-        return among
-
-    def sorted_by(self, key: str) -> tuple[list[Decimal], list[int]]:
-        """The numbers under a key in order, as decimals on their written digits, and their positions."""
-        if key not in self._sorted:
-            rows = ((row, n) for n, row in enumerate(self._values) if isinstance(row, dict))
-            numbers = sorted((decimal(row[key]), n) for row, n in rows if key in row and is_number(row[key]))
-            self._sorted[key] = [number for number, _ in numbers], [n for _, n in numbers]
-        return self._sorted[key]
 
 
 def _group_equal(

@@ -1,7 +1,7 @@
 """The path rules of a comparison: how far each has come on the stored and on the actual side, and which of
 them apply right here. Then the mode: how values are compared at one place, with its defaults filled in."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -109,7 +109,9 @@ class State:
 
     def below_any(self) -> "State | None":
         """The state below a key or index that no rule names: only wildcards lead there."""
-        return self._step(lambda rule, segment: segment is Wild.ANY)
+        if -1 not in self._below:
+            self._below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
+        return self._below[-1]
 
     def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State | None":
         return _state(
@@ -244,11 +246,9 @@ class Mode:
     normalize_newlines: bool = False
     min_similarity: float = DEFAULT_SIMILARITY
     method: Method = "words"
-    tolerance: Tolerance | None = None
-    tolerance_rule: str | None = None
-    tolerance_specificity: Specificity = ANYWHERE
     tolerances: tuple[tuple[Tolerance, str], ...] = ()
-    """Further tolerances with their rules, equally exact: a number has to satisfy all of them."""
+    """The tolerances with their rules, equally exact: a number has to satisfy all of them."""
+    tolerance_specificity: Specificity = ANYWHERE
 
     @property
     def typed(self) -> bool:
@@ -258,12 +258,10 @@ class Mode:
     @property
     def asks_for_change(self) -> bool:
         """Whether an unchanged number is out of tolerance: then equality is not enough."""
-        if self.tolerance is None:
-            return False
         return any(
             (tolerance.min_delta is not None and tolerance.min_delta > 0)
             or (tolerance.max_delta is not None and tolerance.max_delta < 0)
-            for tolerance in (self.tolerance, *(bounds for bounds, _ in self.tolerances))
+            for tolerance, _ in self.tolerances
         )
 
     @property
@@ -282,7 +280,7 @@ class Mode:
         return (
             self.literal_keys_decide
             and self.allow_field_reordering
-            and not (self.allow_additional_fields or self.typed or self.tolerance is not None)
+            and not (self.allow_additional_fields or self.typed or self.tolerances)
         )
 
     def text(self, text: str) -> str:
@@ -316,32 +314,21 @@ class Mode:
             changes |= source or {}
         return replace(self, **changes) if changes else self
 
-    def tolerating(
-        self,
-        tolerance: Tolerance | None,
-        rule: str,
-        specificity: Specificity,
-        further: tuple[tuple[Tolerance, str], ...] = (),
-    ) -> "Mode":
+    def tolerating(self, bounds: Sequence[tuple[Tolerance, str]], specificity: Specificity) -> "Mode":
         """The mode below a tolerance's path, unless a more exact path has already set another tolerance.
         Where paths are equally exact a number has to satisfy all tolerances; no tolerance is the
         narrowest."""
         if specificity < self.tolerance_specificity:
             return self
+        tolerances = tuple(bounds)
         if specificity == self.tolerance_specificity:
-            if self.tolerance is None:
+            if not self.tolerances:
                 return self
-            if tolerance is not None:
-                existing = ((self.tolerance, self.tolerance_rule or ""), *self.tolerances)
-                added = [bounds for bounds in ((tolerance, rule), *further) if bounds not in existing]
-                return replace(self, tolerances=(*self.tolerances, *added)) if added else self
-        return replace(
-            self,
-            tolerance=tolerance,
-            tolerance_rule=rule,
-            tolerance_specificity=specificity,
-            tolerances=further,
-        )
+            if bounds:
+                tolerances = (*self.tolerances, *(one for one in bounds if one not in self.tolerances))
+                if tolerances == self.tolerances:
+                    return self
+        return replace(self, tolerances=tolerances, tolerance_specificity=specificity)
 
 
 class Modes:
@@ -362,8 +349,7 @@ class Modes:
                 bounds = [
                     (rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None
                 ]
-                specificity = here.tolerances[0].pattern.specificity
-                below = below.tolerating(*bounds[0], specificity, tuple(bounds[1:]))
+                below = below.tolerating(bounds, here.tolerances[0].pattern.specificity)
             self._known[key] = mode, here, below
         return self._known[key][2]
 
@@ -377,7 +363,8 @@ def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
     mode = outer.changed(type, rule.options, flags, min_similarity=rule.min_similarity, method=rule.method)
     bounds = field_tolerance(rule)
     if bounds is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
-        mode = mode.tolerating(bounds, path_rule.text, path_rule.pattern.specificity)
+        tolerances = [] if bounds is None else [(bounds, path_rule.text)]
+        mode = mode.tolerating(tolerances, path_rule.pattern.specificity)
     return mode
 
 

@@ -262,10 +262,10 @@ class Walk:
             return e
         if mode.type == "semantic" and isinstance(literal, str):
             return self.wording(e, literal, a, mode, at, path)
-        if mode.tolerance is not None and number:
+        if mode.tolerances and number:
             if not is_number(a):
                 return self.replaced(e, a, path, at)
-            for bounds, rule in ((mode.tolerance, mode.tolerance_rule), *mode.tolerances):
+            for bounds, rule in mode.tolerances:
                 if not within(e, a, bounds):
                     self.differ(path, "tolerance", e, a, at, rule, describe_change(e, a, bounds))
                     return a
@@ -369,8 +369,8 @@ class Walk:
             below = None if stored is None else stored.step(key, item, e_size, paired=True)
             value = a.get(key, ABSENT)
             kind = value.__class__
-            same = kind is item.__class__ and kind in _SCALARS and value == item
-            if same and plain and below is None and (kind is not str or not has_marker(item)):
+            same = kind is item.__class__ and kind in _SCALARS and value == item and plain
+            if same and (below is None or below.here is None) and (kind is not str or not has_marker(item)):
                 continue
             if value is ABSENT:
                 alone = None if stored is None else stored.with_actual(actual)[1]

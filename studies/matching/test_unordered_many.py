@@ -173,12 +173,3 @@ def largest_matching(fits: list[set[int]]) -> int:
         return False
 
     return sum(placed(row, set()) for row in range(len(fits)))
-
-
-def test_ranges_say_which_rows_to_try() -> None:
-    """500 rows with a range each: before, each was tried with each."""
-    stored: list[Json] = [{"n": f"<<any_integer({n}, {n + 9})>>"} for n in range(500)]
-    matcher = ruled.matcher(stored, FREE)
-    walk = matcher.new_walk()
-    matcher.walk(walk, [{"n": n + 5} for n in reversed(range(500))])
-    assert (walk.count, walk.trials) < (1, 10_000)
