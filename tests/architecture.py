@@ -74,7 +74,7 @@ OWNERS = {
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],
     "regex": ["placeholders.table"],
-    "jsonpath_ng": ["values.jsonpath", "replaying.flow"],
+    "jsonpath_ng": ["values.jsonpath"],
     "click": ["cli"],
     "numpy": ["clients.models.minilm"],
     "safetensors": ["clients.models.minilm"],

@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Mode, Rule, State
-from baselinekit.matching.walk import Link, Mismatch, Walk, holds_compared_number, unroll
+from baselinekit.matching.walk import Mismatch, Place, Walk, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import (
@@ -54,25 +54,16 @@ def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
     return None
 
 
-def compare(
-    walk: Walk,
-    e: list[Json],
-    a: Json,
-    array_mode: ArrayMode | None,
-    mode: Mode,
-    stored: State | None,
-    actual: State | None,
-    at: Link,
-    path: Link,
-) -> Json:
+def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: Place) -> Json:
     """Compare an array with the actual value in its place."""
+    mode, stored, actual, at, _ = place
     alone = None if stored is None else stored.with_actual(actual)[1]
     every = None if alone is None else alone.every_element()
     if every is not None and every.ignore is not None:
         if mode.type == "numeric" and at is not None and not holds_compared_number(e):
             return e
         walk.hits.add(every.ignore)
-        return e if isinstance(a, list) else walk.replaced(e, a, path, at)
+        return e if isinstance(a, list) else walk.replaced(e, a, place)
     array_mode = mode_of(array_mode, e, mode)
     if (
         mode.type == "numeric"
@@ -84,8 +75,8 @@ def compare(
     ):
         return e
     if not isinstance(a, list):
-        return walk.replaced(e, a, path, at)
-    rows = Rows(walk, e, a, mode, stored, actual, at, path)
+        return walk.replaced(e, a, place)
+    rows = Rows(walk, e, a, place)
     if array_mode == "each" and e:
         return rows.compare_each()
     if isinstance(array_mode, By):
@@ -101,20 +92,10 @@ _NONE: Mapping[int, int] = {}
 class Rows:
     """The elements of two arrays: `n` counts the expected ones, `m` the actual ones."""
 
-    def __init__(
-        self,
-        walk: Walk,
-        e: list[Json],
-        a: list[Json],
-        mode: Mode,
-        stored: State | None,
-        actual: State | None,
-        at: Link,
-        path: Link,
-    ):
-        self.walk, self.e, self.a, self.mode = walk, e, a, mode
-        self.stored, self.actual, self.at, self.path = stored, actual, at, path
-        self.alone = None if stored is None else stored.with_actual(actual)[1]
+    def __init__(self, walk: Walk, e: list[Json], a: list[Json], place: Place):
+        self.walk, self.e, self.a = walk, e, a
+        self.mode, self.stored, self.actual, self.at, self.path = place
+        self.alone = None if self.stored is None else self.stored.with_actual(self.actual)[1]
         self.describing = False
         """An element that describes every element takes the index of the one with which it is compared."""
         self.selects = self.alone is not None and (self.alone.by_index or self.alone.by_value)
@@ -122,26 +103,26 @@ class Rows:
         self.any_number = wild is not None and wild.here is not None and wild.here.ignore is not None
         """A rule leaves out all elements, so none has to be there."""
 
-    def states(self, n: int, m: int) -> tuple[State | None, State | None]:
-        if self.stored is None:
-            return None, None
-        at, size = (m, len(self.a)) if self.describing else (n, len(self.e))
-        stored = self.stored.step(at, self.e[n], size, paired=True)
-        actual = None if self.actual is None else self.actual.step(m, self.a[m], len(self.a))
-        return stored, actual
-
-    def walk_pair(self, n: int, m: int) -> Json:
-        stored, actual = self.states(n, m)
+    def place(self, n: int, m: int) -> Place:
+        """The place of a pair."""
         at = (self.at, n)
         path = at if n == m and self.path is self.at else (self.path, m)
-        return self.walk.value(self.e[n], self.a[m], self.mode, stored, actual, at, path)
+        if self.stored is None:
+            return Place(self.mode, None, None, at, path)
+        index, size = (m, len(self.a)) if self.describing else (n, len(self.e))
+        stored = self.stored.step(index, self.e[n], size, paired=True)
+        actual = None if self.actual is None else self.actual.step(m, self.a[m], len(self.a))
+        return Place(self.mode, stored, actual, at, path)
+
+    def walk_pair(self, n: int, m: int) -> Json:
+        return self.walk.value(self.e[n], self.a[m], self.place(n, m))
 
     def matches(self, n: int, m: int) -> bool:
-        return self.walk.matches(self.e[n], self.a[m], self.mode, *self.states(n, m))
+        return self.walk.matches(self.e[n], self.a[m], self.place(n, m))
 
     def bindings_after(self, n: int, m: int, bindings: Bindings | None = None) -> Bindings | None:
         """The bindings after a pair, from those before it; None if they do not match."""
-        return self.walk.bindings_after(self.e[n], self.a[m], self.mode, *self.states(n, m), bindings)
+        return self.walk.bindings_after(self.e[n], self.a[m], self.place(n, m), bindings)
 
     def is_optional(self, n: int) -> bool:
         """Whether an expected element need not be there."""
@@ -281,7 +262,7 @@ class Rows:
         walk, e, a = self.walk, self.e, self.a
         numeric = self.mode.type == "numeric"
         start = dict(walk.bindings) if walk.has_bindings else walk.bindings
-        agreed, bindings = self.count_agreeing([*range(len(e))], [*range(len(a))], self.path)
+        agreed, bindings = self.count_agreeing([*range(len(e))], [*range(len(a))])
         if agreed == len(e) == len(a):
             return e
         optional = any(map(self.is_optional, range(len(e))))
@@ -309,7 +290,7 @@ class Rows:
             return self.report_order(order)
         return self.walk_alignment(self.align_likely(rows, columns, agreed), agreed)
 
-    def count_agreeing(self, rows: list[int], columns: list[int], path: Link) -> tuple[int, dict[str, Json]]:
+    def count_agreeing(self, rows: list[int], columns: list[int]) -> tuple[int, dict[str, Json]]:
         """Count the rows that agree from the head on; also return the bindings after them. The first row that
         differs is not examined further: it may get another partner."""
         walk = self.walk
@@ -337,7 +318,7 @@ class Rows:
         rows = [n for n in range(len(self.e)) if n not in set(left_out)]
         columns = [m for m in range(len(self.a)) if m not in ignored]
         start = dict(walk.bindings)
-        agreed, _ = self.count_agreeing(rows, columns, None)
+        agreed, _ = self.count_agreeing(rows, columns)
         walk.bindings = dict(start)
         if agreed == len(rows) == len(columns):
             alignment = Alignment([*zip(rows, columns, strict=True)], [], [])
@@ -455,9 +436,7 @@ class Rows:
         resolved: dict[int, Json] = {}
         for n, m in left_out.items():
             if rule := self.rule_against(n):
-                resolved[m] = walk.left_out(
-                    self.e[n], self.a[m], rule, self.mode, (self.at, n), (self.path, m)
-                )
+                resolved[m] = walk.left_out(self.e[n], self.a[m], rule, self.place(n, m))
         moved = self.find_moved(alignment)
         for n, m in alignment.pairs:
             resolved[m] = self.e[n] if n < head else self.walk_pair(n, m)

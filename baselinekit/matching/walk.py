@@ -4,7 +4,7 @@ actual output seen through the expected one, which is the expected value itself 
 import math
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.frozen import slotted
@@ -40,6 +40,17 @@ def unroll(link: Link) -> Path:
         keys.append(key)
     keys.reverse()
     return tuple(keys)
+
+
+class Place(NamedTuple):
+    """A place in both outputs. `stored` and `actual`: how far the rules have come on each side. `at` leads to
+    the expected value, `path` to the actual one."""
+
+    mode: Mode
+    stored: State | None
+    actual: State | None
+    at: Link = None
+    path: Link = None
 
 
 class Mismatch(Exception):
@@ -133,38 +144,32 @@ class Walk:
             actual_path = stored_path if path is at else unroll(path)
             self.differences.append(Difference(actual_path, kind, expected, actual, stored_path, rule, note))
 
-    def replaced(self, expected: Json, actual: Json, path: Link, at: Link) -> Json:
+    def replaced(self, expected: Json, actual: Json, place: Place) -> Json:
         """Report that the actual value differs from the expected one."""
         same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
-        self.differ(path, "value" if same else "type", expected, actual, at)
+        self.differ(place.path, "value" if same else "type", expected, actual, place.at)
         return escape_value(actual)
 
     # Trials: whether values would match.
 
-    def matches(self, e: Json, a: Json, mode: Mode, stored: State | None, actual: State | None) -> bool:
+    def matches(self, e: Json, a: Json, place: Place) -> bool:
         """Whether a value would pass here, with the current bindings. The answer is kept, as nested trials
         would ask again and again; the values themselves are kept by the outputs."""
         if self.has_bindings:
-            return self.bindings_after(e, a, mode, stored, actual) is not None
-        key = (id(e), id(a), id(mode), stored, actual)
+            return self.bindings_after(e, a, place) is not None
+        key = (id(e), id(a), id(place.mode), place.stored, place.actual)
         known = self._memo.get(key)
         if known is None:
             if len(self._memo) > _MOST_KNOWN:
                 self._memo.clear()
             questions_before = self.deferred, len(self.questions)
-            known = self.bindings_after(e, a, mode, stored, actual) is not None
+            known = self.bindings_after(e, a, place) is not None
             if questions_before == (self.deferred, len(self.questions)):
                 self._memo[key] = known
         return known
 
     def bindings_after(
-        self,
-        e: Json,
-        a: Json,
-        mode: Mode,
-        stored: State | None,
-        actual: State | None,
-        bindings: dict[str, Json] | None = None,
+        self, e: Json, a: Json, place: Place, bindings: dict[str, Json] | None = None
     ) -> dict[str, Json] | None:
         """The bindings after a value has passed here, starting from the given ones or those of the walk; None
         if it would not pass."""
@@ -178,7 +183,7 @@ class Walk:
         self.probing = self.fail_fast = True
         self.bindings = dict(self.bindings if bindings is None else bindings)
         try:
-            self.value(e, a, mode, stored, actual, _TRIAL, _TRIAL)
+            self.value(e, a, place)
             return self.bindings
         except Mismatch:
             self.take_back(question_count)
@@ -191,12 +196,10 @@ class Walk:
         while len(self.questions) > question_count:
             self.questions.popitem()
 
-    # One pair of values. `stored` and `actual`: how far the rules have come on each side. `at` leads to the
-    # expected value, `path` to the actual one.
+    # One pair of values.
 
-    def value(
-        self, e: Json, a: Json, mode: Mode, stored: State | None, actual: State | None, at: Link, path: Link
-    ) -> Json:
+    def value(self, e: Json, a: Json, place: Place) -> Json:
+        mode, stored, actual, at, path = place
         array_rule = None
         if stored is not None:
             here, _ = stored.with_actual(actual)
@@ -204,25 +207,26 @@ class Walk:
                 if actual is not stored:
                     self.hits.update(here.rules)
                 if here.ignore is not None:
-                    return self.left_out(e, a, here.ignore, mode, at, path)
+                    return self.left_out(e, a, here.ignore, place)
                 mode, array_rule = self.modes.under(mode, here), here.arrays
                 if stored.repeats and self.modes.under(mode, here) == mode:
                     stored = None  # the mode already says all that the rules say below
+                place = Place(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
             if stored is None and array_rule is None and self.is_identical(e, a, mode):
                 return e
             if kind is dict:
-                return self.object(e, a, mode, stored, actual, at, path)
+                return self.object(e, a, place)
             array_mode = None if array_rule is None else array_rule.arrays
-            return self.array(self, e, a, array_mode, mode, stored, actual, at, path)
+            return self.array(self, e, a, array_mode, place)
         literal = e
         if kind is str and has_marker(e):
             literal = self.templates.of(e)
             if not isinstance(literal, str):
                 accepted = literal.accepts(a, self.bindings)
-                return e if accepted else self.refused(e, literal, a, at, path)
-        return self.scalar(e, literal, a, mode, at, path)
+                return e if accepted else self.refused(e, literal, a, place)
+        return self.scalar(e, literal, a, place)
 
     def is_identical(self, e: Json, a: Json, mode: Mode) -> bool:
         """Whether a value that no rule reaches, without placeholders, is the same in every type and in the
@@ -230,9 +234,9 @@ class Walk:
         literal = e.__class__ is a.__class__ and id(e) not in self.with_placeholders
         return literal and not mode.asks_for_change and bytes_of(e) == bytes_of(a)
 
-    def left_out(self, e: Json, a: Json, rule: Rule, mode: Mode, at: Link, path: Link) -> Json:
+    def left_out(self, e: Json, a: Json, rule: Rule, place: Place) -> Json:
         """A value that a rule leaves out of the comparison."""
-        if mode.type == "numeric" and at is not None and not holds_compared_number(e):
+        if place.mode.type == "numeric" and place.at is not None and not holds_compared_number(e):
             return e
         self.hits.add(rule)
         if a.__class__ is not e.__class__ and not self.probing:
@@ -240,42 +244,44 @@ class Walk:
             before, after = json_type(e), json_type(a)
             has_placeholder = isinstance(e, str) and has_marker(e)
             if before != after and not has_placeholder and "null" not in (before, after):
-                self.hidden.setdefault(rule, f"{render(unroll(path))} was {before}, is {after}")
+                self.hidden.setdefault(rule, f"{render(unroll(place.path))} was {before}, is {after}")
         return e
 
-    def refused(self, e: str, template: Placeholder | Inline, a: Json, at: Link, path: Link) -> Json:
+    def refused(self, e: str, template: Placeholder | Inline, a: Json, place: Place) -> Json:
         """Report a value that a placeholder does not accept."""
         tokens = template.tokens if isinstance(template, Inline) else (template.token,)
         keys = [token.key for token in tokens if token.key and token.key in self.bindings]
         note = ", ".join(f"{key} is {self.bindings[key]!r} elsewhere" for key in keys) or None
-        self.differ(path, "value", e, a, at, note=note)
+        self.differ(place.path, "value", e, a, place.at, note=note)
         if isinstance(a, str) and isinstance(template, Inline):
             # with those placeholders that still match: what they stand for is neither kept nor masked
             text = with_placeholders(e, a, self.templates.words)
             return escape(a) if text == e else text
         return escape_value(a)
 
-    def scalar(self, e: Json, literal: Json, a: Json, mode: Mode, at: Link, path: Link) -> Json:
+    def scalar(self, e: Json, literal: Json, a: Json, place: Place) -> Json:
         """Compare a literal text, number, boolean or null. `e` is what the file says, with its escapes."""
-        number = is_number(e)
+        mode, number = place.mode, is_number(e)
         if mode.type == "numeric" and not number:
             return e
         if mode.type == "semantic" and isinstance(literal, str):
-            return self.wording(e, literal, a, mode, at, path)
+            return self.wording(e, literal, a, place)
         if mode.tolerances and number:
             if not is_number(a):
-                return self.replaced(e, a, path, at)
+                return self.replaced(e, a, place)
             for bounds, rule in mode.tolerances:
                 if not within(e, a, bounds):
-                    self.differ(path, "tolerance", e, a, at, rule, describe_change(e, a, bounds))
+                    note = describe_change(e, a, bounds)
+                    self.differ(place.path, "tolerance", e, a, place.at, rule, note)
                     return a
             return e
-        return e if same_scalar(literal, a, mode) else self.replaced(e, a, path, at)
+        return e if same_scalar(literal, a, mode) else self.replaced(e, a, place)
 
-    def wording(self, e: Json, literal: str, a: Json, mode: Mode, at: Link, path: Link) -> Json:
+    def wording(self, e: Json, literal: str, a: Json, place: Place) -> Json:
         """Compare a text that may be worded otherwise."""
+        mode = place.mode
         if not isinstance(a, str):
-            return self.replaced(e, a, path, at)
+            return self.replaced(e, a, place)
         if same_scalar(literal, a, mode):
             return e
         note = None if mode.method == "judge" else next(differing_words(literal, a), None)
@@ -284,7 +290,7 @@ class Walk:
             if score >= mode.min_similarity:
                 return e
             note = f"similarity {score:.2f}, at least {mode.min_similarity:g} is required{reason}"
-        self.differ(path, "similarity", e, a, at, note=note)
+        self.differ(place.path, "similarity", e, a, place.at, note=note)
         return escape(a)
 
     def find_similarity(self, literal: str, a: str, mode: Mode) -> tuple[float, str]:
@@ -333,16 +339,8 @@ class Walk:
 
     # Objects.
 
-    def object(
-        self,
-        e: dict[str, Json],
-        a: Json,
-        mode: Mode,
-        stored: State | None,
-        actual: State | None,
-        at: Link,
-        path: Link,
-    ) -> Json:
+    def object(self, e: dict[str, Json], a: Json, place: Place) -> Json:
+        mode, stored, actual, at, path = place
         form = self.form.get(unroll(at)) if self.form else None
         numeric = mode.type == "numeric"
         if (
@@ -356,7 +354,7 @@ class Walk:
         ):
             return e
         if a.__class__ is not dict:
-            return self.replaced(e, a, path, at)
+            return self.replaced(e, a, place)
         if form == "headers":
             a = self.with_spelling(e, a)
         changed: dict[str, Json] = {}
@@ -385,12 +383,12 @@ class Walk:
                 below_actual = below if alike else actual.step(key, value, a_size)
             below_at = (at, key)
             below_path = below_at if path is at else (path, key)
-            resolved = self.value(item, value, mode, below, below_actual, below_at, below_path)
+            resolved = self.value(item, value, Place(mode, below, below_actual, below_at, below_path))
             if resolved is not item:
                 changed[key] = resolved
         if a_size > e_size or not a.keys() <= e.keys():
             open = form != "names" if form else numeric
-            self.report_extra(e, a, open or mode.allow_additional_fields, stored, actual, at, path, changed)
+            self.report_extra(e, a, open or mode.allow_additional_fields, place, changed)
         moved = False
         if not mode.allow_field_reordering:
             before, after = [key for key in e if key in a], [key for key in a if key in e]
@@ -400,18 +398,10 @@ class Walk:
         return _resolved_object(e, a, changed, moved, mode) if changed or moved else e
 
     def report_extra(
-        self,
-        e: dict[str, Json],
-        a: dict[str, Json],
-        allowed: bool,
-        stored: State | None,
-        actual: State | None,
-        at: Link,
-        path: Link,
-        changed: dict[str, Json],
+        self, e: dict[str, Json], a: dict[str, Json], allowed: bool, place: Place, changed: dict[str, Json]
     ) -> None:
         """Report the keys that the actual object has beyond the baseline."""
-        alone = None if stored is None else stored.with_actual(actual)[1]
+        alone = None if place.stored is None else place.stored.with_actual(place.actual)[1]
         if allowed and alone is None:
             return
         for key, value in a.items():
@@ -422,7 +412,7 @@ class Walk:
             if here is not None:
                 self.hits.update(here.rules)
             if not allowed and (here is None or here.ignore is None):
-                self.differ((path, key), "extra", ABSENT, value, at)
+                self.differ((place.path, key), "extra", ABSENT, value, place.at)
                 changed[key] = escape_value(value)
 
     def with_spelling(self, e: dict[str, Json], a: dict[str, Json]) -> dict[str, Json]:
@@ -436,9 +426,6 @@ class Walk:
             if isinstance(literal, str) and _is_same_media_type(literal, a[name]):
                 a[name] = literal
         return a
-
-
-_TRIAL: Link = (None, "a trial, not the root")
 
 
 def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:

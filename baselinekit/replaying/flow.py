@@ -77,10 +77,10 @@ def _parse_expression(text: str) -> Any:
     }
     if reason := next((flaw for flaw, is_there in flaws.items() if is_there), ""):
         raise _bad_expression(text, reason)
-    from jsonpath_ng.ext.parser import parse
+    from baselinekit.values.jsonpath import parsed  # jsonpath-ng, which few recipes need
 
     try:
-        expression = parse(text)
+        expression = parsed(text)
     except Exception:  # its lexer, its parser and its functions raise types of their own
         raise _bad_expression(text, "cannot be read") from None
     _restrict_arithmetic(expression)

@@ -9,6 +9,8 @@ from itertools import accumulate, chain
 from operator import ge, gt, le, lt
 from typing import Any
 
+from jsonpath_ng.ext.parser import parse
+
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
@@ -149,8 +151,6 @@ class NotJsonPath(ValueError):
 
 def read(text: str) -> tuple[Segment, ...]:
     """The segments of a path that begins with `$`, or NotJsonPath."""
-    from jsonpath_ng.ext.parser import parse
-
     if text != text.rstrip():
         raise NotJsonPath("ends with a blank", "remove it")
     parts = [part * 2 if part in "&|" else part for part in _PARTS.findall(text)]  # `&` once means `&&`, too
@@ -164,12 +164,17 @@ def read(text: str) -> tuple[Segment, ...]:
     if max(accumulate((sign in "([") - (sign in ")]") for sign in bare)) > _DEEPEST:
         raise NotJsonPath("is nested too deeply", "write it with fewer parentheses")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = parse("".join(parts))
+        tree = parsed("".join(parts))
     except Exception:  # its lexer and its parser raise types of their own
         raise NotJsonPath("cannot be read as JSONPath") from None
     return _segments(tree)
+
+
+def parsed(text: str) -> Any:
+    """The syntax tree that jsonpath-ng makes of a text; it raises errors of many types."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse(text)
 
 
 def _segments(node: Any) -> tuple[Segment, ...]:

@@ -238,7 +238,7 @@ REFUSED: list[tuple[str, str]] = [
     ("$[?@.a==-0]", "has a number that cannot be read"),
     ("$[?!(@.a || @.b)]", "cannot be read as JSONPath"),
     ("$[?@.a == '\\u263a\\n']", "has a quote or an escape that cannot be read"),
-    ("$[0:" + "9" * 400 + "]", "number out of range"),
+    ("$[0:" + "9" * 400 + "]", "has a number that cannot be read"),
     ("$[?" + "(" * 300 + "@.a" + ")" * 300 + "]", "nested too deeply"),
     ("$" + "[?@" * 100 + "]" * 100, "nested too deeply"),
 ]
