@@ -13,14 +13,13 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, split, 
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.values.paths import Pattern, of_any_row, parse, render
+from baselinekit.values.paths import Pattern, leads_to, of_any_row, parse, render
 from baselinekit.values.places import places, value_at
 
 Changed = tuple[RefreshPlan, Change]
 WordsOf = Callable[[Baseline], PlaceholderContext]
 
 _MOST_OFFERS = 6
-_LONGEST_ARRAY = 1 << 30
 _NOT_THE_OUTPUT = "this is recorded at capture and is not part of the output"
 _NOT_A_PLACEHOLDER = "that is not a placeholder: one looks like <<any_string>>"
 _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
@@ -143,14 +142,7 @@ def covered_changes(plan: RefreshPlan, text: str) -> Iterator[int]:
 
 def _covers(pattern: Pattern, path: Path, start: Path) -> bool:
     """Whether a pattern leads to a path or to one of its parents."""
-    positions = pattern.start()
-    if path[: len(start)] != start:
-        return False
-    for key in path[len(start) :]:
-        if pattern.done(positions):
-            return True
-        positions = pattern.after(positions, key, None, _LONGEST_ARRAY)
-    return pattern.done(positions)
+    return path[: len(start)] == start and leads_to(pattern, path[len(start) :])
 
 
 def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:

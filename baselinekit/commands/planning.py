@@ -48,7 +48,7 @@ from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
-from baselinekit.values.paths import Pattern, of_any_row, render
+from baselinekit.values.paths import Pattern, leads_to, of_any_row, render
 from baselinekit.values.places import value_at, with_values
 
 # What a refresh would change in one baseline, and whether anything forbids it.
@@ -269,19 +269,7 @@ def covers(pattern: Pattern, change: Change, plan: RefreshPlan) -> bool:
     in_answer = kind.paths_start_in_answer and path[:1] == (kind.answer,)
     if in_answer and not pattern.absolute and isinstance(output, dict):
         starts.append((output[kind.answer], 1))
-    return any(matches_path(pattern, path[skip:], value) for value, skip in starts)
-
-
-def matches_path(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool:
-    positions = pattern.start()
-    for key in path:
-        if pattern.done(positions):
-            return True
-        size = len(value) if isinstance(value, dict | list) else 0
-        with suppress(KeyError, IndexError, TypeError):
-            value = value[key]
-        positions = pattern.after(positions, key, value, size)
-    return pattern.done(positions)
+    return any(leads_to(pattern, path[skip:], value) for value, skip in starts)
 
 
 def new_trouble_messages(baseline: Baseline, old: Json, seen: KeptOutput) -> Iterator[str]:

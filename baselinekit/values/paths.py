@@ -28,6 +28,7 @@ _LONGEST = 1024
 _ROOT = "the whole output is `$`, what a request answers is `body`"
 _LONGEST_SHOWN = 80
 _MOST_SUGGESTED = 2_000
+_LONGEST_ARRAY = 10**9
 
 Specificity = tuple[int, int, int, int]
 LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
@@ -168,6 +169,23 @@ def _places(
         after = reached(segments, positions, partial(fits, key=key, value=child, size=len(value)))
         if after:
             yield from _places(segments, after, (*path, key), child)
+
+
+def leads_to(pattern: Pattern, path: Path, value: Json = None) -> bool:
+    """Whether a path leads to a place of a document, or to one above it. Without the document arrays
+    are long, and filters see nothing."""
+    segments = pattern.segments
+    positions = without_deep(segments, {0})
+    for key in path:
+        if positions and positions[-1] == len(segments):
+            return True
+        size = len(value) if isinstance(value, dict | list) else _LONGEST_ARRAY
+        try:
+            value = value[key]
+        except (LookupError, TypeError):
+            value = None
+        positions = reached(segments, positions, partial(fits, key=key, value=value, size=size))
+    return bool(positions) and positions[-1] == len(segments)
 
 
 def roots(pattern: Pattern, output: Json) -> list[Path]:
