@@ -3,6 +3,7 @@
 jsonpath-ng reads more than RFC 9535, and some paths in another sense. Those are refused when a file is
 loaded: a path that was parsed selects what RFC 9535 says, and cannot fail later on."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from itertools import accumulate, chain
@@ -155,11 +156,11 @@ def read(text: str) -> tuple[Segment, ...]:
         raise NotJsonPath("ends with a blank", "remove it")
     parts = [part * 2 if part in "&|" else part for part in _PARTS.findall(text)]  # `&` once means `&&`, too
     bare = "".join(part if part[0] not in "'\"" else "'" if part[1:] else '"' for part in parts)
-    if lazy_pattern(r"\.\s").search(bare):
+    if re.search(r"\.\s", bare):
         raise NotJsonPath("has a blank after a dot", "remove it")
     bare = _CONSTANT.sub("#", "".join(bare.split()))
     for pattern, reason, hint in _REFUSED:
-        if lazy_pattern(pattern).search(bare):
+        if re.search(pattern, bare):
             raise NotJsonPath(reason, hint)
     if max(accumulate((sign in "([") - (sign in ")]") for sign in bare)) > _DEEPEST:
         raise NotJsonPath("is nested too deeply", "write it with fewer parentheses")
