@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Mode, Rule, State
-from baselinekit.matching.walk import Mismatch, Place, Walk, holds_compared_number, unroll
+from baselinekit.matching.walk import Mismatch, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import (
@@ -54,7 +54,7 @@ def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
     return None
 
 
-def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: Place) -> Json:
+def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: WalkPlace) -> Json:
     """Compare an array with the actual value in its place."""
     mode, stored, actual, at, _ = place
     alone = None if stored is None else stored.with_actual(actual)[1]
@@ -92,7 +92,7 @@ _NONE: Mapping[int, int] = {}
 class Rows:
     """The elements of two arrays: `n` counts the expected ones, `m` the actual ones."""
 
-    def __init__(self, walk: Walk, e: list[Json], a: list[Json], place: Place):
+    def __init__(self, walk: Walk, e: list[Json], a: list[Json], place: WalkPlace):
         self.walk, self.e, self.a = walk, e, a
         self.mode, self.stored, self.actual, self.at, self.path = place
         self.alone = None if self.stored is None else self.stored.with_actual(self.actual)[1]
@@ -103,16 +103,16 @@ class Rows:
         self.any_number = wild is not None and wild.here is not None and wild.here.ignore is not None
         """A rule leaves out all elements, so none has to be there."""
 
-    def place(self, n: int, m: int) -> Place:
+    def place(self, n: int, m: int) -> WalkPlace:
         """The place of a pair."""
         at = (self.at, n)
         path = at if n == m and self.path is self.at else (self.path, m)
         if self.stored is None:
-            return Place(self.mode, None, None, at, path)
+            return WalkPlace(self.mode, None, None, at, path)
         index, size = (m, len(self.a)) if self.describing else (n, len(self.e))
         stored = self.stored.step(index, self.e[n], size, paired=True)
         actual = None if self.actual is None else self.actual.step(m, self.a[m], len(self.a))
-        return Place(self.mode, stored, actual, at, path)
+        return WalkPlace(self.mode, stored, actual, at, path)
 
     def walk_pair(self, n: int, m: int) -> Json:
         return self.walk.value(self.e[n], self.a[m], self.place(n, m))

@@ -13,7 +13,7 @@ from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.matching import arrays
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
 from baselinekit.matching.stored import Stored
-from baselinekit.matching.walk import Place, Templates, Walk
+from baselinekit.matching.walk import Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -298,7 +298,7 @@ class Matcher:
 
     def walk(self, walk: Walk, actual: Json) -> Json:
         """Walk over an actual output; return it as it is resolved."""
-        return walk.value(self.known.output, actual, Place(self.mode, self.start, self.start))
+        return walk.value(self.known.output, actual, WalkPlace(self.mode, self.start, self.start))
 
     @property
     def type(self) -> Type:

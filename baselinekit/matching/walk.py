@@ -42,7 +42,7 @@ def unroll(link: Link) -> Path:
     return tuple(keys)
 
 
-class Place(NamedTuple):
+class WalkPlace(NamedTuple):
     """A place in both outputs. `stored` and `actual`: how far the rules have come on each side. `at` leads to
     the expected value, `path` to the actual one."""
 
@@ -144,7 +144,7 @@ class Walk:
             actual_path = stored_path if path is at else unroll(path)
             self.differences.append(Difference(actual_path, kind, expected, actual, stored_path, rule, note))
 
-    def replaced(self, expected: Json, actual: Json, place: Place) -> Json:
+    def replaced(self, expected: Json, actual: Json, place: WalkPlace) -> Json:
         """Report that the actual value differs from the expected one."""
         same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
         self.differ(place.path, "value" if same else "type", expected, actual, place.at)
@@ -152,7 +152,7 @@ class Walk:
 
     # Trials: whether values would match.
 
-    def matches(self, e: Json, a: Json, place: Place) -> bool:
+    def matches(self, e: Json, a: Json, place: WalkPlace) -> bool:
         """Whether a value would pass here, with the current bindings. The answer is kept, as nested trials
         would ask again and again; the values themselves are kept by the outputs."""
         if self.has_bindings:
@@ -169,7 +169,7 @@ class Walk:
         return known
 
     def bindings_after(
-        self, e: Json, a: Json, place: Place, bindings: dict[str, Json] | None = None
+        self, e: Json, a: Json, place: WalkPlace, bindings: dict[str, Json] | None = None
     ) -> dict[str, Json] | None:
         """The bindings after a value has passed here, starting from the given ones or those of the walk; None
         if it would not pass."""
@@ -198,7 +198,7 @@ class Walk:
 
     # One pair of values.
 
-    def value(self, e: Json, a: Json, place: Place) -> Json:
+    def value(self, e: Json, a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
         array_rule = None
         if stored is not None:
@@ -211,7 +211,7 @@ class Walk:
                 mode, array_rule = self.modes.under(mode, here), here.arrays
                 if stored.repeats and self.modes.under(mode, here) == mode:
                     stored = None  # the mode already says all that the rules say below
-                place = Place(mode, stored, actual, at, path)
+                place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
             if stored is None and array_rule is None and self.is_identical(e, a, mode):
@@ -234,7 +234,7 @@ class Walk:
         literal = e.__class__ is a.__class__ and id(e) not in self.with_placeholders
         return literal and not mode.asks_for_change and bytes_of(e) == bytes_of(a)
 
-    def left_out(self, e: Json, a: Json, rule: Rule, place: Place) -> Json:
+    def left_out(self, e: Json, a: Json, rule: Rule, place: WalkPlace) -> Json:
         """A value that a rule leaves out of the comparison."""
         if place.mode.type == "numeric" and place.at is not None and not holds_compared_number(e):
             return e
@@ -247,7 +247,7 @@ class Walk:
                 self.hidden.setdefault(rule, f"{render(unroll(place.path))} was {before}, is {after}")
         return e
 
-    def refused(self, e: str, template: Placeholder | Inline, a: Json, place: Place) -> Json:
+    def refused(self, e: str, template: Placeholder | Inline, a: Json, place: WalkPlace) -> Json:
         """Report a value that a placeholder does not accept."""
         tokens = template.tokens if isinstance(template, Inline) else (template.token,)
         keys = [token.key for token in tokens if token.key and token.key in self.bindings]
@@ -259,7 +259,7 @@ class Walk:
             return escape(a) if text == e else text
         return escape_value(a)
 
-    def scalar(self, e: Json, literal: Json, a: Json, place: Place) -> Json:
+    def scalar(self, e: Json, literal: Json, a: Json, place: WalkPlace) -> Json:
         """Compare a literal text, number, boolean or null. `e` is what the file says, with its escapes."""
         mode, number = place.mode, is_number(e)
         if mode.type == "numeric" and not number:
@@ -277,7 +277,7 @@ class Walk:
             return e
         return e if same_scalar(literal, a, mode) else self.replaced(e, a, place)
 
-    def wording(self, e: Json, literal: str, a: Json, place: Place) -> Json:
+    def wording(self, e: Json, literal: str, a: Json, place: WalkPlace) -> Json:
         """Compare a text that may be worded otherwise."""
         mode = place.mode
         if not isinstance(a, str):
@@ -339,7 +339,7 @@ class Walk:
 
     # Objects.
 
-    def object(self, e: dict[str, Json], a: Json, place: Place) -> Json:
+    def object(self, e: dict[str, Json], a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
         form = self.form.get(unroll(at)) if self.form else None
         numeric = mode.type == "numeric"
@@ -383,7 +383,7 @@ class Walk:
                 below_actual = below if alike else actual.step(key, value, a_size)
             below_at = (at, key)
             below_path = below_at if path is at else (path, key)
-            resolved = self.value(item, value, Place(mode, below, below_actual, below_at, below_path))
+            resolved = self.value(item, value, WalkPlace(mode, below, below_actual, below_at, below_path))
             if resolved is not item:
                 changed[key] = resolved
         if a_size > e_size or not a.keys() <= e.keys():
@@ -398,7 +398,12 @@ class Walk:
         return _resolved_object(e, a, changed, moved, mode) if changed or moved else e
 
     def report_extra(
-        self, e: dict[str, Json], a: dict[str, Json], allowed: bool, place: Place, changed: dict[str, Json]
+        self,
+        e: dict[str, Json],
+        a: dict[str, Json],
+        allowed: bool,
+        place: WalkPlace,
+        changed: dict[str, Json],
     ) -> None:
         """Report the keys that the actual object has beyond the baseline."""
         alone = None if place.stored is None else place.stored.with_actual(place.actual)[1]
