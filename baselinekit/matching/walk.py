@@ -14,10 +14,8 @@ from baselinekit.matching.tolerance import describe_change, within
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
-from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.values.changes import with_new_keys
 from baselinekit.values.equality import bytes_of, is_number, same_number
 from baselinekit.values.paths import render
 from baselinekit.values.places import places
@@ -254,6 +252,8 @@ class Walk:
         note = ", ".join(f"{key} is {self.bindings[key]!r} elsewhere" for key in keys) or None
         self.differ(place.path, "value", e, a, place.at, note=note)
         if isinstance(a, str) and isinstance(template, Inline):
+            from baselinekit.placeholders.lines import with_placeholders  # few texts differ
+
             # with those placeholders that still match: what they stand for is neither kept nor masked
             text = with_placeholders(e, a, self.templates.words)
             return escape(a) if text == e else text
@@ -462,6 +462,8 @@ def _resolved_object(
     if moved or not mode.allow_field_reordering:
         resolved = {key: resolved[key] for key in a if key in resolved} | resolved
     elif len(resolved) > len(e):
+        from baselinekit.values.changes import with_new_keys  # few answers have new keys
+
         actual_keys = [key for key in a if key in resolved]
         resolved = {key: resolved[key] for key in with_new_keys(e, actual_keys)}
     return {key: value for key, value in resolved.items() if value is not ABSENT}
