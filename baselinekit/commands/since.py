@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import load_partly
-from baselinekit.commands.loosened import Loosened
 from baselinekit.commands.project import Project
-from baselinekit.commands.weakened import weakened
+from baselinekit.commands.weakened import Way, weakened
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
@@ -384,8 +383,8 @@ def _compare_baselines(
         elif old_baseline is not None and new_baseline is not None:
             ways = weakened(old_baseline, new_baseline, words_then, project.words)
             ways += other_files(new_baseline, project, changed)
-            loosening = [way for way in ways if not way.honest]
-            honest = [way for way in ways if way.honest]
+            loosening = [way for way in ways if way.weakens]
+            honest = [way for way in ways if not way.weakens]
             if loosening:
                 yield _describe_revision(old_baseline, new_baseline, "loosened", loosening, project)
             if honest:
@@ -396,7 +395,7 @@ def _describe_revision(
     before: Baseline,
     after: Baseline,
     change: Literal["loosened", "changed"],
-    ways: Sequence[Loosened],
+    ways: Sequence[Way],
     project: Project,
 ) -> BaselineChange:
     where = locate(after.source, ways[0].at, project.root)
@@ -420,13 +419,13 @@ def _approval(before: Baseline | None, after: Baseline) -> tuple[str | None, str
     return stored.approved_by, stored.reason
 
 
-def other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Loosened]:
+def other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:
     """Return the changed files that are part of its request: another request is sent, though its own file is
     the same."""
     if not changed:
         return []
     places = {name: at for at, name in request_files(baseline, project) if name in changed}
-    return [Loosened(at, f"another request is sent: {name} changed") for name, at in places.items()]
+    return [Way(at, f"another request is sent: {name} changed") for name, at in places.items()]
 
 
 def _with_path(at: tuple[str | int, ...], message: str) -> str:

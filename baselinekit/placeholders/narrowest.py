@@ -49,15 +49,6 @@ def takes_all(wide: Placeholder | Inline, narrow: Placeholder | Inline) -> bool:
         return False
 
 
-def takes_extent(wide: Placeholder | Inline, extent: Extent) -> bool:
-    """Whether every literal value of this extent is accepted by `wide`. A template with a binding never
-    counts: it required the same value in other places, which a literal does not."""
-    try:
-        return _takes_extent(wide, extent)
-    except BaselinekitError:
-        return False
-
-
 def _takes_extent(wide: Placeholder | Inline, extent: Extent) -> bool:
     if any(token.key for token in (wide.tokens if isinstance(wide, Inline) else [wide.token])):
         return False

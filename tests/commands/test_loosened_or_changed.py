@@ -28,7 +28,7 @@ def made(output: Json, comparison: dict[str, Any]) -> Baseline:
 
 def kinds(old: Json, new: Json, then: dict[str, Any], now: dict[str, Any]) -> set[str]:
     ways = weakened(made(old, then), made(new, now), WORDS, WORDS)
-    return {"changed" if way.honest else "loosened" for way in ways}
+    return {"loosened" if way.weakens else "changed" for way in ways}
 
 
 HONEST: list[tuple[Json, Json]] = [
@@ -96,8 +96,6 @@ def test_what_asks_for_less_is_loosened(old: Json, new: Json) -> None:
 
 
 BY_RULE: list[tuple[Json, Json, dict[str, Any], dict[str, Any], str]] = [
-    (ROWS, [ROW], {}, {"arrays": {"$": "ordered"}}, "changed"),
-    ({"r": ROWS}, {"r": [ROW]}, {}, {"arrays": {"r": "ordered"}}, "changed"),
     ({"r": ROWS}, {"r": [ROW]}, {}, {}, "loosened"),
     ({"r": [1, 2]}, {"r": [1]}, {"arrays": {"r": "subset"}}, {"arrays": {"r": "subset"}}, "loosened"),
     ({"r": [1, 2]}, {"r": [1]}, {"arrays": {"r": "unordered"}}, {"arrays": {"r": "unordered"}}, "changed"),
