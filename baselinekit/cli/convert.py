@@ -225,7 +225,7 @@ class _Delivery:
             for name in files:
                 check_place(os.path.join(self._project.root, name))
             for name, text in files.items():
-                write_text(os.path.join(self._project.root, name), text, self._project.root)
+                write_text(os.path.join(self._project.root, name), text)
         if options.as_json:
             screen.show_json(json.dumps(self.document(files)) + "\n")
         else:

@@ -60,7 +60,7 @@ def deliver(
     lost: list[str] = []
     for output in outputs:
         if output != ANNOTATIONS and not is_written:
-            lost.append(write_report(output, render_report(full_report, output), root))
+            lost.append(write_report(output, render_report(full_report, output)))
     summarise(lambda room: _step_summary(full_report, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
@@ -119,10 +119,10 @@ def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> T
     )
 
 
-def write_report(path: str, text: str, root: str) -> str:
+def write_report(path: str, text: str) -> str:
     """Write a text; return the error message if that failed, else an empty text."""
     try:
-        write_text(path, text, root)
+        write_text(path, text)
     except BaselinekitError as error:
         return str(error)
     except OSError as error:

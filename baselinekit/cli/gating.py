@@ -210,7 +210,7 @@ class Gating:
         delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
         texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in self.options.outputs}
         root = self.project.root
-        lost = {path: delivery.write_report(path, text, root) for path, text in texts.items()}
+        lost = {path: delivery.write_report(path, text) for path, text in texts.items()}
         return {path: reason for path, reason in lost.items() if reason}
 
     def keep_files(self, judged: Sequence[GateResult]) -> list[str]:
@@ -234,7 +234,7 @@ class Gating:
         ending = os.path.splitext(path)[1]
         text = _FORMS[ending]([judged_gate]) if ending in _FORMS else render_report(judged_gate.report, path)
         try:
-            write_text(path, text, root)
+            write_text(path, text)
         except NotRecorded as error:
             return f"the phase report could not be written: {error.problems[0].message}"
         return f"report: {shown_path}"

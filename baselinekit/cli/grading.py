@@ -168,7 +168,7 @@ class Grading:
         if name == "-":
             screen.show(text)
             return 0
-        write_text(name, text, self.queue.project.root)
+        write_text(name, text)
         count = count_noun(len(standings), "item")
         screen.line(f"wrote {screen.safe_line(name)}: {count}")
         if rater is not None:
@@ -196,7 +196,7 @@ class Grading:
         if self.options.outputs:
             report = delivery.deliver(report, self.options.outputs, root)
         elif outcome.decided and name != "-":
-            write_text(name, render_report(report, ".json"), root)
+            write_text(name, render_report(report, ".json"))
         screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
         for result in outcome.report.results:
             if result.outcome not in ("passed", "skipped"):

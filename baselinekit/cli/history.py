@@ -77,7 +77,7 @@ def history(options: HistoryOptions) -> int:
             return 0
     runs = past.load(project.root, options.ids, options.last)
     if options.html:
-        write_text(options.html, render_history(runs), project.root)
+        write_text(options.html, render_history(runs))
         screen.line(f"wrote {screen.safe_line(options.html)}", err=options.as_json)
     if options.as_json:
         screen.show_json(format_history_json(runs))

@@ -24,7 +24,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.pytest_plugin.rules import CodeRules, LayeredRules
 from baselinekit.replaying.settings import Clients
-from baselinekit.store import atomic, writing
+from baselinekit.store import writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
@@ -92,9 +92,7 @@ def _open_project(root: str) -> "OpenProject | BaselinekitError":
     try:
         now = clock()
         operator = Operator(cwd=root, environ=os.environ, now=now(), work=time.thread_time)
-        project = OpenProject(open_project(operator), now)
-        atomic.sweep(project.root)  # temporary files of a run that was killed
-        return project
+        return OpenProject(open_project(operator), now)
     except BaselinekitError as error:
         return error
 

@@ -41,8 +41,8 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 # Reports, written whole or not at all, to where the user wants them.
 
 
-def write_text(path: str, text: str, root: str | None = None) -> None:
-    """Write a text to a path that the user named, from the project at `root`. Missing folders are created; a
+def write_text(path: str, text: str) -> None:
+    """Write a text to a path that the user named. Missing folders are created; a
     path that is no regular file (a device, a pipe) is written to, not replaced."""
     data = text.encode("utf-8", "backslashreplace")
     target = os.path.realpath(path)
@@ -54,7 +54,7 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
             return
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_anywhere(target, path, data, root)
+    atomic.replace_anywhere(target, path, [data])
 
 
 def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
@@ -64,7 +64,7 @@ def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_streamed(target, path, pieces)
+    atomic.replace_anywhere(target, path, pieces)
 
 
 def check_place(path: str) -> None:

@@ -177,6 +177,6 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
                 root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: dump_schema(json_schema())
             )
             text = f"# yaml-language-server: $schema={schema}\n{text}"
-        write_text(path, text, root)
+        write_text(path, text)
         written.append(os.path.join(folder, name))
     return written, skipped

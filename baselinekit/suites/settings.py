@@ -65,7 +65,7 @@ def write_reports(folder: str, started: str, texts: dict[str, str], root: str) -
             break
     written = []
     for ending, text in texts.items():
-        write_text(path + ending, text, root)
+        write_text(path + ending, text)
         written.append(path + ending)
     try:
         _point_latest(folder, day, os.path.relpath(folder, root))
@@ -101,7 +101,7 @@ def _point_latest(folder: str, day: str, shown_folder: str) -> None:
     except FileExistsError:
         return
     except OSError:
-        atomic.replace_anywhere(latest, latest, f"{day}\n".encode(), None)
+        atomic.replace_anywhere(latest, latest, [f"{day}\n".encode()])
         return
     try:
         os.replace(temporary, latest)
