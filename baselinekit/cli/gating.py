@@ -209,7 +209,6 @@ class Gating:
         page = format_gates_markdown(judged)
         delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
         texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in self.options.outputs}
-        root = self.project.root
         lost = {path: delivery.write_report(path, text) for path, text in texts.items()}
         return {path: reason for path, reason in lost.items() if reason}
 
