@@ -57,7 +57,7 @@ class RefreshOptions:
     """
 
     words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
-    all_failed: bool = flag(help="All baselines of which an answer is kept.")
+    all_failed: bool = flag(help="All baselines with a kept answer.")
     selection: SelectionOptions = including(SelectionOptions)
     paths: tuple[str, ...] = several("--path", metavar="PATH", help="Accept only what changes there.")
     placeholders: tuple[str, ...] = several(

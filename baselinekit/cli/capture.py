@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from baselinekit.cli.options import (
+    ExecutingOptions,
     Number,
     ProjectOptions,
     RecordingOptions,
@@ -238,7 +239,7 @@ class AskingOptions:
     cost: tuple[str, ...] = cost_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
 
 
 @frozen
@@ -292,7 +293,7 @@ class CommandOptions:
     timeout: float | None = option(type=Number(), metavar="SECONDS")
     new: NewBaselineOptions = including(NewBaselineOptions)
     storing: StoringOptions = including(StoringOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
 
 
 @frozen

@@ -16,6 +16,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import (
     SENDING,
     ProjectOptions,
+    ReadingOptions,
     argument,
     flag,
     including,
@@ -75,7 +76,7 @@ class ConvertOptions:
     overwrite: bool = flag(help="Replace files that are there.")
     dry_run: bool = flag(help="Write nothing: print what would be written.")
     as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
 
 
 @frozen
@@ -91,8 +92,8 @@ class ImportOptions:
     baselinekit import inline-snapshot tests
     baselinekit import vcr tests/cassettes
 
-    Nothing of theirs is run, and nobody is asked. What does not carry over is listed with its line, and then
-    nothing is written unless --partial wants it.
+    It runs nothing and asks no model. What does not carry over is listed with its line, and then nothing is
+    written unless --partial wants it.
 
     \b
     Exit code: 0 it is written; 2 nothing was: something does not carry over, cannot be read or is there.
@@ -114,7 +115,8 @@ class ImportOptions:
 
 def convert(options: ConvertOptions | ImportOptions) -> int:
     """Run either command: the form of the file decides which reader is used."""
-    refuse_without_effect(options.project, "a conversion", *SENDING)
+    if isinstance(options, ImportOptions):  # recorded answers are sent to nobody, but have an address
+        refuse_without_effect(options.project, "a conversion", *SENDING)
     project, form = project_of(options.project), FORMS[options.to]
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)

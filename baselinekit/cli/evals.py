@@ -8,6 +8,7 @@ from click.shell_completion import CompletionItem
 from baselinekit.cli.options import (
     Number,
     ProjectOptions,
+    ReadingOptions,
     RecordingOptions,
     argument,
     color_option,
@@ -243,6 +244,6 @@ class GradeOptions:
     outputs: tuple[str, ...] = several(
         "-o", metavar="PATH", help="With --finish: write to this file instead of back to the same one."
     )
-    drop: bool = flag(help="Remove items that nobody has rated from the queue.")
-    project: ProjectOptions = including(ProjectOptions)
+    drop: bool = flag(help="Remove unrated items from the queue.")
+    project: ReadingOptions = including(ReadingOptions)
     color: str = color_option()

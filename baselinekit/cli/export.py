@@ -7,15 +7,13 @@ from dataclasses import replace
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
-    SENDING,
-    ProjectOptions,
+    ReadingOptions,
     argument,
     color_option,
     flag,
     including,
     option,
     project_of,
-    refuse_without_effect,
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -58,12 +56,11 @@ class ExportOptions:
     force: bool = flag(help="Also export a prompt that is not ready.")
     overwrite: bool = flag(help="Also replace files there that differ.")
     as_json: bool = flag("--json", help="Print what was written as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
     color: str = color_option()
 
 
 def export(options: ExportOptions) -> int:
-    refuse_without_effect(options.project, "an export", *SENDING)
     project = project_of(options.project)
     folder = prompt_folder(project, options.name)
     place = locate(Source(folder.meta_file), ("status",), project.root)

@@ -8,7 +8,7 @@ from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.options import (
-    ProjectOptions,
+    ExecutingOptions,
     RecordingOptions,
     argument,
     color_option,
@@ -65,12 +65,12 @@ class RubricsOptions:
     targets: str | None = option(
         metavar="FILE", help="The targets file; the default is `targets:` of the configuration."
     )
-    check: bool = flag(help="Ask nobody and write nothing: exit 1 if any case has no rubrics.")
+    check: bool = flag(help="Ask no model and write nothing: exit 1 if any case has no rubrics.")
     dry_run: bool = flag(help="Ask, and print what would be written.")
     jobs: int | None = jobs_option("How many at once.", _JOBS)
     verbose: bool = flag("-v", "--verbose", help="Print every item, and which cases are skipped.")
     recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
     color: str = color_option()
 
 

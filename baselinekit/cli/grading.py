@@ -12,7 +12,7 @@ from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import GradeOptions
 from baselinekit.cli.keys import REDRAW, RESUMED, Keyboard, Region, keyboard
-from baselinekit.cli.options import SENDING, project_of, read_text, refuse_without_effect
+from baselinekit.cli.options import project_of, read_text
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
@@ -60,7 +60,6 @@ def grade(options: GradeOptions) -> int:
         raise InvalidInput(
             Problem("BK508", "these options cannot be combined", "run the command once for each")
         )
-    refuse_without_effect(options.project, "ratings", *SENDING)
     grading = Grading(Queue(project_of(options.project), clock()), options)
     if not actions and not options.as_json and screen.can_ask():
         return grading.ask()

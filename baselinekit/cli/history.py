@@ -10,6 +10,7 @@ from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
     ProjectOptions,
+    ReadingOptions,
     argument,
     color_option,
     complete_ids,
@@ -191,7 +192,7 @@ class OrphansOptions:
     yes: bool = flag(help="Remove them without a question.")
     fail: bool = flag(help="Exit code 1 when there are any.")
     as_json: bool = flag("--json", help="Print them as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
 
 
 def orphans(options: OrphansOptions) -> int:

@@ -7,14 +7,12 @@ from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import (
-    SENDING,
-    ProjectOptions,
+    ReadingOptions,
     argument,
     color_option,
     flag,
     including,
     project_of,
-    refuse_without_effect,
 )
 from baselinekit.evals import promotion
 from baselinekit.evals.promotion import PromotionGate, PromotionStep
@@ -40,12 +38,11 @@ class PromoteOptions:
     prompt: str = argument(metavar="PROMPT")
     force: bool = flag("--force", help="Promote although gates are not met, and print those.")
     as_json: bool = flag("--json", help="Print the gates as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
     color: str = color_option()
 
 
 def promote(options: PromoteOptions) -> int:
-    refuse_without_effect(options.project, "a promotion", *SENDING)
     project = project_of(options.project)
     step = promotion.next_step(project, promotion.find_prompt(project, options.prompt))
     is_promoted = options.force or not step.unmet

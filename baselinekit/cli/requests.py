@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.cli.capture import HttpOptions, is_curl
-from baselinekit.cli.options import ProjectOptions, parse_lists, project_of
+from baselinekit.cli.options import ReadingOptions, parse_lists, project_of
 from baselinekit.cli.recipes import content, drop_unset, json_or_text
 from baselinekit.clients.trust import origin
 from baselinekit.commands.naming import slug
@@ -112,7 +112,7 @@ def request_host(current: Mapping[str, Any], project: Project) -> str:
     return urlsplit(str(project.scope.expand(base, ()) or "")).netloc
 
 
-def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
+def declare_secrets(project: Project, options: ReadingOptions, current: Mapping[str, Any]) -> list[str]:
     """Write the secrets that the operator gave and the recipe uses into the configuration as variables, so
     that from now on only the environment has to provide them. Return their names."""
     secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))

@@ -25,6 +25,7 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
 from baselinekit.commands.judging import keep_report, mask_report
+from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
@@ -148,6 +149,8 @@ def run_suite(
                 command_line(project),
                 _engine(project, options, context, models, about),
             )
+            files = (case.source.file for case in suite.cases)
+            provide_eval_schema(project.root, dict.fromkeys((suite.file or "", *files)))
             return replace(models.with_totals(report), typed=typed_command())
 
 

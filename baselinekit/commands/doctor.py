@@ -7,7 +7,7 @@ from dataclasses import replace
 from baselinekit.commands.judging import check, target_of
 from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
-from baselinekit.errors import BaselinekitError, Problem, ProblemLimiter, Refused, internal_error
+from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.learning import evidence_for
@@ -64,12 +64,11 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     loaded = LoadedFiles()
     problems: list[Problem] = []
     notes: list[Problem] = []
-    firsts = ProblemLimiter(), ProblemLimiter("note")
     records: list[NamedRecord] = []
     drafts = 0
     for file in find_files(project, paths).files:
         loaded.read(file, project.root)
-        for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
+        for placed, is_note in _placed_problems(project, loaded.baselines, clients):
             (notes if is_note else problems).append(placed)
         records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
         drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
@@ -78,8 +77,6 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     if records:
         provide_schema(project.root)
     problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]
-    problems += firsts[False].rest()
-    notes += firsts[True].rest()
     notes = [*([] if paths else _missing_folders(project)), *notes]
     return Findings(len(records), tuple(problems), tuple(notes), drafts)
 
@@ -113,22 +110,11 @@ class NamedRecord:
 
 
 def _placed_problems(
-    project: Project,
-    baselines: Sequence[Baseline],
-    clients: Clients,
-    firsts: tuple[ProblemLimiter, ProblemLimiter],
+    project: Project, baselines: Sequence[Baseline], clients: Clients
 ) -> Iterator[tuple[Problem, bool]]:
     """Yield the problems of the baselines in one file, each with its place, and whether it is a note."""
     problems_of_baselines = [
-        (
-            baseline,
-            [
-                (problem, is_note)
-                for problem, is_note in find_problems(project, baseline, clients)
-                if firsts[is_note].takes(baseline.source.file, problem)
-            ],
-        )
-        for baseline in baselines
+        (baseline, list(find_problems(project, baseline, clients))) for baseline in baselines
     ]
     to_locate = [
         (baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in problems_of_baselines

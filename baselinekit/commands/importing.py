@@ -310,7 +310,7 @@ def _as_one(alike: Sequence[Problem]) -> Problem:
     places = list(dict.fromkeys(str(problem.place) for problem in alike))
     more = f", and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
     message = f"{len(alike):,} requests: {request[1]} ({', '.join(places[:_MOST_PLACES])}{more})"
-    return replace(alike[0], message=message, place=None, counts=len(alike))
+    return replace(alike[0], message=message, place=None)
 
 
 def _with_id(error: BaselinekitError, id: str) -> BaselinekitError:

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
@@ -12,7 +13,6 @@ from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
     Problem,
-    ProblemLimiter,
     Refused,
     lacks_variables,
 )
@@ -40,6 +40,8 @@ class UnfitBaseline:
 
 _MOST_LOCATED = 1_000
 """How many differences of one baseline get a line."""
+
+_LONGEST_FIRST_LINE = 1_000
 
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
@@ -172,23 +174,14 @@ def raise_unless_variables(
 
 
 def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str) -> None:
-    """Raise all problems as one error, each with its place; of many similar ones in one file only the
-    first."""
+    """Raise all problems as one error, each with its place."""
     problems: list[Problem] = []
     refused: list[Problem] = []
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
-    if unfit:
-        first, first_refused = ProblemLimiter(), ProblemLimiter()
-        new = []
-        for item in unfit:
-            takes = (first_refused if isinstance(item.error, Refused) else first).takes
-            new.append([problem for problem in item.error.problems if takes(item.source.file, problem)])
-        to_locate = [(item.source, kept_problems) for item, kept_problems in zip(unfit, new, strict=True)]
-        for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
-            (refused if isinstance(item.error, Refused) else problems).extend(placed)
-        problems += first.rest()
-        refused += first_refused.rest()
+    to_locate = [(item.source, item.error.problems) for item in unfit]
+    for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
+        (refused if isinstance(item.error, Refused) else problems).extend(placed)
     if problems:
         raise InvalidInput(*problems, *refused)
     if refused:
@@ -202,6 +195,19 @@ def provide_schema(root: str) -> None:
         from baselinekit.store.writing import reference  # not needed otherwise
 
         reference(root, root)
+
+
+def provide_eval_schema(root: str, files: Iterable[str]) -> None:
+    """Do the same for eval files, if one of these begins with the schema: making it takes a second."""
+    if os.path.lexists(os.path.join(root, STATE_FOLDER, "evals.schema.json")):
+        return
+    for file in files:
+        with suppress(OSError), open(os.path.join(root, file), "rb") as opened:
+            if b"evals.schema.json" in opened.readline(_LONGEST_FIRST_LINE):
+                from baselinekit.suites.authoring import reference  # not needed otherwise
+
+                reference(root, root)
+                return
 
 
 def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from functools import partial
 
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
+from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import (
     WITHOUT_VARIABLE,
@@ -13,7 +14,6 @@ from baselinekit.errors import (
     InvalidInput,
     Place,
     Problem,
-    ProblemLimiter,
     Refused,
     internal_error,
     raise_interrupt,
@@ -129,19 +129,12 @@ def checked_cases(
 
 
 def _placed(groups: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
-    first = ProblemLimiter()
-    groups = [
-        (case, [problem for problem in problems if first.takes(case.source.file or case.id, problem)])
-        for case, problems in groups
-    ]
-    groups = [(case, problems) for case, problems in groups if problems]
     paths = [(case.source, [problem.at or () for problem in problems]) for case, problems in groups]
     have_files = all(case.source.file for case, _ in groups)
     places = locate_each(paths, root) if have_files else [[Place(case.id)] * len(p) for case, p in groups]
     for (_, problems), where in zip(groups, places, strict=True):
         for problem, place in zip(problems, where, strict=True):
             yield problem.placed(place)
-    yield from first.rest()
 
 
 def reword_plain(problem: Problem) -> Problem:
@@ -470,6 +463,7 @@ def with_evals(
         *gates,
         *(file for file, keys in forms.items() if keys == {"report"} and file not in paths),
     }
+    provide_eval_schema(project.root, forms)
     suite, problems = load_partly(
         [file for file in forms if file not in passed_over],
         project.root,

@@ -139,7 +139,12 @@ def is_parts(content: Json) -> bool:
 def _part_texts(parts: Json) -> Iterator[str]:
     for part in parts:
         text = str(part.get("text", part.get("value", "")))
-        yield f"=== {part.get('value', '')} ===\n{text}" if part["type"] == "file" else text
+        yield f"{heading_of(part.get('value', ''))}{text}" if part["type"] == "file" else text
+
+
+def heading_of(name: Json) -> str:
+    """Return what is above the text of a file in a question."""
+    return f"=== {name} ===\n"
 
 
 # Messages as JSON: as they are sent to programs and services, and stored with the answers of a target.

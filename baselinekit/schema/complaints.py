@@ -66,7 +66,6 @@ _WORD = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _MAPPINGS = ("dict_type", "dataclass_type")
 _LONGEST_SHOWN = 40
 _MAX_KEYS = 6
-_MAX_REPORTED = 50
 
 
 class Complaint(NamedTuple):
@@ -79,15 +78,7 @@ class Complaint(NamedTuple):
 
 
 def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, Any]) -> list[Problem]:
-    """Explain complaints, but only the first ones if a file is wrong throughout: explaining thousands would
-    take very long, and nobody would read them."""
-    problems = _Explainer(schema).explain(complaints[:_MAX_REPORTED], (), (), raw)
-    remaining = len(complaints) - _MAX_REPORTED
-    if remaining > 0:
-        message = f"… and {remaining:,} more problem{'s' * (remaining > 1)} in this record"
-        hint = "fix the first ones, and look again"
-        problems.append(Problem("BK103", message, hint, at=(), counts=remaining))
-    return problems
+    return _Explainer(schema).explain(complaints, (), (), raw)
 
 
 def describe_value(value: Json, name: str | int = "") -> str:

@@ -1,14 +1,14 @@
 """Dataclasses <-> data files: reads and checks values into dataclasses, and writes them."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from decimal import Decimal
 from functools import cache
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-from baselinekit.errors import Problem, ProblemLimiter, suggest
+from baselinekit.errors import Problem, suggest
 from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -125,7 +125,7 @@ def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
 # The places of problems: from a path in a document to file, line and column.
 
 
-def prefix_paths(problems: Sequence[Problem], at: Path) -> list[Problem]:
+def prefix_paths(problems: Iterable[Problem], at: Path) -> list[Problem]:
     """Return the same problems with a path put before theirs."""
     return [replace(problem, at=(*at, *(problem.at or ()))) for problem in problems]
 
@@ -139,20 +139,18 @@ def move_to_name(problem: Problem, at: Path) -> Problem:
 def place_problems(
     body: str, file: str, problems: Mapping[int, Sequence[Problem]], written_in: Language | None = None
 ) -> list[Problem]:
-    """Turn problems with paths, by document, into problems with places: the first ones, and how many more
-    there are. The place of an unknown key is the key itself."""
-    first = ProblemLimiter()
-    reported = {n: [item for item in items if first.takes(file, item)] for n, items in problems.items()}
-    paths_by_document = {n: [item.at or () for item in items] for n, items in reported.items() if items}
+    """Turn problems with paths, by document, into problems with places. The place of an unknown key is the
+    key itself."""
+    paths_by_document = {n: [item.at or () for item in items] for n, items in problems.items() if items}
     marks_by_document = mark_each((written_in or language(file)).events(body), paths_by_document)
     placed: list[tuple[int, Problem]] = []
-    for document, document_problems in reported.items():
+    for document, document_problems in problems.items():
         marks = marks_by_document.get(document, Marks())
         for problem in document_problems:
             nodes, missing = marks.reach(problem.at or ())
             index = position(nodes[-1], at_key=problem.code == "BK103" and not missing) if nodes else 0
             placed.append((index, replace(problem, place=place(file, body, index), at=None)))
-    return [*(problem for _, problem in sorted(placed, key=lambda pair: pair[0])), *first.rest()]
+    return [problem for _, problem in sorted(placed, key=lambda pair: pair[0])]
 
 
 def position(node: MarkedNode, at_key: bool = False) -> int:

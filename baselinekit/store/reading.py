@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, ProblemLimiter, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import language
 from baselinekit.files.text import Marks, decode, mark, mark_each, place
@@ -265,14 +265,7 @@ def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
     files are named after them."""
     first_items: dict[str, Locatable] = {}
     pairs = [(item, first_items.setdefault(item.id.casefold(), item)) for item in items]
-    first_of_each, repeated = ProblemLimiter(), Problem("BK109", "")
-    pairs = [
-        (item, earlier)
-        for item, earlier in pairs
-        if item is not earlier and first_of_each.takes(item.source.file, repeated)
-    ]
-    if not pairs:
-        return first_of_each.rest()
+    pairs = [(item, earlier) for item, earlier in pairs if item is not earlier]
     places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))
     problems = []
     for (item, earlier), (item_place,), (earlier_place,) in zip(pairs, places, places, strict=True):
@@ -282,4 +275,4 @@ def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
         problems.append(
             Problem("BK109", message, f"it is at {earlier_place} already; rename one of the two", item_place)
         )
-    return [*problems, *first_of_each.rest()]
+    return problems

@@ -173,10 +173,13 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
             skipped.append(os.path.join(folder, name))
             continue
         if name in _FILES_WITH_SCHEMA:
-            schema = writing.reference(
-                root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: dump_schema(json_schema())
-            )
+            schema = reference(root, os.path.dirname(os.path.join(folder, name)))
             text = f"# yaml-language-server: $schema={schema}\n{text}"
         write_text(path, text)
         written.append(os.path.join(folder, name))
     return written, skipped
+
+
+def reference(root: str, folder: str) -> str:
+    """Update the schema file, and return its path relative to a folder of the project."""
+    return writing.reference(root, folder, "evals", lambda: dump_schema(json_schema()))

@@ -34,6 +34,7 @@ LATER = {
 
 _ELSEWHERE = {
     "reference_answer": "what judges get as reference_answer is the last message of `expected_output`",
+    "input": "state it in each case",
     "question": "what judges get as question is the text of `input`",
     "candidate_answer": "what judges get as candidate_answer is what the target answers",
     "max_duration_ms": "it limits a call of `tool_trajectory`; an answer, {type: latency, threshold: …}",

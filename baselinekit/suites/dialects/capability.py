@@ -107,7 +107,24 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     problems = problems or (check_grader_paths(defaults.root, case) if case else [])
     if case and not problems:
         document.cases.append(case)
-    return prefix_paths(problems, item.at)
+    return prefix_paths(map(with_hint_for_agentv, problems), item.at)
+
+
+_OF_AGENTV = {
+    "input": "state it in each case",
+    "input_messages": "here it is `input: {type: messages, content: […]}`",
+    "expected_messages": "here it is `reference`",
+    "reference_answer": "here it is `reference`",
+    "max_duration_ms": "here it is `max_seconds`, in a grader `latency` or a call of `tool_trajectory`",
+}
+
+
+def with_hint_for_agentv(problem: Problem) -> Problem:
+    """Add to an unknown key that AgentV's files and judges have what to write instead."""
+    key = problem.at[-1] if problem.at else ""
+    return (
+        replace(problem, hint=_OF_AGENTV[key]) if problem.code == "BK103" and key in _OF_AGENTV else problem
+    )
 
 
 def schema(parts: Parts) -> list[Schema]:

@@ -25,7 +25,7 @@ from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
-from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, read_messages
+from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, has_role, read_messages
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
@@ -429,6 +429,11 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
         raw = {("content" if name == "text" else name): value for name, value in raw.items()}
     if isinstance(raw, dict) and isinstance(raw.get("content"), str):
         raw = {"type": "prompt", **raw}
+    if isinstance(raw, list) or has_role(raw):
+        message = (
+            f"expected a mapping with `type`, found {'a list' if isinstance(raw, list) else 'a message'}"
+        )
+        return None, [Problem("BK105", message, "write messages as {type: messages, content: […]}")]
     case_input, problems = check(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in _INPUT_READERS:

@@ -59,7 +59,7 @@ def recognises(raw: dict[str, Json]) -> bool:
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     defaults, problems = read(item.raw, defaults)
-    problems = prefix_paths(problems, item.at)
+    problems = prefix_paths(map(capability.with_hint_for_agentv, problems), item.at)
     metadata = item.raw.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("description"), str):
         document.loading.descriptions[document.file] = metadata["description"]

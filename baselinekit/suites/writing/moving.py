@@ -35,6 +35,17 @@ def moved_to(case: Case, place: str, root: str) -> Case:
     return replace(case, recipe=recipe, graders=graders, wanted=wanted)
 
 
+def renamed_files(case: Case, moved: Case) -> dict[str, str]:
+    """Return the names of files in the question that differ in the moved case, with the new ones."""
+    return {
+        part["value"]: new_part["value"]
+        for message, new_message in zip(case.wanted.asked, moved.wanted.asked, strict=True)
+        if is_parts(message.content)
+        for part, new_part in zip(message.content, new_message.content, strict=True)
+        if part["type"] == "file" and part["value"] != new_part["value"]
+    }
+
+
 def _moved_grader(grader: Grader, old: str, new: str) -> Grader:
     method: Any = grader.method
     if isinstance(method, Composite):
