@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import build_outside
 from baselinekit.cli.worker import Job, Order, Workplace
-from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant
+from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, judge_chunk
 from baselinekit.commands.processes import Build
 from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
@@ -36,7 +36,7 @@ class RunWorker:
 
     def judge(self, chunk: Chunk[CaseTurn], grant: Grant) -> ChunkDone[JudgedAttempt]:
         self._place.begin(grant)
-        judged = self._cases.judge_all(chunk.items, self._jobs, grant.failures)
+        judged = judge_chunk(chunk, self._cases.judge(), OF_ATTEMPTS, self._jobs, grant, self._place.context)
         return self._place.done(judged, self._cases.here)
 
 

@@ -184,7 +184,7 @@ class LazyModels:
         self._not_kept: list[str] = []
 
     def go_on(self) -> None:
-        """Open the journal if a run is resumed; CannotReplay if that run is still under way."""
+        """Open, and so lock, the journal if a run is resumed; CannotReplay if that run is still under way."""
         if self._resume:
             self._journal = self._create_journal()
 
@@ -297,11 +297,6 @@ class LazyModels:
         if recording.record_calls is not None:
             shelves["record"] = Cassettes(project.root, operator_path(project, recording.record_calls))
         return shelves
-
-    def lock_journal(self) -> None:
-        """Open, and so lock, the journal of a resumed run before workers read it."""
-        if self._resume:
-            self._journal = self._journal or self._create_journal()
 
     def take(self, done: ChunkDone[Any]) -> None:
         """Count and keep what other processes have asked, as if it had been asked here."""

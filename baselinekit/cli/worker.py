@@ -13,7 +13,7 @@ from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.checking import Checker, JudgePolicy, ReadFiles
 from baselinekit.commands.compare import OF_BASELINES, ComparePolicy
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
-from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers
+from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers, judge_chunk
 from baselinekit.commands.judging import JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
@@ -95,7 +95,8 @@ class CompareWorker:
 
     def judge(self, chunk: Chunk[Entry], grant: Grant) -> ChunkDone[JudgedBaseline]:
         self._place.begin(grant)
-        judged = self._checker.judge_all(chunk.items, self._jobs, grant.failures)
+        terms, context = OF_BASELINES, self._place.context
+        judged = judge_chunk(chunk, self._checker.judge, terms, self._jobs, grant, context)
         return self._place.done(judged, self._checker.environment)
 
 
@@ -195,7 +196,6 @@ class Job:
         terms: Any,
         note: Callable[[Sequence[Baseline]], None] | None = None,
     ) -> Elsewhere[Any, Any]:
-        self.models.lock_journal()
         return Elsewhere(place, terms, self.models, self.maxfail, self.context.clients.now, note)
 
 

@@ -5,10 +5,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import groupby
 
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import BaselineRunner, JudgedBaseline, Repeating, ReplayResult
 from baselinekit.commands.loading import Prepared, UnfitBaseline, compile_and_check
 from baselinekit.commands.project import CaptureEnvironment
@@ -86,13 +84,12 @@ class Checker:
         self._repeating = policy.repeating
         self._context = context
         self._room = room
-        self._read: dict[Key, Baseline] = {}
         self._ready: dict[Key, Prepared] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(self._baselines_in)
         self._lock = threading.Lock()
 
-    def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
-        """Return the entries of files. Those that `wanted` selects are checked (None: by `prepare`)."""
+    def read(self, files: Sequence[str], wanted: Test) -> ReadFiles:
+        """Return the entries of files. Those that are wanted are checked."""
         found = ReadFiles()
         for file in files:
             loaded = LoadedFiles()
@@ -103,57 +100,22 @@ class Checker:
                 for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True)
             ]
             found.add(ReadFiles([entry for _, entry in pairs], loaded.problems, loaded.refused))
-            if wanted is None:
-                self._read |= {
-                    key_of(entry): baseline for baseline, entry in pairs if self._takes_room(entry)
-                }
-            else:
-                found.unfit |= self._prepare([pair for pair in pairs if wanted(pair[1])])
+            found.unfit |= self._check([pair for pair in pairs if wanted(pair[1])])
         return found
 
-    def prepare(self, entries: Sequence[Entry]) -> dict[Key, UnfitBaseline]:
-        """Check baselines that were only read, and return what is wrong with them."""
-        unfit: dict[Key, UnfitBaseline] = {}
-        for _, of_file in groupby(entries, lambda entry: entry.source.file):
-            pairs = [(self._whole(entry), entry) for entry in of_file]
-            unfit |= self._prepare([(baseline, entry) for baseline, entry in pairs if baseline is not None])
-        return unfit
-
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
-        """Return the baselines of these entries."""
-        return [baseline for entry in entries if (baseline := self._whole(entry)) is not None]
-
-    def _whole(self, entry: Entry) -> Baseline | None:
-        """Return a baseline as it is in its file: what is ready is only the variant for this environment."""
-        ready, _ = self._ready.get(key_of(entry), (None, None))
-        if ready is not None and ready.variant is None:
-            return ready
-        return self._read.get(key_of(entry)) or self._again(entry)
+        """Return the baselines of these entries, as they are in their files: what is ready is only the
+        variant for this environment."""
+        found = []
+        for entry in entries:
+            ready, _ = self._ready.get(key_of(entry), (None, None))
+            whole = ready if ready is not None and ready.variant is None else self._again(entry)
+            found += [] if whole is None else [whole]
+        return found
 
     def forget(self) -> None:
         """Hold no baselines any longer: they are judged elsewhere."""
-        self._read.clear()
         self._ready.clear()
-
-    def judge_all(self, entries: Sequence[Entry], jobs: int, most: int | None) -> list[JudgedBaseline | None]:
-        """Judge in threads, until `most` have failed."""
-        judged_by_key: dict[Key, JudgedBaseline] = {}
-        failures = 0
-
-        def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
-            nonlocal failures
-            if not stop.is_set():  # else it may have been cut off
-                judged_by_key[key_of(entry)] = judged
-                failures += judged.result.outcome in ("failed", "error")
-            return ()
-
-        context, stop = self._context, self._context.stop
-        in_threads(
-            *(entries, self.judge, jobs, stop, context.cancel, finished),
-            claim=lambda entry: entry.claim,
-            goes_on=lambda: most is None or failures < most,
-        )
-        return [judged_by_key.get(key_of(entry)) for entry in entries]
 
     def judge(self, entry: Entry) -> JudgedBaseline:
         """Replay and compare a baseline as often as the policy says."""
@@ -176,20 +138,15 @@ class Checker:
         pause = Pause(self._context.stop.is_set, self._context.clients.sleep)
         return replay_repeatedly(partial(self._runner.replay_once, baseline, matcher), self._repeating, pause)
 
-    def _prepare(self, pairs: Sequence[tuple[Baseline, Entry]]) -> dict[Key, UnfitBaseline]:
+    def _check(self, pairs: Sequence[tuple[Baseline, Entry]]) -> dict[Key, UnfitBaseline]:
+        """Hold what can be judged, and return the rest."""
         prepared, unfit = compile_and_check(self.environment, [baseline for baseline, _ in pairs])
-        keys = {
-            (source.file, source.document, source.at): key_of(entry)
-            for _, entry in pairs
-            for source in (entry.source,)
-        }
-        found = {keys[each.source.file, each.source.document, each.source.at]: each for each in unfit}
-        entries = {key_of(entry): entry for _, entry in pairs}
+        entries = {(entry.source.document, entry.source.at): entry for _, entry in pairs}
+        found = {key_of(entries[each.source.document, each.source.at]): each for each in unfit}
         for baseline, matcher in prepared:
-            key = (baseline.source.file, baseline.id)
-            was_held = self._read.pop(key, None) is not None
-            if key not in found and (was_held or self._takes_room(entries[key])):
-                self._ready[key] = baseline, matcher
+            entry = entries[baseline.source.document, baseline.source.at]
+            if key_of(entry) not in found and self._takes_room(entry):
+                self._ready[key_of(entry)] = baseline, matcher
         return found
 
     def _takes_room(self, entry: Entry) -> bool:

@@ -130,9 +130,7 @@ def make_plan(
     """Select the baselines, and check each of them."""
     discovery, shard = find_files(project, paths), selection.shard
     files, homes = [*discovery.files], dict[str, int]()
-    if selection.since is not None:
-        found = checker.read(files, None)
-    elif elsewhere is None or elsewhere.note is not None:
+    if elsewhere is None or elsewhere.note is not None or selection.since is not None:
         found = checker.read(files, IsWanted(selection))
     else:
         found, homes = read_elsewhere(elsewhere, files, IsWanted(selection))
@@ -155,8 +153,6 @@ def make_plan(
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
-    if selection.since is not None:
-        found.unfit = checker.prepare(share.entries)
     unfit = [found.unfit[key] for entry in share.entries if (key := key_of(entry)) in found.unfit]
     raise_unless_variables(broken, unfit, project.root)
     if elsewhere is not None and elsewhere.note is not None:
@@ -206,7 +202,7 @@ class Finishing:
         try:
             if elsewhere is None:
                 in_threads(
-                    *(turns, checker.judge, policy.jobs, stop, cancel, self._finished_here),
+                    *(turns, checker.judge, policy.jobs, stop, cancel, self._finished),
                     claim=lambda entry: entry.claim,
                     goes_on=lambda: policy.maxfail is None or self._failures < policy.maxfail,
                 )
@@ -217,9 +213,6 @@ class Finishing:
         finally:
             self.recorder.close()
         return [self._results.get(key_of(entry)) for entry in self._plan.share.entries]
-
-    def _finished_here(self, entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
-        return () if self._context.stop.is_set() else self._finished(entry, judged)  # it may be cut off
 
     def _finished(self, entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
         """Record the verdict, and keep the new output."""

@@ -12,7 +12,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
-from baselinekit.commands.context import SIGNAL_CHECK, Stop, submit
+from baselinekit.commands.context import SIGNAL_CHECK, RunContext, Stop, submit
 from baselinekit.commands.judging import OUT_OF_BUDGET
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.kinds.kind import ALONE
@@ -170,8 +170,8 @@ def in_threads(
     claim: Callable[[Item], str | None] = lambda item: None,
     goes_on: Callable[[], bool] = lambda: True,
 ) -> list[Judged | None]:
-    """Return what `work` makes of each item, in their order; None for those that were not begun. `finished`
-    gets each result in this thread, and returns items that are to be done next."""
+    """Return what `work` makes of each item, in their order; None for those that did not end before a stop.
+    `finished` gets each result in this thread, and returns items that are to be done next."""
     results: list[Judged | None] = [None] * len(items)
 
     def begin(worker: int, chunk: Chunk[tuple[int, Item]]) -> "Future[Judged]":
@@ -179,7 +179,10 @@ def in_threads(
 
     def ended(worker: int, chunk: Chunk[tuple[int, Item]], future: "Future[Judged]") -> None:
         ((number, item),) = chunk.items
-        results[number] = judged = future.result()
+        judged = future.result()
+        if stop.is_set():  # it may have been cut off
+            return
+        results[number] = judged
         for further in finished(item, judged):
             turns.add(replace(chunk, items=((number, further),)))
         if not goes_on():
@@ -275,6 +278,28 @@ class Terms(Generic[Item, Judged]):
     code: Callable[[Judged], str | None]
     is_failure: Callable[[Item, Judged], bool]
     error: Callable[[Item, Problem], Judged]
+
+
+def judge_chunk(
+    chunk: Chunk[Item],
+    judge: Callable[[Item], Judged],
+    terms: Terms[Item, Judged],
+    jobs: int,
+    grant: Grant,
+    context: RunContext,
+) -> list[Judged | None]:
+    """What a worker does: judge in threads, until as many have failed as its grant says."""
+    failures: list[Item] = []
+
+    def finished(item: Item, judged: Judged) -> tuple[Item, ...]:
+        failures.extend([item] if terms.is_failure(item, judged) else [])
+        return ()
+
+    return in_threads(
+        *(chunk.items, judge, jobs, context.stop, context.cancel, finished),
+        claim=lambda item: chunk.claim,
+        goes_on=lambda: grant.failures is None or len(failures) < grant.failures,
+    )
 
 
 class Elsewhere(Generic[Item, Judged]):

@@ -158,9 +158,9 @@ class CasesElsewhere:
         self._outside = outside
         self._examiner = Examiner(self.here, outside(PendingWrites()), context.clock.seconds)
 
-    def judge_all(self, turns: Sequence[CaseTurn], jobs: int, most: int | None) -> list[JudgedAttempt | None]:
-        """Judge in threads, until `most` attempts have failed that are not tried again."""
-        failures, lock, ready = 0, threading.Lock(), dict[str, Prepared]()
+    def judge(self) -> Callable[[CaseTurn], JudgedAttempt]:
+        """Return what makes the attempts of one chunk. Each case is prepared once."""
+        lock, ready = threading.Lock(), dict[str, Prepared]()
 
         def prepared(case: Case) -> Prepared:
             with lock:
@@ -168,18 +168,7 @@ class CasesElsewhere:
                     ready[case.id] = self._prepared(case)
             return ready[case.id]
 
-        def finished(turn: CaseTurn, judged: JudgedAttempt) -> tuple[CaseTurn, ...]:
-            nonlocal failures
-            failures += OF_ATTEMPTS.is_failure(turn, judged)
-            return ()
-
-        context = self._context
-        worker = CaseWorker(self.here, self._examiner, context, prepared, self._outside)
-        return in_threads(
-            *(turns, worker.judge, jobs, context.stop, context.cancel, finished),
-            claim=lambda turn: turn.claim,
-            goes_on=lambda: most is None or failures < most,
-        )
+        return CaseWorker(self.here, self._examiner, self._context, prepared, self._outside).judge
 
     def _prepared(self, case: Case) -> Prepared:
         try:
@@ -269,8 +258,7 @@ class Attempts:
 
         def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
             first = self._first[turn.case.id, turn.number]
-            if not self._write(turn, judged):
-                return []
+            self._write(turn, judged)
             self._made[first.case.id, first.number].append(judged.case_attempt)
             return due(turn, first)
 
@@ -316,10 +304,8 @@ class Attempts:
         is_wrong = last.outcome in ("failed", "error") and last.verdict != "refused"
         return is_wrong and len(attempts) <= first.retries and not self.context.stop.is_set()
 
-    def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
-        """Write down an attempt. Return whether it counts. One that was under way in this process when the
-        run was stopped does not; one from elsewhere had finished, unless it is an error, which may only be
-        due to the stop."""
+    def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> None:
+        """Write down an attempt."""
         case, case_attempt, stop = turn.case, judged.case_attempt, self.context.stop
         attempt = case_attempt.attempt
         if judged.slip is not None:
@@ -332,13 +318,11 @@ class Attempts:
         if case.folder is not None:
             for warning in note_use(self.project, case, attempt, self.context.clock.timestamp(), stop):
                 self._warn(warning)
-        cut_off = attempt.outcome == "error" and stop.is_set()
-        if attempt.outcome != "skipped" and not cut_off:
+        if attempt.outcome != "skipped":
             try:
                 self.memory.add(case, case_attempt)
             except NotRecorded as error:
                 self._warn(f"this run cannot be resumed: {error.problems[0].message}")
-        return not cut_off and (judged.slip is not None or not stop.is_set())
 
     def _warn(self, warning: str) -> None:
         if warning:

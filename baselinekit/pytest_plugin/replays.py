@@ -11,10 +11,10 @@ from typing import TypeVar
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
-from baselinekit.commands.checking import Checker, JudgePolicy, unjudged_result
+from baselinekit.commands.checking import Checker, JudgePolicy, Key, key_of, unjudged_result
 from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
 from baselinekit.commands.judging import JudgedBaseline, keep_seen, mask_result
-from baselinekit.commands.loading import raise_unless_variables, with_lines
+from baselinekit.commands.loading import UnfitBaseline, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.files.languages import LINES, SUFFIXES
@@ -120,6 +120,7 @@ class Replays:
         self._style = style
         self._thread: ThreadPoolExecutor | None = None
         self._files: dict[str, tuple[list[Entry], BaselinekitError | None]] = {}
+        self._unfit: dict[Key, UnfitBaseline] = {}
         self._ids: dict[str, Entry] = {}
         self._critical: dict[str, str] = {}
         folders = [
@@ -155,7 +156,8 @@ class Replays:
         """Return the baselines of a file that can be replayed, which excludes values of tests. A problem with
         any of them is raised."""
         if name not in self._files:
-            read = self._checker.read([name], None)
+            read = self._checker.read([name], lambda entry: True)
+            self._unfit |= read.unfit
             for entry in read.entries:
                 earlier = self._ids.setdefault(entry.id.casefold(), entry)
                 if earlier is not entry:
@@ -190,7 +192,10 @@ class Replays:
             by_file.setdefault(entry.source.file, []).append(entry)
         for file, file_entries in by_file.items():
             try:
-                raise_unless_variables(None, [*self._checker.prepare(file_entries).values()], self.root)
+                keys = map(key_of, file_entries)
+                raise_unless_variables(
+                    None, [self._unfit[key] for key in keys if key in self._unfit], self.root
+                )
             except BaselinekitError as error:
                 errors[file] = shown(error, self.project.redactor.mask)
         return errors
