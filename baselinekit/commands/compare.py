@@ -202,7 +202,7 @@ class Finishing:
         try:
             if elsewhere is None:
                 in_threads(
-                    *(turns, checker.judge, policy.jobs, stop, cancel, self._finished),
+                    *(turns, checker.judge, policy.jobs, stop, cancel, self._finished_here),
                     claim=lambda entry: entry.claim,
                     goes_on=lambda: policy.maxfail is None or self._failures < policy.maxfail,
                 )
@@ -213,6 +213,9 @@ class Finishing:
         finally:
             self.recorder.close()
         return [self._results.get(key_of(entry)) for entry in self._plan.share.entries]
+
+    def _finished_here(self, entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
+        return () if self._context.stop.is_set() else self._finished(entry, judged)  # it may be cut off
 
     def _finished(self, entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
         """Record the verdict, and keep the new output."""

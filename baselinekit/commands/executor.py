@@ -171,7 +171,7 @@ def in_threads(
     goes_on: Callable[[], bool] = lambda: True,
 ) -> list[Judged | None]:
     """Return what `work` makes of each item, in their order; None for those that did not end before a stop.
-    `finished` gets each result in this thread, and returns items that are to be done next."""
+    `finished` gets every result in this thread, and returns items that are to be done next."""
     results: list[Judged | None] = [None] * len(items)
 
     def begin(worker: int, chunk: Chunk[tuple[int, Item]]) -> "Future[Judged]":
@@ -180,9 +180,7 @@ def in_threads(
     def ended(worker: int, chunk: Chunk[tuple[int, Item]], future: "Future[Judged]") -> None:
         ((number, item),) = chunk.items
         judged = future.result()
-        if stop.is_set():  # it may have been cut off
-            return
-        results[number] = judged
+        results[number] = None if stop.is_set() else judged  # it may have been cut off
         for further in finished(item, judged):
             turns.add(replace(chunk, items=((number, further),)))
         if not goes_on():

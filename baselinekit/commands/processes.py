@@ -72,7 +72,7 @@ def _call(method: str, arguments: tuple[Any, ...]) -> Any:
 
 
 class WorkerProcesses:
-    """WorkerProcesses of this machine, each started when it gets its first chunk. `builds`: how each makes
+    """Processes of this machine, each started when it gets its first chunk. `builds`: how each makes
     its worker; `command`: what tries one item without them."""
 
     def __init__(self, builds: Sequence[Build], threads: int, command: str):

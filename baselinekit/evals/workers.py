@@ -258,7 +258,8 @@ class Attempts:
 
         def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
             first = self._first[turn.case.id, turn.number]
-            self._write(turn, judged)
+            if not self._write(turn, judged):
+                return []
             self._made[first.case.id, first.number].append(judged.case_attempt)
             return due(turn, first)
 
@@ -304,8 +305,10 @@ class Attempts:
         is_wrong = last.outcome in ("failed", "error") and last.verdict != "refused"
         return is_wrong and len(attempts) <= first.retries and not self.context.stop.is_set()
 
-    def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> None:
-        """Write down an attempt."""
+    def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
+        """Write down an attempt. Return whether it counts. One that was under way in this process when the
+        run was stopped does not; it is only remembered, unless it is an error, which may be due to the
+        stop."""
         case, case_attempt, stop = turn.case, judged.case_attempt, self.context.stop
         attempt = case_attempt.attempt
         if judged.slip is not None:
@@ -318,11 +321,13 @@ class Attempts:
         if case.folder is not None:
             for warning in note_use(self.project, case, attempt, self.context.clock.timestamp(), stop):
                 self._warn(warning)
-        if attempt.outcome != "skipped":
+        cut_off = attempt.outcome == "error" and stop.is_set()
+        if attempt.outcome != "skipped" and not cut_off:
             try:
                 self.memory.add(case, case_attempt)
             except NotRecorded as error:
                 self._warn(f"this run cannot be resumed: {error.problems[0].message}")
+        return not cut_off and (judged.slip is not None or not stop.is_set())
 
     def _warn(self, warning: str) -> None:
         if warning:
