@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.context import Clock, RunContext, Stop
-from baselinekit.commands.leases import ChunkCosts, KeptAnswer, add_spent
+from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
@@ -184,7 +184,7 @@ class LazyModels:
         self._not_kept: list[str] = []
 
     def go_on(self) -> None:
-        """Open the journal if a run is resumed; CannotReplay if that run is still under way."""
+        """Open, and so lock, the journal if a run is resumed; CannotReplay if that run is still under way."""
         if self._resume:
             self._journal = self._create_journal()
 
@@ -216,7 +216,7 @@ class LazyModels:
         spent: ModelUsage | None = None if self._models is None else self._models.spent
         if spent is None or self._spent_elsewhere is None:
             return spent or self._spent_elsewhere
-        return add_spent(spent, self._spent_elsewhere)
+        return added_usage(spent, self._spent_elsewhere)
 
     def with_totals(self, report: Report) -> Report:
         """The report with what the models were asked. A completed run removes its journal, as there is
@@ -298,23 +298,25 @@ class LazyModels:
             shelves["record"] = Cassettes(project.root, operator_path(project, recording.record_calls))
         return shelves
 
-    def lock_journal(self) -> None:
-        """Open, and so lock, the journal of a resumed run before workers read it."""
-        if self._resume:
-            self._journal = self._journal or self._create_journal()
-
-    def take(self, gathered: ChunkCosts) -> None:
+    def take(self, done: ChunkDone[Any]) -> None:
         """Count and keep what other processes have asked, as if it had been asked here."""
         with self._lock:
-            if gathered.answers and self._shelves is None:
+            if done.answers and self._shelves is None:
                 self._shelves = self.shelves()
-            for answer in gathered.answers:
+            for answer in done.answers:
                 self._keep(answer)
-            if gathered.spent is not None:
-                self._spent_elsewhere = add_spent(self._spent_elsewhere or ModelUsage(), gathered.spent)
-        self._project.redactor.take_plain(gathered.plain)
+            if done.spent is not None:
+                self._spent_elsewhere = added_usage(self._spent_elsewhere or ModelUsage(), done.spent)
+        self._project.redactor.take_plain(done.plain)
 
-    def _keep(self, answer: KeptAnswer) -> None:
+    def take_over(self) -> None:
+        """Count what was spent elsewhere against the limits of what is asked here from now on."""
+        with self._lock:
+            if self._spent_elsewhere is not None:
+                self.make_models().grant(self.spent)
+                self._spent_elsewhere = None
+
+    def _keep(self, answer: NewAnswer) -> None:
         shelf = (self._shelves or {}).get(answer.where)
         try:
             if shelf is not None and answer.record is None:
@@ -332,6 +334,19 @@ class LazyModels:
         with suppress(NotRecorded):
             return AnswerJournal(self._project.root, name_of("answers", self._about), bool(self._resume))
         return None
+
+
+def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
+    """The sum of two usages, or their difference (`sign` -1)."""
+    return ModelUsage(
+        one.calls + sign * other.calls,
+        one.tokens + sign * other.tokens,
+        one.usd + sign * other.usd,
+        one.unanswered + sign * other.unanswered,
+        one.may_tokens + sign * other.may_tokens,
+        one.may_usd + sign * other.may_usd,
+        (one.full_price or 0) + sign * (other.full_price or 0) or None,
+    )
 
 
 def with_models(

@@ -19,7 +19,8 @@ from baselinekit.cli.options import (
     option,
     project_of,
 )
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rubricdrafts import (
@@ -145,8 +146,7 @@ def ask_for_drafts(
     def work(case: CaseWithoutRubric) -> Draft:
         return draft(case, options.model, models.ask, mask)
 
-    pool = ThreadPool(options.jobs or _JOBS, work, context.cancel, context.stop)
-    results = pool.run(lacking, lambda result: True)
+    results = in_threads(lacking, work, options.jobs or _JOBS, context.stop, context.cancel)
     return [result for result in results if result is not None]
 
 

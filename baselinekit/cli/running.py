@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from baselinekit.cli import delivery, screen
@@ -24,6 +25,7 @@ from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
+from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.judging import keep_report, mask_report
 from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
@@ -35,7 +37,7 @@ from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
-from baselinekit.evals.workers import CaseEngine, CaseOrder
+from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
 from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
@@ -147,26 +149,28 @@ def run_suite(
                 context,
                 replace(outside, take=slip_recorder(queue, save)),
                 command_line(project),
-                _engine(project, options, context, models, about),
+                _elsewhere(project, options, context, models, about),
             )
             files = (case.source.file for case in suite.cases)
             provide_eval_schema(project.root, dict.fromkeys((suite.file or "", *files)))
             return replace(models.with_totals(report), typed=typed_command())
 
 
-def _engine(
+def _elsewhere(
     project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
-) -> Callable[[CaseOrder], CaseEngine | None] | None:
-    """The engine for a cluster or several processes; None for threads of this process."""
+) -> Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None]:
+    """Return what gives several processes or a cluster; it gives None for threads of this process."""
+    if options.dask is None and options.processes == 1:
+        return lambda cases: None
     if options.dask is not None:
-        from baselinekit.cli.caseworker import on_cluster
+        from baselinekit.cli.shipping import check_dask_option
 
-        return on_cluster(options.dask, project, options, context, models, about)
-    if options.processes == 1:
-        return None
-    from baselinekit.cli.caseworker import in_processes
+        check_dask_option(options.dask)
+    from baselinekit.cli.caseworker import run_elsewhere
+    from baselinekit.cli.worker import Job
 
-    return in_processes(project, options, context, models, about)
+    job = Job(project, context, models, options.recording, options.resume, about, 1, None)
+    return partial(run_elsewhere, job, options)
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:

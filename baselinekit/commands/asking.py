@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import observe
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
@@ -166,7 +167,7 @@ def _replay_in_threads(
     if not numbers:
         return []
     with context.stop.heard():
-        done = ThreadPool(jobs, replay, context.cancel, context.stop).run(numbers, lambda answer: True)
+        done = in_threads(numbers, replay, jobs, context.stop, context.cancel)
     if context.stop.is_set():
         raise KeyboardInterrupt
     return [answer for answer in done if answer is not None]

@@ -356,16 +356,20 @@ _CHOSEN_NAME = "environment"  # chosen with --environment; all other facts are d
 class CaptureEnvironment:
     """The environment of the run. It is detected once and only on demand: git and other programs are slow."""
 
-    def __init__(self, project: Project, clients: Clients):
+    def __init__(self, project: Project, clients: Clients, known: Mapping[str, Json] | None = None):
+        """`known`: what it is, on a machine that has only some of the project's files."""
         self.project = project
         self.clients = clients
+        self._known = known
         self._lock = threading.Lock()
         self.seen: dict[str, Json] = {}
 
     def environment(self) -> dict[str, Json]:
         """Return the environment as a capture records it, flat: `git.commit`, `platform` and so on."""
         with self._lock:
-            if not self.seen:
+            if self._known is not None:
+                self.seen = dict(self._known)
+            elif not self.seen:
                 from baselinekit.replaying.environment import capture_environment
 
                 project = self.project

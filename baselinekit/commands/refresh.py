@@ -6,7 +6,8 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.changes.changes import group_changes
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, compare_settled, observe
 from baselinekit.commands.loading import load, locate_problems, relative_to_root
 from baselinekit.commands.pending import expected_hash, seen_of
@@ -209,15 +210,17 @@ def replayed_answers(
 
     advance = context.advance(len(chosen))
 
-    def finished(result: Baseline | KeptOutput | BaselinekitError) -> bool:
+    def finished(
+        baseline: Baseline, result: Baseline | KeptOutput | BaselinekitError
+    ) -> tuple[Baseline, ...]:
         advance("error" if isinstance(result, BaselinekitError) else "passed")
-        return True
+        return ()
 
     with context.stop.heard():
-        pool = ThreadPool(
-            jobs, work, context.cancel, context.stop, lambda baseline: here.project.claim(baseline.current)
+        answers = in_threads(
+            *(chosen, work, jobs, context.stop, context.cancel, finished),
+            claim=lambda baseline: here.project.claim(baseline.current),
         )
-        answers = pool.run(chosen, finished)
     if context.stop.is_set():
         raise KeyboardInterrupt
     for baseline, answer in zip(chosen, answers, strict=True):

@@ -3,12 +3,12 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import field, replace
 
 from baselinekit import __version__
-from baselinekit.commands.chunks import Threads
 from baselinekit.commands.context import ModelThreads, RunContext
+from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.judging import OUT_OF_BUDGET
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
@@ -31,7 +31,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
-from baselinekit.evals.workers import Attempts, CaseEngine, CaseOrder, CaseTurn, CaseWorker, turns_of
+from baselinekit.evals.workers import Attempts, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, turns_of
 from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.table import kind_of
@@ -98,10 +98,10 @@ def run(
     context: RunContext,
     outside: EvalClients = _NOTHING_OUTSIDE,
     command: str = "",
-    elsewhere: Callable[[CaseOrder], CaseEngine | None] | None = None,
+    elsewhere: Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None] = lambda order: None,
 ) -> Report:
     """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
-    `elsewhere`: builds the engine that makes the attempts, if not threads of this process."""
+    `elsewhere`: makes the attempts, if not threads of this process."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
@@ -116,12 +116,13 @@ def run(
     plan = _RunPlan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
-    engine = elsewhere(CaseOrder(jobs, together, policy.first)) if elsewhere else None
-    engine = engine or _threads(here, outside, context, plan, jobs)
-    attempts = Attempts(project, context, memory, outside.take, policy.first)
+    order = CaseOrder(jobs, together, policy.first)
+    others = elsewhere(order)
+    attempts = Attempts(project, context, memory, outside.take, order)
+    worker = CaseWorker(here, Examiner(here, outside, context.clock.seconds), context, plan.prepared)
     with closing(memory):
-        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
-            attempts_by_turn = attempts.run(plan.turns, engine)
+        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
+            attempts_by_turn = attempts.run(plan.turns, worker.judge, others)
             results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
             if not memory.was_finished:  # else everything is from an earlier run, which has its row
@@ -142,7 +143,7 @@ def run(
         results=tuple(results),
         complete=complete,
         interrupted=context.stop.is_set() and not overtime(),
-        environment={**(attempts.seen or here.seen), **_served(results)},
+        environment={**((others and others.seen) or here.seen), **_served(results)},
         config=project.config_file,
         warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *messages})),
         not_recorded=recorder.not_recorded,
@@ -150,15 +151,6 @@ def run(
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
-
-
-def _threads(
-    here: CaptureEnvironment, outside: EvalClients, context: RunContext, plan: _RunPlan, jobs: int
-) -> CaseEngine:
-    """The threads of this process, in which the cases are prepared already."""
-    examiner = Examiner(here, outside, context.clock.seconds)
-    worker = CaseWorker(here, examiner, context, plan.prepared)
-    return Threads(worker.judge, jobs, context.cancel)
 
 
 def is_complete(attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:

@@ -1,6 +1,7 @@
 """The budget of a run for its models, and the usage of a question: calls, tokens and dollars."""
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -31,7 +32,8 @@ class Budget:
     """Shared by all threads of a run."""
 
     def __init__(self, limits: Limits):
-        self._calls, self._tokens = limits.calls, limits.tokens
+        self._calls: int | Decimal | None = limits.calls
+        self._tokens: int | Decimal | None = limits.tokens
         self._usd = None if limits.usd is None else Decimal(str(limits.usd))
         self._stated = self._calls, self._tokens, self._usd
         self._is_limited = limits != Limits()
@@ -44,11 +46,13 @@ class Budget:
     def spent(self) -> ModelUsage:
         return self._spent
 
-    def lease(self, spent: ModelUsage, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
-        """Count from the usage of all processes from now on, up to these limits. Messages still name the
-        limits that were stated."""
+    def grant(self, spent: ModelUsage, limits: Mapping[str, Decimal] | None = None) -> None:
+        """Count from the usage of all processes from now on, up to these limits if there are any. Messages
+        still name the limits that were stated."""
         with self._changed:
-            self._spent, self._calls, self._tokens, self._usd = spent, calls, tokens, usd
+            self._spent = spent
+            if limits is not None:
+                self._calls, self._tokens, self._usd = map(limits.get, ("calls", "tokens", "usd"))
 
     def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Reservation:
         """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
-from decimal import Decimal
 from functools import partial
 from typing import NoReturn
 
@@ -202,8 +201,8 @@ class Models:
         return self._budget.spent
 
     @property
-    def lease(self) -> Callable[[ModelUsage, int | None, int | None, Decimal | None], None]:
-        return self._budget.lease
+    def grant(self) -> Callable[..., None]:
+        return self._budget.grant
 
     def ask(self, ask: ModelQuestion) -> Answer:
         """Return the answer; CannotReplay when there is none (OutOfBudget when the model was not asked),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from desk import Desk
 
-from baselinekit.commands.chunks import ChunkWorker, JudgedBaseline, JudgePolicy, ReadFiles
+from baselinekit.commands.checking import Checker, JudgePolicy, ReadFiles
+from baselinekit.commands.judging import JudgedBaseline
 from baselinekit.commands.loading import find_files
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selectable
@@ -33,9 +34,9 @@ def every(entry: Selectable) -> bool:
     return True
 
 
-def reading(desk: Desk, most_held: int) -> tuple[ChunkWorker, ReadFiles]:
+def reading(desk: Desk, most_held: int) -> tuple[Checker, ReadFiles]:
     context, project = desk.context(), desk.project
-    worker = ChunkWorker(CaptureEnvironment(project, context.clients), JudgePolicy(), context, most_held)
+    worker = Checker(CaptureEnvironment(project, context.clients), JudgePolicy(), context, most_held)
     return worker, worker.read([*find_files(project, ()).files], every)
 
 
@@ -50,7 +51,7 @@ def test_what_is_held_and_what_is_read_again_are_judged_alike(
 ) -> None:
     worker, read = reading(desk, most_held)
     assert [entry.id for entry in read.entries] == list("abcde")
-    assert worker.prepare(read.entries) == []
+    assert read.unfit == {}
     found = {number: told(worker.judge(read.entries[number])) for number in order}
     assert [found[number] for number in range(5)] == [
         ("a", "passed", False),
@@ -64,10 +65,9 @@ def test_what_is_held_and_what_is_read_again_are_judged_alike(
 @pytest.mark.parametrize("most_held", [ALL, NOTHING])
 def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int) -> None:
     desk.put("b", "status: 200\nbody: {n: 1}\n", "ignore_fields: ['$.body[0:2:0]']\n")
-    worker, read = reading(desk, most_held)
-    (unfit,) = worker.prepare(read.entries)
+    _, read = reading(desk, most_held)
+    (unfit,) = read.unfit.values()
     assert (unfit.source.file, unfit.error.problems[0].code) == ("baselines/b.yaml", "BK201")
-    assert worker.prepare([entry for entry in read.entries if entry.id != "b"]) == []
 
 
 @pytest.mark.parametrize("most_held", [ALL, NOTHING])
@@ -78,14 +78,14 @@ def test_an_output_beside_its_file_is_part_of_what_is_held(desk: Desk, most_held
     file.write_text(f"{before}  output_file: b.output.json\n{rest}")
     (desk.folder / "baselines/b.output.json").write_text('{"status": 200, "body": {"n": 2}}')
     worker, read = reading(desk, most_held)
-    assert worker.prepare(read.entries) == []
+    assert read.unfit == {}
     assert [worker.judge(entry).result.outcome for entry in read.entries][:3] == ["passed"] * 3
 
 
 @pytest.mark.parametrize("now", [None, "no: baseline\n", "id: other\ncurrent: {input: {endpoint: /x}}\n"])
 def test_a_file_that_changes_before_its_turn_is_an_error_of_its_own(desk: Desk, now: str | None) -> None:
     worker, read = reading(desk, NOTHING)
-    assert worker.prepare(read.entries) == []
+    assert read.unfit == {}
     file = desk.folder / "baselines/a.yaml"
     file.unlink() if now is None else file.write_text(now)
     results = [worker.judge(entry).result for entry in read.entries]
