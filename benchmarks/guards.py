@@ -18,10 +18,10 @@ from typing import Any
 import h11
 import yaml
 
+from baselinekit.clients.http import Client, proxies_of_environment
 from baselinekit.files.jsontext import decode
 from baselinekit.files.languages import YAML
 from baselinekit.model.recipes import Request
-from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.store.project import read
 from benchmarks import data
 from benchmarks.measure import Engine, Say, Times, about, in_turn, inside, median
