@@ -346,7 +346,7 @@ IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
 """The methods of requests that may be sent twice."""
 
 
-class Watch(Protocol):
+class BodyWatcher(Protocol):
     """Watches a body while it arrives: whether it holds enough with this chunk, and the error if it did not
     end in time, where there is more to say than that."""
 
@@ -374,7 +374,7 @@ class Request:
     parse: Parse | None = None
     take: int | None = None
     admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
-    watch: Callable[[str], Watch] | None = field(default=None, compare=False, repr=False)
+    watch: Callable[[str], BodyWatcher] | None = field(default=None, compare=False, repr=False)
 
 
 @frozen
