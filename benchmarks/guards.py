@@ -2,9 +2,9 @@
 on the data of that run; then all of it together, as a part of what the whole run costs.
 
 Bare: a file is opened and read; libyaml's events become values with no limit on depth, aliases, nodes, tags
-and repeated keys; the answer is json.loads; a request is sent by httpx, with no deadline for all of it and no
-limit of size. So some of what is counted as a guard is a feature: the cost that is told is the most that it can
-be."""
+and repeated keys; the answer is json.loads; a request is sent by httpx, with no limit of size and no deadline
+for all of it. So some of what is counted as a guard is a feature: the cost that is told is the most that it
+can be."""
 
 import json
 import os
