@@ -59,7 +59,6 @@ from baselinekit.learning.learning import Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split
-from baselinekit.replaying.client import addresses_soon
 from baselinekit.report.next_commands import check_commands, lies_in, rule_commands
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
@@ -216,6 +215,8 @@ def document(captured: Captured) -> dict[str, Json]:
 
 def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
     """The origins of the recipes' requests that the configuration does not name."""
+    from baselinekit.clients.http import addresses_soon
+
     return capture.unnamed_origins(project, recipes, addresses_soon)
 
 

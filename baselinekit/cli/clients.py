@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
@@ -19,15 +19,18 @@ from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage, ProcessResult, ProcessSpec
+from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
 from baselinekit.model.results import Report
-from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
 
-if TYPE_CHECKING:  # most runs ask no model
+if TYPE_CHECKING:  # loaded when they are used
+    from baselinekit.clients.http import Client
     from baselinekit.clients.models.recording import Mode, Shelf
+    from baselinekit.clients.programs.process import Processes
     from baselinekit.store.journal import AnswerJournal
+
+T = TypeVar("T")
 
 
 def timestamps(now: Now) -> Callable[[], str]:
@@ -42,18 +45,23 @@ _REPEAT_SECONDS = 3.0
 @contextmanager
 def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunContext]:
     """Open the real clients until the run is over."""
-    client = Client(proxies_of_environment())
-    processes = LazyProcesses()
+    http, processes = LazyClient(_http_client), LazyClient(_processes)
 
     def cancel() -> None:
-        client.cancel()
-        processes.cancel()  # last, as it waits for a child that ignores the signal
+        http.load().cancel()
+        processes.load().cancel()  # last, as it waits for a child that ignores the signal
 
-    clients = Clients(client.send, processes.execute, sleep or client.sleep, now=now)
+    clients = Clients(
+        lambda request: http.load().send(request),
+        lambda run: processes.load().execute(run),
+        sleep or (lambda seconds: http.load().sleep(seconds)),
+        now=now,
+    )
     try:
         yield RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=stop)
     finally:
-        client.close()
+        if http.is_loaded:
+            http.load().close()
 
 
 @contextmanager
@@ -127,27 +135,36 @@ class Interrupt:
             sys.__unraisablehook__(error)
 
 
-class LazyProcesses:
-    """The client for programs, loaded when the first one is started: most runs start none."""
+class LazyClient(Generic[T]):
+    """A client that is loaded when it is first used: many runs send no request, most start no program. It
+    is also loaded to be cancelled: it must not begin anything from then on."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[], T]):
+        self._make = make
         self._lock = threading.RLock()
-        self._processes: Any = None
+        self._client: T | None = None
 
-    def load(self) -> Any:
-        from baselinekit.clients.programs.process import Processes
+    @property
+    def is_loaded(self) -> bool:
+        return self._client is not None
 
+    def load(self) -> T:
         with self._lock:
-            self._processes = self._processes or Processes()
-        return self._processes
+            if self._client is None:
+                self._client = self._make()
+            return self._client
 
-    def execute(self, run: ProcessSpec) -> ProcessResult:
-        result: ProcessResult = self.load().execute(run)
-        return result
 
-    def cancel(self) -> None:
-        """Cancel the client even if it is not loaded yet: it must not start any program from now on."""
-        self.load().cancel()
+def _http_client() -> "Client":
+    from baselinekit.clients.http import Client
+
+    return Client()
+
+
+def _processes() -> "Processes":
+    from baselinekit.clients.programs.process import Processes
+
+    return Processes()
 
 
 # The models as a command asks them: built at the first question, behind the recorded answers.

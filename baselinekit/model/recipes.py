@@ -342,11 +342,24 @@ class Observation:
         return replace(self, output=output)
 
 
+IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
+"""The methods of requests that may be sent twice."""
+
+
+class BodyWatcher(Protocol):
+    """Watches a body while it arrives: whether it holds enough with this chunk, and the error if it did not
+    end in time, where there is more to say than that."""
+
+    def has_enough(self, chunk: bytes) -> bool: ...
+    def too_late(self, seconds: float) -> Exception | None: ...
+
+
 @frozen
 class Request:
     """One request as it is sent, with everything expanded. `parse`: how the body of its answer is parsed;
     `take`: the number of rows to wait for. `admit` is called with the address to connect to, and raises to
-    refuse it; None stands for the host as it is written."""
+    refuse it; None stands for the host as it is written. `watch`: who watches a body of this media type while
+    it arrives."""
 
     method: str
     url: str
@@ -361,6 +374,7 @@ class Request:
     parse: Parse | None = None
     take: int | None = None
     admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
+    watch: Callable[[str], BodyWatcher] | None = field(default=None, compare=False, repr=False)
 
 
 @frozen

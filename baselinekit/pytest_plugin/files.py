@@ -130,9 +130,9 @@ class OpenProject:
 
     @cached_property
     def environment(self) -> CaptureEnvironment:
-        from baselinekit.cli.clients import LazyProcesses
+        from baselinekit.clients.programs.process import Processes
 
-        clients = Clients(_refuse_request, LazyProcesses().execute, time.sleep, now=self.clock)
+        clients = Clients(_refuse_request, Processes().execute, time.sleep, now=self.clock)
         return CaptureEnvironment(self.project, clients)
 
     @cached_property

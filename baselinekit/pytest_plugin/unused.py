@@ -258,11 +258,11 @@ class Search:
     def sparse(self, root: str) -> Collection[str]:
         """Return the files that a sparse checkout leaves out: in the project, but not on the disk."""
         if root not in self._left_out:
-            from baselinekit.cli.clients import LazyProcesses
             from baselinekit.clients.programs.git import Git
+            from baselinekit.clients.programs.process import Processes
 
             try:
-                self._left_out[root] = Git(LazyProcesses().execute, root).left_out()
+                self._left_out[root] = Git(Processes().execute, root).left_out()
             except BaselinekitError:  # no git, or no repository
                 self._left_out[root] = ()
         return self._left_out[root]

@@ -3,7 +3,6 @@
 import dataclasses
 import ipaddress
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.addresses import PORT_HINT, has_no_such_port, url_for_message
 from baselinekit.model.recipes import (
     Answer,
     Config,
@@ -35,7 +35,6 @@ from baselinekit.model.recipes import (
     Surroundings,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.replaying.answer import DEFAULT_MAX_BODY
 from baselinekit.secrets.variables import Redactor, Scope, as_text, field_names, names_in
 
 # What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
@@ -43,6 +42,7 @@ from baselinekit.secrets.variables import Redactor, Scope, as_text, field_names,
 
 
 MANY_REDIRECTS = 5
+DEFAULT_MAX_BODY = 10_000_000
 _TIMEOUT = 300
 _CASE_TIMEOUT = 3_600
 _RETRIES = 10
@@ -337,8 +337,6 @@ def normalize_url(url: str, at: Path = ()) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        from baselinekit.model.addresses import PORT_HINT, has_no_such_port
-
         hint = PORT_HINT if has_no_such_port(url) else ""
         raise invalid("BK311", f"{url_for_message(url)} is not a URL: {error}", hint, at) from None
     if parts.scheme not in ("http", "https"):
@@ -363,13 +361,6 @@ def normalize_url(url: str, at: Path = ()) -> str:
 
 def _percent_encode(text: str) -> str:
     return _UNSAFE.sub(lambda match: quote(match[0], safe="", errors="replace"), text)
-
-
-def url_for_message(url: str) -> str:
-    """Return a URL for a message: without credentials and query."""
-    address, query, _ = url.partition("?")
-    address = re.sub(r"//[^/]*@", "//…@", address)
-    return f"{address}{'?…' if query else ''}"
 
 
 class Row(NamedTuple):

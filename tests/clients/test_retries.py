@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.post import Lane, asked_wait
 from baselinekit.errors import cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
-from baselinekit.replaying.client import Client
 
 DATE = 1_700_000_000
 

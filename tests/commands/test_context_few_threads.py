@@ -18,7 +18,7 @@ import contextlib, io, os, resource, sys, threading
 from dataclasses import dataclass
 from baselinekit.model.recipes import Answer
 from baselinekit.model.recipes import Request
-from baselinekit.replaying.client import Client
+from baselinekit.clients.http import Client
 from baselinekit.store.reading import load
 from baselinekit.commands.context import ModelThreads
 from baselinekit.commands.context import Stop

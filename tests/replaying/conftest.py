@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from replay_world import FakeDoors, RawServer
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.programs.process import Processes
 from baselinekit.clients.trust import Trust
 from baselinekit.model.recipes import HttpDefaults, Surroundings
-from baselinekit.replaying.client import Client
 from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.secrets.variables import Redactor, Scope
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 from replay_world import RawServer, Seen, http
 
+from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.model.recipes import Auth, Request
-from baselinekit.replaying.answer import http_output, read_answer
-from baselinekit.replaying.client import Client
+from baselinekit.replaying.http import http_output, read_answer
 
 JSON = "Content-Type: application/json"
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from baselinekit.model.recipes import Request, Response
-from baselinekit.replaying.answer import Cookies
+from baselinekit.model.recipes import Response
+from baselinekit.replaying.http import Cookies
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 HERE = "http://api.test:8000/v1/users"
@@ -17,7 +17,7 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
     """What goes to a URL once an answer has set these."""
     cookies = Cookies(lambda: NOW)
     headers = tuple(("Set-Cookie", text) for text in set_cookies)
-    cookies.take(Request("GET", by), Response(200, headers, b""))
+    cookies.take(by, Response(200, headers, b""))
     return cookies.header_for(url)
 
 
@@ -60,6 +60,23 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
 def test_where_a_cookie_goes(url: str, text: str, goes: bool) -> None:
     found = sent(url, text, by=HERE)
     assert found == ("a=1" if goes else "")
+
+
+@pytest.mark.parametrize(
+    ("host", "domain", "goes_to"),
+    [
+        ("a.co.uk", "co.uk", []),
+        ("a.shop.co.uk", "shop.co.uk", ["a.shop.co.uk", "b.shop.co.uk"]),
+        ("localhost", "localhost", ["localhost", "a.localhost"]),
+        ("localhost", "LOCALHOST", ["localhost", "a.localhost"]),
+        ("localhost", "", ["localhost"]),
+        ("a.localhost", "localhost", []),
+    ],
+)
+def test_no_cookie_is_for_all_hosts_of_a_public_suffix(host: str, domain: str, goes_to: list[str]) -> None:
+    hosts = ["a.co.uk", "evil.co.uk", "a.shop.co.uk", "b.shop.co.uk", "localhost", "a.localhost"]
+    text = f"a=1; Domain={domain}"
+    assert [to for to in hosts if sent(f"http://{to}/", text, by=f"http://{host}/")] == goes_to
 
 
 def test_an_address_has_no_subdomains() -> None:

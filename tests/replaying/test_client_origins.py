@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from replay_world import RawServer, http
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import HttpRequest, Recipe, Request
-from baselinekit.replaying.client import Client
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Clients, Setting
 

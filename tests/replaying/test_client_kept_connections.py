@@ -8,9 +8,9 @@ import time
 import pytest
 from replay_world import RawServer, Seen, http
 
+from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Request
-from baselinekit.replaying.client import Client
 
 FORGED = http(200, b"forged")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
@@ -136,16 +136,36 @@ def test_after_a_deadline_the_late_answer_is_nobodys(raw: RawServer, client: Cli
     assert client.send(Request("GET", honest)).body == b"honest"
 
 
-def test_a_thread_keeps_no_more_than_a_few_connections(client: Client) -> None:
-    servers = [RawServer() for _ in range(12)]
-    try:
-        for _ in range(2):
-            for server in servers:
-                assert client.send(Request("GET", server.says("/", http(200, b"x"), keep=True))).body == b"x"
-        assert [server.connections for server in servers] == [2] * 12, "the oldest had to go"
-    finally:
-        for server in servers:
-            server.close()
+def test_threads_share_connections(raw: RawServer, client: Client) -> None:
+    url = raw.says("/", http(200, b"x"), keep=True)
+    for _ in range(3):
+        thread = threading.Thread(target=client.send, args=(Request("GET", url),))
+        thread.start()
+        thread.join(20)
+    assert (raw.connections, len(raw.seen)) == (1, 3)
+
+
+def test_every_kept_connection_that_ended_is_replaced(raw: RawServer, client: Client) -> None:
+    """Also where each of them ends only as it gets the request."""
+    together = threading.Barrier(3)
+
+    def first_and_no_more(connection: socket.socket, seen: Seen) -> bool:
+        if seen.target == "/later" and raw.connections < 4:
+            return False
+        if seen.target == "/":
+            together.wait(20)
+        connection.sendall(http(200))
+        return True
+
+    url = raw.does("/", first_and_no_more)
+    raw.does("/later", first_and_no_more)
+    threads = [threading.Thread(target=client.send, args=(Request("GET", url),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert client.send(Request("GET", f"{url}later")).status == 200
+    assert raw.connections == 4
 
 
 def test_more_than_ten_interim_answers_are_too_many(raw: RawServer, client: Client) -> None:
