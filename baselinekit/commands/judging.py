@@ -368,7 +368,7 @@ class BaselineRunner:
         lines: list[str] = []
         if self._explain:
             lines = describe_exchanges(observation, redactor)
-            lines = lines or redactor.mask_lines(matcher.explain(comparison))
+            lines = lines or list(map(redactor.mask_said, matcher.explain(comparison)))
         return self._result(
             baseline,
             outcome="failed",
@@ -571,7 +571,7 @@ def describe_exchanges(observation: Observation, redactor: Redactor) -> list[str
     lines: list[str] = []
     for request, answer in observation.exchanges:
         lines += [curl_line(request, redactor.mask), *islice(_answer_lines(answer, redactor), _MOST_LINES)]
-    return redactor.mask_lines(lines)
+    return list(map(redactor.mask_said, lines))
 
 
 def curl_line(request: Request, mask: Mask) -> str:

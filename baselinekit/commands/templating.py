@@ -1,16 +1,14 @@
 """An output as it is stored: texts that look like placeholders are escaped, declared values named, secrets
 found."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 
 from baselinekit.errors import InvalidInput
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split
-from baselinekit.secrets.finding import BY_NAME, has_secret_name, likeness
-from baselinekit.secrets.short import KnownValues, with_variables
-from baselinekit.secrets.together import says_secrets, texts_in
+from baselinekit.secrets.declared import KnownValues, with_variables
+from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.variables import Redactor, Scope, names_in
 from baselinekit.values.places import children
 
@@ -118,50 +116,16 @@ def with_names(value: Json, scope: Scope) -> Json:
 def secrets_in(
     value: Json, redactor: Redactor, path: Path = (), lookalikes: bool = True
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the places where a recipe or an output holds a secret: a declared one in any spelling, or with
+    """Yield the places where a recipe or an output holds a secret: a declared one, also encoded, or with
     `lookalikes` what looks like one. Placeholders and variables are not secrets."""
-    if not isinstance(value, dict | list):
-        secret = (
-            None
-            if value is None or isinstance(value, bool)
-            else _describe_secret(value, redactor, path, lookalikes)
-        )
-        if secret is not None:
-            yield path, secret
-        return
-    texts, keys = texts_in(value)
-    unsure = redactor.suspected(texts) | set(filter(has_marker, texts))
-    numbers = redactor.holds_number(value)
-    if unsure or numbers or says_secrets(keys):
-        yield from _SecretSearch(redactor, lookalikes, unsure, numbers).search(value, path)
-
-
-@frozen
-class _SecretSearch:
-    """Searches a document for secrets. `unsure`: the texts to check; `numbers`: whether to check those."""
-
-    redactor: Redactor
-    lookalikes: bool
-    unsure: Collection[str]
-    numbers: bool
-
-    def search(self, value: Json, path: Path) -> Iterator[tuple[Path, str]]:
-        for key, child in children(value):
-            at = (*path, key)
-            if isinstance(key, str) and key in self.unsure and (secret := self.describe_secret(key, ())):
-                yield at, f"{secret}{IN_A_NAME}"
-            if isinstance(child, dict | list):
-                yield from self.search(child, at)
-            elif self.is_suspect(child, at) and (secret := self.describe_secret(child, at)):
-                yield at, secret
-
-    def is_suspect(self, value: Json, path: Path) -> bool:
-        if isinstance(value, str):
-            return value in self.unsure or has_secret_name(path)
-        return self.numbers and isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-    def describe_secret(self, value: Json, path: Path) -> str | None:
-        return _describe_secret(value, self.redactor, path, self.lookalikes)
+    for key, child in children(value):
+        at = (*path, key)
+        if isinstance(key, str) and (secret := _describe_secret(key, redactor, (), lookalikes)):
+            yield at, f"{secret}{IN_A_NAME}"
+        yield from secrets_in(child, redactor, at, lookalikes)
+    is_text = isinstance(value, str | int | float | Decimal) and not isinstance(value, bool)
+    if is_text and (secret := _describe_secret(value, redactor, path, lookalikes)):
+        yield path, secret
 
 
 def _describe_secret(value: Json, redactor: Redactor, path: Path, lookalikes: bool) -> str | None:

@@ -557,7 +557,7 @@ def _admit(request: Request, setting: Setting, short_secrets: Iterable[str] = ()
         texts += [text for pair in request.headers for text in pair]
         if request.digest:
             texts += [request.digest.username or "", request.digest.password or ""]
-        names = sorted({*setting.redactor.sent_in(texts), *short_secrets})
+        names = sorted({*setting.redactor.found_in(*texts), *short_secrets})
         secrets = [(name, known_secrets[name]) for name in names if name in known_secrets]
     setting.trust.check_request(request.url, secrets)
     if isinstance(request.verify, str) and request.url[:6].lower() == "https:":

@@ -81,7 +81,6 @@ INSIDE = [
 def test_masked_as_a_whole_value(text: str) -> None:
     assert REDACTOR.mask(text) == WHOLE[text]
     assert REDACTOR.mask_said(text) == WHOLE[text]
-    assert REDACTOR.mask_lines([text]) == [WHOLE[text]]
     assert REDACTOR.mask_value({"v": [text]}) == {"v": [WHOLE[text]]}
     assert REDACTOR.found_in(text)
 
