@@ -201,11 +201,19 @@ def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput |
     ]
 
 
+def came_once(baseline: Baseline) -> bool:
+    """Whether the stored output has neither come again nor failed to. Both times are in whole seconds."""
+    stored, record = baseline.baseline, baseline.metadata
+    passed, captured = parse_time(record.last_passed), parse_time(stored and stored.captured_at)
+    return record.failure_count == 0 and (passed is None or (captured is not None and passed < captured))
+
+
 def verdict_on_varying(
-    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None
+    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, failed_last: bool
 ) -> tuple[str | None, str]:
     """Return the verdict on differences that are learnt, as accepting them would not help for long, and a
-    note on them."""
+    note on them. `failed_last`: whether it did not pass in the last run: if nothing of that is kept, it was
+    accepted."""
     natures = natures_of(baseline, comparison, now)
     if natures:
         counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
@@ -214,4 +222,9 @@ def verdict_on_varying(
         further = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
         varies = f"{render(paths[0])}{further} differed in another way last time"
         return PARTLY_VOLATILE, f"{varies}: refresh --learn stores placeholders for what varies"
+    if failed_last and kept is None and came_once(baseline):
+        return (
+            PARTLY_VOLATILE,
+            "the answer accepted last has not come again: refresh --learn stores what varies",
+        )
     return None, ""
