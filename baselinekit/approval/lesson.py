@@ -115,6 +115,7 @@ class Lesson:
         self._words = project.words_of(ruled.baseline)
         self._templating = OutputTemplater(self._words.scope)
         self._has_kept = kept is not None
+        self._varied = kept.varied if kept else ()
         self._kept = {
             path: value
             for path, value in (kept.differing if kept else ())
@@ -303,7 +304,11 @@ class Lesson:
         return "the answer" if self._replay_count == 1 else f"all {self._replay_count} answers"
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
-        if self._is_unchanged or any(value is ABSENT or not same_json(value, values[0]) for value in values):
+        if (
+            self._is_unchanged
+            or path in self._varied
+            or any(value is ABSENT or not same_json(value, values[0]) for value in values)
+        ):
             return True
         place = kind_of(self._baseline.current).named_place(self._baseline.current, path)
         return nature_of_change(place, stored, values[0], self._span, self._moving) is not None

@@ -488,7 +488,9 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, 
             drop_pending(project.root, plan.baseline.id)
         else:  # the rest stays kept, to be compared with the new output
             after = with_output(project, plan, approval.accepted, approval.ignored)
-            save_pending(project.root, replace(plan.seen, compared_with=compared_with(after), differing=()))
+            save_pending(
+                project.root, replace(plan.seen, compared_with=compared_with(after), differing=(), varied=())
+            )
     return replace(applied, failures=(*failures, *applied.failures))
 
 

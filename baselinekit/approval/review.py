@@ -220,7 +220,9 @@ def keep_undecided(project: Project, settled: Settled) -> Sequence[Problem]:
         if load_pending(project.root, id) is None:
             return ()
     try:
-        save_pending(project.root, replace(settled.rest, compared_with=compared_with(after), differing=()))
+        save_pending(
+            project.root, replace(settled.rest, compared_with=compared_with(after), differing=(), varied=())
+        )
     except BaselinekitError as error:
         return error.problems
     return ()

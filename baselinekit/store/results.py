@@ -241,6 +241,7 @@ def pending_form() -> RecordForm[KeptOutput]:
         settled=texts(),
         troubles=texts(optional=True),  # earlier versions did not write it
         differing=placed(),
+        varied=paths(optional=True),  # earlier versions did not write it
         variant=Field(int, type(None)),
         flaw=NULLABLE_TEXT,
         resolved=Field(),

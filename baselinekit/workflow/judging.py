@@ -26,7 +26,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Scores
 from baselinekit.model.results import Report, ReportedDifference, Result, Typed
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting, undefined_in
@@ -287,8 +287,11 @@ class BaselineRunner:
             "scores": scores_of(observation),
         }
         if not comparison.passed:
+            verdict, note, varied = self._verdict_on_varying(baseline, comparison)
+            if verdict:
+                facts |= {"verdict": verdict, "notes": (*facts["notes"], note)}
             result = self._failed_result(baseline, matcher, comparison, observation, facts)
-            return ReplayResult(result, partial(self._seen, baseline, comparison, observation))
+            return ReplayResult(result, partial(self._seen, baseline, comparison, observation, varied))
         unfit = [report for report in comparison.reports if report.kind in UNFIT]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
@@ -330,6 +333,17 @@ class BaselineRunner:
             return self._result(baseline, outcome="unscored", reason=reason, code="BK233")
         return None
 
+    def _verdict_on_varying(
+        self, baseline: Baseline, comparison: Comparison
+    ) -> tuple[str | None, str, tuple[Path, ...]]:
+        from baselinekit.workflow.pending import verdict_on_varying  # only needed when something fails
+
+        kept = None
+        with suppress(BaselinekitError, OSError):
+            kept = load_pending(self._project.root, baseline.id)
+        failed_last = kept is None and baseline.id in self._not_passed
+        return verdict_on_varying(baseline, comparison, self._clients.now(), kept, failed_last)
+
     def _failed_result(
         self,
         baseline: Baseline,
@@ -339,7 +353,7 @@ class BaselineRunner:
         facts: Mapping[str, Any],
     ) -> Result:
         from baselinekit.workflow.exchange import describe_exchanges  # only failures have notes
-        from baselinekit.workflow.pending import expected_hash, verdict_on_varying
+        from baselinekit.workflow.pending import expected_hash
         from baselinekit.workflow.templating import with_declared_names
 
         redactor = self._project.redactor.knowing(observation.output)
@@ -353,13 +367,6 @@ class BaselineRunner:
         if self._explain:
             lines = describe_exchanges(observation, redactor)
             lines = lines or redactor.mask_lines(matcher.explain(comparison))
-        kept = None
-        with suppress(BaselinekitError, OSError):
-            kept = load_pending(self._project.root, baseline.id)
-        failed_last = kept is None and baseline.id in self._not_passed
-        verdict, note = verdict_on_varying(baseline, comparison, self._clients.now(), kept, failed_last)
-        if verdict:
-            facts = {**facts, "verdict": verdict, "notes": (*facts["notes"], note)}
         return self._result(
             baseline,
             outcome="failed",
@@ -431,11 +438,18 @@ class BaselineRunner:
             lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
         )
 
-    def _seen(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> "KeptOutput":
+    def _seen(
+        self,
+        baseline: Baseline,
+        comparison: Comparison,
+        observation: Observation,
+        varied: tuple[Path, ...],
+    ) -> "KeptOutput":
         """Return the new output, so that a refresh can approve exactly this one."""
         from baselinekit.workflow.pending import seen_of  # only needed when something fails
 
-        return seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+        seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+        return replace(seen, varied=varied)
 
 
 def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:

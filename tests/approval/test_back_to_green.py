@@ -158,6 +158,29 @@ def test_list_that_only_grows_is_green_after_two_proposed_commands_and_a_changed
         assert here.run("baselinekit compare").exit_code == 1
 
 
+def test_list_that_grows_by_what_another_baseline_creates_is_green_after_two_proposed_commands(
+    tmp_path: Path,
+) -> None:
+    """Between two compares only: all answers of one learning agree. The count of the list moves with it."""
+    rows: list[dict[str, Any]] = [{"id": 1, "price": 10}, {"id": 2, "price": 20}]
+
+    def collection(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+        return as_json({"count": len(rows), "items": rows})
+
+    with console(tmp_path / "project") as here, running(collection) as server:
+        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
+
+        def run(command: str) -> Any:
+            rows.append({"id": len(rows) + 1, "price": 5})
+            return here.run(command)
+
+        assert run(f"baselinekit capture http {server.url}/x --id x").exit_code == 0
+        assert bring_back(run) == ["baselinekit refresh x --yes", "baselinekit refresh x --learn --yes"]
+        assert [run("baselinekit compare").exit_code for _ in range(3)] == [0, 0, 0]
+        rows[1]["price"] = 99
+        assert run("baselinekit compare").exit_code == 1
+
+
 def test_capture_of_post_with_sequential_id_says_that_it_looks_like_an_id(tmp_path: Path) -> None:
     with console(tmp_path / "project") as here, running(created) as server:
         ran = here.run(f"baselinekit capture http POST {server.url}/x --id x")
