@@ -136,7 +136,8 @@ def _find_rule(
         return None  # no row to describe
     steady, gone = _always_there(stored_lists[0], service_lists)
     literal = any(not holds_template(stored_lists[0][n]) for n in steady)
-    if literal or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
+    names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
+    if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
         core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)

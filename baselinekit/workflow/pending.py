@@ -219,13 +219,14 @@ def moved_on(*values: Json) -> bool:
 
 
 def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
-    """Yield the differing lists that have another length in each of these outputs and in the new one, and the
-    numbers that state their lengths."""
+    """Yield the differing lists that have another length in each of these outputs and in the new one, but are
+    never empty, and the numbers that state their lengths."""
     outputs = (stored, *kept, comparison.resolved)
     for path in dict.fromkeys(lists_above(stored, comparison.differences)):
         with suppress(LookupError, TypeError):
             lists = [value_at(output, path) for output in outputs]
-            if all(isinstance(rows, list) for rows in lists) and len(set(map(len, lists))) == len(lists):
+            described = all(isinstance(rows, list) and rows for rows in lists)
+            if described and len(set(map(len, lists))) == len(lists):
                 yield path
                 lengths = len(lists[0]), len(lists[-1])
                 for spot in comparison.differences:

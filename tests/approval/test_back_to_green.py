@@ -181,6 +181,39 @@ def test_list_that_grows_by_what_another_baseline_creates_is_green_after_two_pro
         assert run("baselinekit compare").exit_code == 1
 
 
+def noise(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+    """Other bytes in each answer."""
+    return 200, "application/octet-stream", chance.randbytes(8).hex()
+
+
+def flags(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+    """A key that comes and goes."""
+    return as_json({"name": "Ada", **({"debug": "on"} if new and number % 2 else {})})
+
+
+@pytest.mark.parametrize(
+    ("answer", "then", "rule"),
+    [
+        (noise, [], "body.sha256"),
+        (flags, ["refresh x --yes", "refresh x --learn"], "body.debug"),
+    ],
+)
+def test_what_varies_and_is_not_learnt_is_green_after_the_proposed_rule(
+    tmp_path: Path, answer: Answer, then: list[str], rule: str
+) -> None:
+    with console(tmp_path / "project") as here, running(answer) as server:
+        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
+        ran = here.run(f"baselinekit capture http {server.url}/x --id x")
+        server.is_new = True
+        while then and not here.run("baselinekit compare").exit_code:
+            pass
+        for command in then:
+            ran = here.run(f"baselinekit {command}")
+        assert proposed(ran.stdout) == f"baselinekit refresh x --ignore {rule} --yes", ran.stdout + ran.stderr
+        here.run(proposed(ran.stdout))
+        assert [here.run("baselinekit compare").exit_code for _ in range(4)] == [0, 0, 0, 0]
+
+
 def test_capture_of_post_with_sequential_id_says_that_it_looks_like_an_id(tmp_path: Path) -> None:
     with console(tmp_path / "project") as here, running(created) as server:
         ran = here.run(f"baselinekit capture http POST {server.url}/x --id x")
