@@ -158,14 +158,17 @@ def test_list_that_only_grows_is_green_after_two_proposed_commands_and_a_changed
         assert here.run("baselinekit compare").exit_code == 1
 
 
+@pytest.mark.parametrize("token_bytes", [0, 24])
 def test_list_that_grows_by_what_another_baseline_creates_is_green_after_two_proposed_commands(
-    tmp_path: Path,
+    tmp_path: Path, token_bytes: int
 ) -> None:
-    """Between two compares only: all answers of one learning agree. The count of the list moves with it."""
+    """Between two compares only: all answers of one learning agree. The count of the list moves with it. What
+    does not vary stays literal, also in rows that have another token in each answer."""
     rows: list[dict[str, Any]] = [{"id": 1, "price": 10}, {"id": 2, "price": 20}]
 
     def collection(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
-        return as_json({"count": len(rows), "items": rows})
+        items = [{**row, "token": chance.randbytes(token_bytes).hex()} for row in rows]
+        return as_json({"count": len(rows), "items": items})
 
     with console(tmp_path / "project") as here, running(collection) as server:
         (here.folder / "baselinekit.yaml").write_text("version: 1\n")
