@@ -38,7 +38,7 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
 from baselinekit.schema.records import check
-from baselinekit.store.results import drop_pending, save_pending
+from baselinekit.store.results import drop_pending, mark_accepted, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
@@ -485,7 +485,7 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, 
         if renewal.id not in done:
             continue
         if approval.is_whole:
-            drop_pending(project.root, plan.baseline.id)
+            (mark_accepted if approval.accepted else drop_pending)(project.root, plan.baseline.id)
         else:  # the rest stays kept, to be compared with the new output
             after = with_output(project, plan, approval.accepted, approval.ignored)
             save_pending(

@@ -51,7 +51,7 @@ from baselinekit.refresh.reviewing import Ledger, Review, ReviewContext, Settled
 from baselinekit.report.reviewing import format_pending_json
 from baselinekit.schema.records import place_problems
 from baselinekit.store.reading import locate
-from baselinekit.store.results import drop_pending, load_pending, save_pending
+from baselinekit.store.results import drop_pending, load_pending, mark_accepted, save_pending
 from baselinekit.tree.paths import Pattern, parse, render
 from baselinekit.variables import MASK, as_text
 from baselinekit.workflow.judging import target_of
@@ -213,7 +213,7 @@ def keep_undecided(project: Project, settled: Settled) -> Sequence[Problem]:
     if plan.seen.origin != "kept":
         return ()
     if settled.rest is None:
-        drop_pending(project.root, id)
+        (mark_accepted if approval.is_whole and approval.accepted else drop_pending)(project.root, id)
         return ()
     after = with_output(project, plan, approval.accepted, approval.ignored)
     with suppress(BaselinekitError):

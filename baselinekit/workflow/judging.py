@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.documents.jsontext import pretty
@@ -31,7 +31,14 @@ from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
-from baselinekit.store.results import drop_pending, keep_results, load_not_passed, load_pending, save_pending
+from baselinekit.store.results import (
+    drop_accepted,
+    drop_pending,
+    is_accepted,
+    keep_results,
+    load_pending,
+    save_pending,
+)
 from baselinekit.texts import count_noun, mask_and_clip, no_mask, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
@@ -234,11 +241,6 @@ class BaselineRunner:
         self._explain = explain
         self._timestamp = timestamp
 
-    @cached_property
-    def _not_passed(self) -> frozenset[str]:
-        """The ids that did not pass in the run before this one."""
-        return load_not_passed(self._project.root)
-
     def judge(self, baseline: Baseline, replay: Callable[[], ReplayResult]) -> JudgedBaseline:
         """Replay a baseline and judge it. An unexpected exception becomes the error of this baseline, so that
         the others are still judged."""
@@ -341,8 +343,8 @@ class BaselineRunner:
         kept = None
         with suppress(BaselinekitError, OSError):
             kept = load_pending(self._project.root, baseline.id)
-        failed_last = kept is None and baseline.id in self._not_passed
-        return verdict_on_varying(baseline, comparison, self._clients.now(), kept, failed_last)
+        was_accepted = is_accepted(self._project.root, baseline.id)
+        return verdict_on_varying(baseline, comparison, self._clients.now(), kept, was_accepted)
 
     def _failed_result(
         self,
@@ -460,6 +462,8 @@ def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str
             save_pending(root, pending)
         elif settled:
             drop_pending(root, settled)
+        if id := pending.id if pending is not None else settled:
+            drop_accepted(root, id)
     except BaselinekitError as error:
         reason = error.problems[0].message
     except Exception as error:

@@ -203,13 +203,6 @@ def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput |
     ]
 
 
-def came_once(baseline: Baseline) -> bool:
-    """Whether the stored output has neither come again nor failed to. Both times are in whole seconds."""
-    stored, record = baseline.baseline, baseline.metadata
-    passed, captured = parse_time(record.last_passed), parse_time(stored and stored.captured_at)
-    return record.failure_count == 0 and (passed is None or (captured is not None and passed < captured))
-
-
 def moved_on(*values: Json) -> bool:
     """Whether these are numbers, each further on than the one before it."""
     if not all(map(is_number, values)):
@@ -235,12 +228,11 @@ def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) ->
 
 
 def verdict_on_varying(
-    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, failed_last: bool
+    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, was_accepted: bool
 ) -> tuple[str | None, str, tuple[Path, ...]]:
     """Return the verdict on differences that are learnt, as accepting them would not help for long; a note on
     them; and the places of which it is known by now that they vary: three answers at three times are more
-    than a change. `failed_last`: whether it did not pass in the last run: if nothing of that is kept, it was
-    accepted."""
+    than a change. `was_accepted`: whether the stored output was accepted since the last compare."""
     stored = baseline.baseline.output if baseline.baseline else None
     paths, varied = varied_before(baseline, comparison, kept), list[Path]()
     if kept is not None and kept.compared_with == compared_with(baseline):
@@ -262,7 +254,7 @@ def verdict_on_varying(
         varies = f"{render(paths[0])}{further} differed in another way last time"
         note = f"{varies}: refresh --learn stores placeholders for what varies"
         return PARTLY_VOLATILE, note, tuple(dict.fromkeys(varied))
-    if failed_last and kept is None and came_once(baseline):
+    if was_accepted and kept is None:
         note = "the answer accepted last has not come again: refresh --learn stores what varies"
         return PARTLY_VOLATILE, note, tuple(lists_of_other_lengths(stored, comparison))
     return None, "", tuple(varied)
