@@ -19,7 +19,14 @@ from baselinekit.cli.capture import (
     StoringOptions,
 )
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
-from baselinekit.cli.options import RecordingOptions, command_line, parse_pairs, path_from_here, project_of
+from baselinekit.cli.options import (
+    RecordingOptions,
+    command_line,
+    parse_pairs,
+    path_from_here,
+    project_of,
+    typed_command,
+)
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
 from baselinekit.commands import capture
@@ -53,7 +60,7 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split
 from baselinekit.replaying.client import addresses_soon
-from baselinekit.report.next_commands import check_commands, lies_in
+from baselinekit.report.next_commands import check_commands, lies_in, rule_commands
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
@@ -505,4 +512,9 @@ def print_captured(
         words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *arguments]
         written = [(baseline.id, baseline.file) for baseline in captured]
         folders, from_here = (project.folders, project.eval_folders), path_from_here(project)
+        rules = {
+            baseline.id: [place.found.rule for place in baseline.unlearnt if place.found.rule]
+            for baseline in captured
+        }
+        screen.next_commands(rule_commands(rules, typed_command().operator))
         screen.next_commands(check_commands(written, *folders, words, from_here))

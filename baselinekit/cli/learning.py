@@ -13,7 +13,7 @@ from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.approving import complain, parse_scope, suggest_checks
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
-from baselinekit.cli.options import project_of, repeat_command
+from baselinekit.cli.options import project_of, repeat_command, typed_command
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.learn import (
     REPLAYS,
@@ -30,6 +30,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.learning.listing import ListRule
 from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
+from baselinekit.report.next_commands import rule_commands
 from baselinekit.report.refreshing import format_file_diff
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
@@ -96,7 +97,14 @@ class LearningScreen:
                 screen.line("nothing was written")
         complain(self.proposal.failures)
         complain(applied.failures if applied else ())
-        if not (applied and applied.ids):
+        rules = {
+            plan.baseline.id: [place.rule for place in plan.stays if place.rule]
+            for plan in self.proposal.plans
+        }
+        commands = rule_commands(rules, typed_command().operator)
+        if commands and not options.as_json:
+            screen.next_commands(commands)
+        elif not (applied and applied.ids):
             self.suggest_refresh()
         return self.exit_code(applied)
 

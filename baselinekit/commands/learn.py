@@ -239,7 +239,13 @@ def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
         seen = load_pending(project.root, baseline.id)
     except BaselinekitError:
         return None
-    if stored is None or seen is None or seen.flaw is not None or seen.troubles or not seen.differing:
+    if (
+        stored is None
+        or seen is None
+        or seen.flaw is not None
+        or seen.troubles
+        or not (seen.differing or seen.varied)
+    ):
         return None
     is_same_recipe = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
     on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)

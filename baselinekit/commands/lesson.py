@@ -28,6 +28,7 @@ from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all,
 from baselinekit.placeholders.nature import are_numbers, is_hash, nature_of_change
 from baselinekit.report.values import short, short_words
 from baselinekit.values.equality import same_json
+from baselinekit.values.paths import render
 from baselinekit.values.places import children, value_at, with_values
 
 ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
@@ -85,6 +86,14 @@ def _leaf_or_absent(stored: Json, path: Path) -> Json:
     return ABSENT if isinstance(value, dict | list) else value
 
 
+def _has(output: Json, path: Path) -> bool:
+    try:
+        value_at(output, path)
+    except (LookupError, TypeError):
+        return False
+    return True
+
+
 class Lesson:
     """What the replays of one baseline show, compared with its stored output: the values at each place that
     differs, in the order of the replays. `kept` is the answer of an earlier compare."""
@@ -115,6 +124,8 @@ class Lesson:
         self._words = project.words_of(ruled.baseline)
         self._templating = OutputTemplater(self._words.scope)
         self._has_kept = kept is not None
+        self._varied = kept.varied if kept else ()
+        self._known = (self._stored, *([kept.resolved] if kept else []))
         self._kept = {
             path: value
             for path, value in (kept.differing if kept else ())
@@ -122,9 +133,27 @@ class Lesson:
             and not (ruled.is_rewritten(path) or self._is_definition(path))
         }
         self._values_by_replay: dict[Path, dict[int, Json]] = {}
+        differing = [{spot.path for spot in comparison.differences} for comparison in ruled.settled]
         for number, comparison in enumerate(ruled.settled):
             for difference in comparison.differences:
                 self._note(number, difference)
+        self.unlearnable = [
+            self._coming_and_going(place, sum(place.path in paths for paths in differing))
+            for place in self.unlearnable
+        ]
+
+    def _coming_and_going(self, place: UnlearnablePlace, number: int) -> UnlearnablePlace:
+        """Return the place of a key that differs in only some of the answers with the rule that settles
+        it."""
+        is_key = bool(place.path) and isinstance(place.path[-1], str)
+        if not is_key or place.hint != ACCEPT or number == self._replay_count:
+            return place
+        path = render(place.path)
+        message = f"{place.message} in {number} of {self._replay_count} answers"
+        hint = f"if it does not matter, `ignore_fields: [{path}]` (--ignore)"
+        is_known = any(_has(output, place.path) for output in self._known)
+        rule = ("--ignore", path) if is_known else ()  # a path that leads to nothing is refused
+        return UnlearnablePlace(place.path, "structural", message, hint, rule)
 
     def _note(self, number: int, difference: Difference) -> None:
         value = _leaf_or_absent(self._stored, difference.at)
@@ -303,7 +332,11 @@ class Lesson:
         return "the answer" if self._replay_count == 1 else f"all {self._replay_count} answers"
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
-        if self._is_unchanged or any(value is ABSENT or not same_json(value, values[0]) for value in values):
+        if (
+            self._is_unchanged
+            or path in self._varied
+            or any(value is ABSENT or not same_json(value, values[0]) for value in values)
+        ):
             return True
         place = kind_of(self._baseline.current).named_place(self._baseline.current, path)
         return nature_of_change(place, stored, values[0], self._span, self._moving) is not None

@@ -53,7 +53,8 @@ def with_list_rules(
     is_unchanged: bool,
 ) -> Ruled:
     """Find rules for lists. `is_unchanged`: nothing was changed on the service since its capture, so that the
-    stored output, and what a compare has `kept`, are answers of the same service."""
+    stored output, and what a compare has `kept`, are answers of the same service. So they are for a list of
+    which compares have shown that it varies."""
     words = project.words_of(baseline)
     outputs = [replay.output for replay in replays]
     ruled = Ruled(
@@ -62,6 +63,11 @@ def with_list_rules(
     stored = baseline.baseline
     if stored is None or stored.variants or baseline.source.form != "native" or matcher.type != "structural":
         return ruled
+    varied = kept.varied if kept else ()
+
+    def varies(path: Path) -> bool:
+        return is_unchanged or path in varied
+
     for _ in range(_MOST_ROUNDS):
         arrays = ruled.matcher.arrays
         answers = [
@@ -70,9 +76,9 @@ def with_list_rules(
         differences = [spot for settled in ruled.settled for spot in settled.differences]
         assert ruled.baseline.baseline is not None
         output = ruled.baseline.baseline.output
-        earlier = [output, *([kept.resolved] if kept and not kept.masked else [])] if is_unchanged else []
+        earlier = [output, *([kept.resolved] if kept and not kept.masked else [])]
         is_ruled = partial(_is_ruled, baseline, arrays, stored.learnt)
-        view = ListView(earlier, is_ruled, partial(_is_learnt, stored.learnt), words)
+        view = ListView(earlier, varies, is_ruled, partial(_is_learnt, stored.learnt), words)
         new_rules = list_rules(output, answers, differences, view)
         if not new_rules:
             break

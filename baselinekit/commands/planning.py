@@ -44,7 +44,7 @@ from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
 from baselinekit.schema.records import check
 from baselinekit.secrets.variables import MASK, Redactor, as_text
-from baselinekit.store.results import drop_pending, save_pending
+from baselinekit.store.results import drop_pending, mark_accepted, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
@@ -485,10 +485,12 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, 
         if renewal.id not in done:
             continue
         if approval.is_whole:
-            drop_pending(project.root, plan.baseline.id)
+            (mark_accepted if approval.accepted else drop_pending)(project.root, plan.baseline.id)
         else:  # the rest stays kept, to be compared with the new output
             after = with_output(project, plan, approval.accepted, approval.ignored)
-            save_pending(project.root, replace(plan.seen, compared_with=compared_with(after), differing=()))
+            save_pending(
+                project.root, replace(plan.seen, compared_with=compared_with(after), differing=(), varied=())
+            )
     return replace(applied, failures=(*failures, *applied.failures))
 
 

@@ -56,7 +56,7 @@ from baselinekit.report.reviewing import format_pending_json
 from baselinekit.schema.records import place_problems
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
-from baselinekit.store.results import drop_pending, load_pending, save_pending
+from baselinekit.store.results import drop_pending, load_pending, mark_accepted, save_pending
 from baselinekit.values.paths import Pattern, parse, render
 
 # review: changes are decided one by one; everything is written at once, at the end.
@@ -213,14 +213,16 @@ def keep_undecided(project: Project, settled: Settled) -> Sequence[Problem]:
     if plan.seen.origin != "kept":
         return ()
     if settled.rest is None:
-        drop_pending(project.root, id)
+        (mark_accepted if approval.is_whole and approval.accepted else drop_pending)(project.root, id)
         return ()
     after = with_output(project, plan, approval.accepted, approval.ignored)
     with suppress(BaselinekitError):
         if load_pending(project.root, id) is None:
             return ()
     try:
-        save_pending(project.root, replace(settled.rest, compared_with=compared_with(after), differing=()))
+        save_pending(
+            project.root, replace(settled.rest, compared_with=compared_with(after), differing=(), varied=())
+        )
     except BaselinekitError as error:
         return error.problems
     return ()

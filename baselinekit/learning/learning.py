@@ -47,12 +47,13 @@ _SCALARS = ("string", "number", "boolean")
 @frozen
 class UnlearnablePlace:
     """A place that varies and for which no placeholder may stand. `message` says why, `hint` what its owner
-    can do."""
+    can do; `rule` is the option that states it, for `refresh`."""
 
     path: Path
     kind: RefusalKind
     message: str
     hint: str
+    rule: tuple[str, ...] = ()
 
 
 @frozen
@@ -105,7 +106,8 @@ class _ReplayDifferences:
             elif not self._view.agreed(member_path):
                 reason = f"it is present in {present} of {len(values)} replays"
                 hint = f"if it does not matter, `ignore_fields: [{render(member_path)}]` (--ignore)"
-                self.refuse(member_path, "structural", reason, hint)
+                rule = ("--ignore", render(member_path)) if key in values[0] else ()  # which is stored
+                self.refuse(member_path, "structural", reason, hint, *rule)
 
     def compare_arrays(self, path: Path, values: Sequence[Json]) -> None:
         lengths = {len(value) for value in values}
@@ -114,7 +116,7 @@ class _ReplayDifferences:
                 reason = f"{min(lengths)} to {max(lengths)} elements: a placeholder would hide how many"
                 all_rows = render((*path, Wild.ANY))
                 hint = f"request the same ones each time, or `ignore_values: ['{all_rows}']`"
-                self.refuse(path, "array_length", reason, hint)
+                self.refuse(path, "array_length", reason, hint, "--ignore", render(path))
             return
         values = sort_rows_alike(values, self._view.arrays.get(path, ""))
         order = order_rule(values)
@@ -126,7 +128,8 @@ class _ReplayDifferences:
             setting, option = (order, order) if key == order else (f"{{by: {key}}}", f"by:{key}")
             rule = f"`arrays: {{{path_text}: {setting}}}` (--array '{path_text}={option}')"
             hint = f"if their order does not matter, {rule}"
-            self.refuse(path, "order_ambiguous", "the same elements in another order", hint)
+            reason = "the same elements in another order"
+            self.refuse(path, "order_ambiguous", reason, hint, "--array", f"{path_text}={option}")
 
     def compare_scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
         value_types = types - {"null"}
@@ -137,17 +140,18 @@ class _ReplayDifferences:
         elif len(value_types) > 1 or not value_types <= set(_SCALARS):
             type_names = " or ".join(sorted(types))
             hint = f"make it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
-            self.refuse(path, "type", f"it is {type_names}", hint)
+            self.refuse(path, "type", f"it is {type_names}", hint, "--ignore", render(path))
         elif self._view.numeric and value_types == {"number"}:
             numbers = [value for value in values if value is not None]
             width = max(numbers) - min(numbers)
             hint = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
-            self.refuse(path, "numeric", "with `type: numeric` a number has a tolerance", hint)
+            reason = "with `type: numeric` a number has a tolerance"
+            self.refuse(path, "numeric", reason, hint, "--tolerance", f"{render(path)}={width}")
         else:
             self.leaves.append(VaryingPlace(path, tuple(values)))
 
-    def refuse(self, path: Path, kind: RefusalKind, reason: str, hint: str) -> None:
-        self.refusals.append(UnlearnablePlace(path, kind, reason, hint))
+    def refuse(self, path: Path, kind: RefusalKind, reason: str, hint: str, *rule: str) -> None:
+        self.refusals.append(UnlearnablePlace(path, kind, reason, hint, rule if path else ()))
 
 
 # A varying place gets the narrowest placeholder that accepts every value seen, or a refusal. A leaf that
@@ -271,19 +275,20 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     )
     if is_root and not (is_recognizable or keeps_enough):
         reason = "all of it varies: a placeholder would accept anything"
-        return UnlearnablePlace(path, "root_value", reason, f"request something stable, or {meaning}")
+        hint = f"request something stable, or {meaning}"
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text) if path else ())
     parent = path[:-1]
     if parent in wholes and path == hash_path(parent, value_at(output, parent)):
         reason = "its bytes vary: a placeholder would accept any others of this size"
         hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
-        return UnlearnablePlace(path, "root_value", reason, hint)
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text))
     is_long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
     if volatile.proposal.says_little and is_long:
         reason = "only the length of the text would be checked"
         hint = (
             f"`ignore_values: [{path_text}]`, or `fields: {{{path_text}: {{type: semantic, method: judge}}}}`"
         )
-        return UnlearnablePlace(path, "too_broad", reason, hint)
+        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", path_text))
     return None
 
 

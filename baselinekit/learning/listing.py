@@ -57,10 +57,11 @@ class ListRule:
 @frozen
 class ListView:
     """What is known about the lists. `earlier`: answers of the same service, seen through the stored output,
-    and that output itself if the user says that nothing has changed since; `is_ruled`: whether a rule says
+    and that output itself, of the lists that are known to vary (`varies`); `is_ruled`: whether a rule says
     how a list is compared; `is_learnt`: whether a placeholder was learnt and not written by a person."""
 
     earlier: Sequence[Json]
+    varies: Callable[[Path], bool]
     is_ruled: Callable[[Path], bool]
     is_learnt: Callable[[Path], bool]
     words: PlaceholderContext
@@ -72,14 +73,12 @@ def list_rules(
     """Return rules for the lists in which the answers to one recipe differ from the stored output. Each
     answer is given as it came, and as seen through the stored output."""
     rules: list[ListRule] = []
-    for path in sorted(
-        {*_lists_above(stored, differences), *_lists_of_varying_length(view.earlier)}, key=len
-    ):
+    for path in sorted({*lists_above(stored, differences), *_lists_of_varying_length(view.earlier)}, key=len):
         if view.is_ruled(path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
             raw_lists, filled_lists = ([value_at(answer[n], path) for answer in answers] for n in (0, 1))
-            earlier = [value_at(output, path) for output in view.earlier]
+            earlier = [value_at(output, path) for output in view.earlier if view.varies(path)]
         except (LookupError, TypeError):
             continue
         if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *earlier)):
@@ -90,7 +89,7 @@ def list_rules(
     return rules
 
 
-def _lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Path]:
+def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Path]:
     """Yield the outermost lists that hold a difference. For a difference within rows, nobody knows which row
     is which."""
     for difference in differences:
@@ -137,7 +136,8 @@ def _find_rule(
         return None  # no row to describe
     steady, gone = _always_there(stored_lists[0], service_lists)
     literal = any(not holds_template(stored_lists[0][n]) for n in steady)
-    if literal or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
+    names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
+    if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
         core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)

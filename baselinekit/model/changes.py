@@ -80,7 +80,8 @@ class KeptOutput:
     still fail with this very output; `settled`: what new notes about the capture settle (its age, what it
     took); `variant`: which output of the baseline was meant for the environment of that run; `troubles`:
     signs that the replay went wrong, beside those in the output itself; `differing`: the leaves that
-    differed, each with its path in the stored output and the actual value."""
+    differed, each with its path in the stored output and the actual value; `varied`: the places there of
+    which compares have shown that they vary."""
 
     id: str
     recipe_hash: str
@@ -96,6 +97,7 @@ class KeptOutput:
     variant: int | None = None
     troubles: tuple[str, ...] = ()
     differing: tuple[tuple[Path, Json], ...] = ()
+    varied: tuple[Path, ...] = ()
     origin: str = "kept"
 
 

@@ -398,7 +398,7 @@ def texts(optional: bool = False) -> Field:
     return Field(list, optional=optional, read=read, write=list)
 
 
-def paths() -> Field:
+def paths(optional: bool = False) -> Field:
     """Return the field of a list of paths in a document, each a list of keys and indexes."""
 
     def read(value: Json, at: Path, reader: RecordReader) -> tuple[Path, ...]:
@@ -408,7 +408,7 @@ def paths() -> Field:
                 return ()
         return tuple(map(tuple, value))
 
-    return Field(list, read=read, write=lambda value: list(map(list, value)))
+    return Field(list, optional=optional, read=read, write=lambda value: list(map(list, value)))
 
 
 def placed() -> Field:

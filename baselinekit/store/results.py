@@ -224,6 +224,7 @@ if TYPE_CHECKING:  # not imported at run time: if everything passes, nothing is 
     from baselinekit.model.changes import KeptOutput
 
 _PENDING = "pending"
+_ACCEPTED = "accepted"
 _EXTRA_DEPTH = 2
 """Levels of nesting that the file adds around an output."""
 
@@ -241,6 +242,7 @@ def pending_form() -> RecordForm[KeptOutput]:
         settled=texts(),
         troubles=texts(optional=True),  # earlier versions did not write it
         differing=placed(),
+        varied=paths(optional=True),  # earlier versions did not write it
         variant=Field(int, type(None)),
         flaw=NULLABLE_TEXT,
         resolved=Field(),
@@ -287,6 +289,28 @@ def drop_pending(root: str, id: str) -> None:
     """Remove the kept answer: it was approved, or the baseline passes again. Ignores errors."""
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(root, pending_name(id)))
+
+
+def mark_accepted(root: str, id: str) -> None:
+    """Drop the kept answer, and remember that it was approved until the next compare. Ignores errors."""
+    drop_pending(root, id)
+    with contextlib.suppress(BaselinekitError):
+        atomic.state_folder(root, _ACCEPTED)
+        atomic.replace_file(root, _accepted_name(id), b"", sync=False)
+
+
+def is_accepted(root: str, id: str) -> bool:
+    return os.path.lexists(os.path.join(root, _accepted_name(id)))
+
+
+def drop_accepted(root: str, id: str) -> None:
+    """Forget that an answer was approved: it was compared since. Ignores errors."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(root, _accepted_name(id)))
+
+
+def _accepted_name(id: str) -> str:
+    return os.path.join(atomic.STATE_FOLDER, _ACCEPTED, id)
 
 
 def pending_name(id: str) -> str:
