@@ -1,8 +1,8 @@
 """How often learning errs, before and after it was written anew: each service is captured, started again,
 compared, learnt from and compared once more, by the command line of each product. `pytest -s` prints it.
 
-Two kinds of errors count: a value that varies and was not learnt, and a value that is the same in every answer
-and became a placeholder."""
+Two kinds of errors count: a value that varies and was not learnt, and a value that is the same in every
+answer and became a placeholder."""
 
 import json
 import os
@@ -162,8 +162,8 @@ def told_apart() -> tuple[dict[str, set[Place]], dict[str, set[Place]]]:
 
 @dataclass(frozen=True)
 class Rate:
-    """The services and the places that fail: at once, after a restart, after --learn and another restart, after
-    --learn --unchanged and three more; and the places that are steady and became placeholders."""
+    """The services and the places that fail: at once, after a restart, after --learn and another restart,
+    after --learn --unchanged and three more; and the places that are steady and became placeholders."""
 
     services: tuple[int, ...]
     places: tuple[int, ...]
@@ -221,12 +221,13 @@ def rates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rate]:
         "after": rate_of(folder / "after", str(HERE), steady),
     }
     total = sum(map(len, varying.values()))
-    print(f"\n{len(ALL)} services, {total} places that vary, {sum(map(len, steady.values()))} that do not")
+    lines = [f"{len(ALL)} services, {total} places that vary, {sum(map(len, steady.values()))} that do not"]
     for name, rate in rates.items():
-        print(f"{name}: fail at once, after a restart, after --learn, after --learn --unchanged")
+        lines.append(f"{name}: fail at once, after a restart, after --learn, after --learn --unchanged")
         for size, what, of in ((rate.services, "services", len(ALL)), (rate.places, "places", total)):
-            print(f"  {what:9}" + "".join(f"{n:5} ({n / of:.1%})" for n in size))
-        print(f"  failing  {rate.failing}\n  made loose {rate.loose}")
+            lines.append(f"  {what:9}" + "".join(f"{n:5} ({n / of:.1%})" for n in size))
+        lines.append(f"  failing  {rate.failing}\n  made loose {rate.loose}")
+    sys.stdout.write("\n".join(["", *lines, ""]))
     return rates
 
 
