@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from baselinekit.changes.alternatives import unescaped
 from baselinekit.changes.texts import TextPart, fill_placeholders, judge_parts
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
@@ -23,7 +22,7 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Differe
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
-from baselinekit.placeholders.grammar import has_marker, tokens_in
+from baselinekit.placeholders.grammar import has_marker, tokens_in, unescaped
 from baselinekit.placeholders.narrowest import accepts_all, is_alone
 from baselinekit.placeholders.nature import (
     SinceCapture,

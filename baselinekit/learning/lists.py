@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from baselinekit.changes.alternatives import unescaped
 from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
@@ -16,7 +15,7 @@ from baselinekit.learning.varying import Volatile
 from baselinekit.model.baselines import ArrayMode, By, Difference
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import escape_value, has_marker
+from baselinekit.placeholders.grammar import escape_value, is_template, unescaped
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
     accepts_all,
@@ -246,11 +245,6 @@ class _RowUnifier:
 
     def accepts(self, text: str, value: Json) -> bool:
         return accepts_all(text, [value], self._words)
-
-
-def is_template(value: Json) -> bool:
-    """Whether a stored value is a text with a placeholder in it."""
-    return isinstance(value, str) and has_marker(value) and unescaped(value) == value
 
 
 def holds_template(row: Json) -> bool:
