@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -162,13 +163,26 @@ def told_apart() -> tuple[dict[str, set[Place]], dict[str, set[Place]]]:
 
 @dataclass(frozen=True)
 class Rate:
-    """The services and the places that fail: at once, after a restart, after --learn and another restart,
+    """How many places of each service fail: at once, after a restart, after --learn and another restart,
     after --learn --unchanged and three more; and the places that are steady and became placeholders."""
 
-    services: tuple[int, ...]
-    places: tuple[int, ...]
+    found: tuple[dict[str, int], ...]
     loose: tuple[str, ...]
-    failing: tuple[tuple[str, ...], ...]
+
+    def places(self, stage: int, of: str) -> int:
+        return sum(count for id, count in self.found[stage].items() if is_of(id, of))
+
+    def services(self, stage: int, of: str) -> int:
+        return sum(is_of(id, of) for id in self.found[stage])
+
+
+GROUPS = ("the learning tests", "their own process")
+"""The services of the learning tests, and those that say what their process uses, by names that were once
+known as such."""
+
+
+def is_of(id: str, group: str) -> bool:
+    return id.startswith("get-own-") == (group == GROUPS[1])
 
 
 def rate_of(folder: Path, path: str, steady: dict[str, set[Place]]) -> Rate:
@@ -202,12 +216,7 @@ def rate_of(folder: Path, path: str, steady: dict[str, set[Place]]) -> Rate:
         for at, value in places(output)
         if at in steady.get(id, ()) and isinstance(value, str) and "<<" in value
     ]
-    return Rate(
-        tuple(map(len, found)),
-        tuple(sum(one.values()) for one in found),
-        tuple(sorted(loose)),
-        tuple(tuple(sorted(one)) for one in found),
-    )
+    return Rate(tuple(found), tuple(sorted(loose)))
 
 
 @pytest.fixture(scope="module")
@@ -220,25 +229,34 @@ def rates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rate]:
         "before": rate_of(folder / "before", str(folder / "old"), steady),
         "after": rate_of(folder / "after", str(HERE), steady),
     }
-    total = sum(map(len, varying.values()))
-    lines = [f"{len(ALL)} services, {total} places that vary, {sum(map(len, steady.values()))} that do not"]
-    for name, rate in rates.items():
-        lines.append(f"{name}: fail at once, after a restart, after --learn, after --learn --unchanged")
-        for size, what, of in ((rate.services, "services", len(ALL)), (rate.places, "places", total)):
-            lines.append(f"  {what:9}" + "".join(f"{n:5} ({n / of:.1%})" for n in size))
-        lines.append(f"  failing  {rate.failing}\n  made loose {rate.loose}")
-    sys.stdout.write("\n".join(["", *lines, ""]))
+    lines = ["fail at once, after a restart, after --learn, after --learn --unchanged"]
+    for group, (name, rate) in product(GROUPS, rates.items()):
+        services, varied = total_of(group, varying)
+        for size, what, of in ((rate.services, "services", services), (rate.places, "places", varied)):
+            counts = [size(stage, group) for stage in range(4)]
+            shares = "".join(f"{count:5} ({count / of:.1%})" for count in counts)
+            lines.append(f"{group:18} {name:6} {of:4} {what:9}{shares}")
+    sys.stdout.write("\n".join(["", *lines, *(f"made loose {rate.loose}" for rate in rates.values()), ""]))
     return rates
 
 
+def total_of(group: str, varying: dict[str, set[Place]]) -> tuple[int, int]:
+    """How many services a group has, and how many of their places vary."""
+    return sum(is_of(id, group) for id in varying), sum(
+        len(places) for id, places in varying.items() if is_of(id, group)
+    )
+
+
 def test_after_a_restart_it_errs_at_most_four_points_more_often(rates: dict[str, Rate]) -> None:
+    """Measured: 20.5 % of 151 places before and after, most of them in lists, which only --learn describes."""
     _, varying = told_apart()
-    total = sum(map(len, varying.values()))
-    assert rates["after"].places[1] <= rates["before"].places[1] + 0.04 * total
+    before, after = (rates[name].places(1, GROUPS[0]) for name in ("before", "after"))
+    assert after - before <= 0.04 * total_of(GROUPS[0], varying)[1]
 
 
-def test_after_unchanged_it_errs_no_more_often(rates: dict[str, Rate]) -> None:
-    assert rates["after"].places[3] <= rates["before"].places[3]
+@pytest.mark.parametrize("group", GROUPS)
+def test_after_unchanged_it_errs_no_more_often(rates: dict[str, Rate], group: str) -> None:
+    assert rates["after"].places(3, group) <= rates["before"].places(3, group)
 
 
 def test_nothing_steady_becomes_loose_that_was_not_before(rates: dict[str, Rate]) -> None:
