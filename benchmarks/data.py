@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.files.languages import dump_yaml
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Recipe

@@ -17,7 +17,7 @@ ROUNDS = 15
 
 def ours(models: Path) -> Callable[[], Vectors]:
     sys.path.insert(0, str(Path(__file__).parent.parent))
-    embedding = import_module("baselinekit.models.embedding")
+    embedding = import_module("baselinekit.clients.models.embedding")
     for name in embedding.LIBRARIES[1:]:
         import_module(name)
 

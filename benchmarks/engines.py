@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median as middle
 from tempfile import TemporaryDirectory
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.files.languages import dump_yaml
 from benchmarks import data
 from benchmarks.measure import Ended, Engine, Say, about, in_turn, median, whole
 from benchmarks.replay import command

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.commands.recording import Recorder
+from baselinekit.files.languages import dump_yaml
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.discovery import discover
 from baselinekit.store.reading import load
-from baselinekit.workflow.recording import Recorder
 from benchmarks import data
 from benchmarks.measure import Engine, Say, about, in_turn, inside
 from benchmarks.results import Found, Note, Row, Scale, Versus

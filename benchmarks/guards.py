@@ -18,8 +18,8 @@ from typing import Any
 import h11
 import yaml
 
-from baselinekit.documents.jsontext import decode
-from baselinekit.documents.languages import YAML
+from baselinekit.files.jsontext import decode
+from baselinekit.files.languages import YAML
 from baselinekit.model.recipes import Request
 from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.store.project import read

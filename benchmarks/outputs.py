@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from baselinekit.documents.jsontext import dump_json
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.files.jsontext import dump_json
+from baselinekit.files.languages import dump_yaml
 from baselinekit.model.results import Report, ReportedDifference, Result, Shard
 from baselinekit.report import resultfile
 from benchmarks import data

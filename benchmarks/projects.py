@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.files.languages import dump_yaml
 from benchmarks import data
 from benchmarks.measure import Ended, Engine, Say, about, in_turn, median, whole
 from benchmarks.replay import JOBS, command

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.files.languages import dump_yaml
 from baselinekit.model.values import Json
 from benchmarks import data
 from benchmarks.measure import Ended, Engine, Say, in_turn, whole

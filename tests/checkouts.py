@@ -4,9 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from baselinekit.programs.git import Git
-from baselinekit.programs.process import Processes
-from baselinekit.workflow.project import Operator, Project, open_project
+from baselinekit.clients.programs.git import Git
+from baselinekit.clients.programs.process import Processes
+from baselinekit.commands.project import Operator, Project, open_project
 
 EXECUTE = Processes().execute
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com")

@@ -9,17 +9,17 @@ from typing import Any
 
 from storehelp import write
 
-from baselinekit.approval.planning import apply
-from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
+from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.context import Clock, RunContext
+from baselinekit.commands.planning import apply
+from baselinekit.commands.project import Operator, Project, open_project
+from baselinekit.commands.refresh import RefreshScope, accepted_by, propose
+from baselinekit.commands.selection import Selection
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshProposal
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.compare import ComparePolicy, compare
-from baselinekit.workflow.context import Clock, RunContext
-from baselinekit.workflow.project import Operator, Project, open_project
-from baselinekit.workflow.selection import Selection
 
 HEAD = """\
 id: {id}   # the id of {id}

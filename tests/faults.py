@@ -119,7 +119,7 @@ def follow_me() -> None:
     stops = [_instruction(0x20, 0)]  # the number of the call
     for left, number in zip(range(len(_BY_NUMBER), 0, -1), _BY_NUMBER, strict=True):
         stops.append(_instruction(0x15, number, yes=left + 4))
-    # To whoever is not root it could close itself (programs/process.py): it is told that it has.
+    # To whoever is not root it could close itself (clients/programs/process.py): it is told that it has.
     stops += [_instruction(0x15, _PRCTL, no=2), _instruction(0x20, 16), _instruction(0x15, 4, yes=1)]
     stops += [_instruction(0x06, verdict) for verdict in (0x7FFF0000, 0x00050000, 0x7FF00000)]
     code = ctypes.create_string_buffer(b"".join(stops))

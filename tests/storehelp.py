@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baselinekit.documents.jsontext import format_number, parse_fraction
-from baselinekit.documents.languages import is_text_block, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
+from baselinekit.files.jsontext import format_number, parse_fraction
+from baselinekit.files.languages import is_text_block, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
 
 EXAMPLES = Path(__file__).parent / "reference"
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from baselinekit.grade.by_program import verdict_in
+from baselinekit.clients.models.proxy import Proxy
+from baselinekit.graders.by_program import verdict_in
 from baselinekit.judge import (
     Target,
     TargetError,
@@ -21,8 +22,7 @@ from baselinekit.judge import (
     verdict,
 )
 from baselinekit.model.recipes import Answer, ModelQuestion
-from baselinekit.models.proxy import Proxy
-from baselinekit.texts import no_mask
+from baselinekit.values.texts import no_mask
 
 CASE = {"candidate_answer": "42", "config": None, "sidecar": {"camelCase": 1}}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from warm import warm
 
+from baselinekit.clients.programs.process import Processes
 from baselinekit.model.recipes import ProcessSpec
-from baselinekit.programs.process import Processes
 
 pytestmark = pytest.mark.slow
 

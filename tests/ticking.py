@@ -12,8 +12,8 @@ from typing import Any
 
 from desk import Desk
 
+from baselinekit.commands.context import RunContext
 from baselinekit.model.recipes import Request, Response
-from baselinekit.workflow.context import RunContext
 
 START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC).timestamp()
 Answer = Callable[[float, int], Any]

@@ -7,18 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from baselinekit.approval import review as reviewing
-from baselinekit.approval.planning import (
-    Permit,
-    apply,
-    is_in_git,
-    mask_proposal,
-    preview,
-    reason_against,
-    version_of,
-)
-from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
-from baselinekit.approval.review import decisions_in, undecided
+from baselinekit.changes.reviewing import Review
 from baselinekit.cli import screen
 from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
@@ -32,6 +21,21 @@ from baselinekit.cli.options import (
     typed_command,
 )
 from baselinekit.cli.recipes import parse_path_rules
+from baselinekit.commands import review as reviewing
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.planning import (
+    Permit,
+    apply,
+    is_in_git,
+    mask_proposal,
+    preview,
+    reason_against,
+    version_of,
+)
+from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import RefreshScope, accepted_by, propose
+from baselinekit.commands.review import decisions_in, undecided
+from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
@@ -45,7 +49,6 @@ from baselinekit.model.changes import (
     RefreshProposal,
 )
 from baselinekit.model.values import Json
-from baselinekit.refresh.reviewing import Review
 from baselinekit.report.next_commands import check_commands
 from baselinekit.report.refreshing import count_changes, format_file_diff, format_refresh, format_refresh_json
 from baselinekit.report.reviewing import (
@@ -56,10 +59,7 @@ from baselinekit.report.reviewing import (
     format_screen,
 )
 from baselinekit.report.wording import Style
-from baselinekit.texts import count_noun
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import Selection
+from baselinekit.values.texts import count_noun
 
 # Shared by `refresh` and `review`: which answers they are about, who approves, and the next commands.
 

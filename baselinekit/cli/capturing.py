@@ -29,6 +29,22 @@ from baselinekit.cli.options import (
 )
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
+from baselinekit.commands import capture
+from baselinekit.commands.capture import (
+    Captured,
+    CaptureResults,
+    capture_all,
+    capture_new,
+    check_draft,
+    group_of,
+    named_new,
+)
+from baselinekit.commands.known_good import CaptureOptions
+from baselinekit.commands.learning import MOST_VALUES
+from baselinekit.commands.loading import load
+from baselinekit.commands.naming import slug
+from baselinekit.commands.project import Project
+from baselinekit.commands.templating import with_names
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -39,34 +55,18 @@ from baselinekit.errors import (
     Refused,
 )
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.learning.learning import Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split
-from baselinekit.refresh.learning import Volatile
 from baselinekit.replaying.client import addresses_soon
 from baselinekit.report.next_commands import check_commands, lies_in, rule_commands
+from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import add_origin
-from baselinekit.texts import count_noun, mask_and_clip, no_mask
-from baselinekit.tree.paths import render
-from baselinekit.variables import names_in
-from baselinekit.workflow import capture
-from baselinekit.workflow.capture import (
-    Captured,
-    CaptureResults,
-    capture_all,
-    capture_new,
-    check_draft,
-    group_of,
-    named_new,
-)
-from baselinekit.workflow.known_good import CaptureOptions
-from baselinekit.workflow.learning import MOST_VALUES
-from baselinekit.workflow.loading import load
-from baselinekit.workflow.naming import slug
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import with_names
+from baselinekit.values.paths import render
+from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
 
 # The report of `capture --repeat`: each path that varies, its placeholder, and the reason.
 

@@ -10,6 +10,9 @@ from baselinekit.cli import capturing, screen
 from baselinekit.cli.capture import DraftOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import operator_of, project_of
+from baselinekit.commands.importing import worst_of
+from baselinekit.commands.loading import load_partly
+from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.evals.casebaselines import (
     CaseDraft,
@@ -25,9 +28,6 @@ from baselinekit.evals.selection import Choice, choose, load, resolve_path_or_pr
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
 from baselinekit.suites.promptfolders import folders_below
-from baselinekit.workflow.importing import worst_of
-from baselinekit.workflow.loading import load_partly
-from baselinekit.workflow.project import Project
 
 
 def split_prompt_paths(paths: Sequence[str], project: Project) -> tuple[list[str], list[str]]:

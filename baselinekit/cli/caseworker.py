@@ -19,6 +19,11 @@ from baselinekit.cli.cluster import (
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import build_outside
 from baselinekit.cli.worker import KnownEnvironment, Order, Workplace, orders_of
+from baselinekit.commands.chunks import Chunk, ChunkDone
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.leases import Lease, Leases
+from baselinekit.commands.parcel import Parcel, SealedValue, with_worker_paths
+from baselinekit.commands.project import Project
 from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.elsewhere import CasePacking, CasePolicy, CasesOnCluster
 from baselinekit.evals.lanes import CaseLanes
@@ -26,11 +31,6 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.workers import CaseEngine, CaseOrder, CasesElsewhere, CaseTurn, JudgedAttempt
 from baselinekit.model.values import Json
 from baselinekit.suites.ratings import Ratings
-from baselinekit.workflow.chunks import Chunk, ChunkDone
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.leases import Lease, Leases
-from baselinekit.workflow.parcel import Parcel, SealedValue, with_worker_paths
-from baselinekit.workflow.project import Project
 
 
 class RunWorker:

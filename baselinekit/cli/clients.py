@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
+from baselinekit.commands.context import Clock, RunContext, Stop
+from baselinekit.commands.leases import ChunkCosts, KeptAnswer, add_spent
+from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage, ProcessResult, ProcessSpec
@@ -21,12 +24,9 @@ from baselinekit.model.results import Report
 from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
-from baselinekit.workflow.context import Clock, RunContext, Stop
-from baselinekit.workflow.leases import ChunkCosts, KeptAnswer, add_spent
-from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:  # most runs ask no model
-    from baselinekit.models.recording import Mode, Shelf
+    from baselinekit.clients.models.recording import Mode, Shelf
     from baselinekit.store.journal import AnswerJournal
 
 
@@ -135,7 +135,7 @@ class LazyProcesses:
         self._processes: Any = None
 
     def load(self) -> Any:
-        from baselinekit.programs.process import Processes
+        from baselinekit.clients.programs.process import Processes
 
         with self._lock:
             self._processes = self._processes or Processes()
@@ -240,15 +240,15 @@ class LazyModels:
             self._journal.close()
 
     def load_embedding(self) -> Any:
-        from baselinekit.models.embedding import Embedding, find_folder
+        from baselinekit.clients.models.embedding import Embedding, find_folder
 
         model = self._project.config.models.get("embedding")
         return Embedding(find_folder(None if model is None else model.folder, self._project.root))
 
     def make_models(self) -> Any:
         if self._models is None:
-            from baselinekit.models.dispatch import Models
-            from baselinekit.models.post import World
+            from baselinekit.clients.models.dispatch import Models
+            from baselinekit.clients.models.post import World
 
             project = self._project
             world = World(
@@ -271,7 +271,7 @@ class LazyModels:
 
     def wrap_recording(self, source: Any) -> Any:
         """The models, wrapped so that recorded answers are used first."""
-        from baselinekit.models.recording import Recording
+        from baselinekit.clients.models.recording import Recording
         from baselinekit.store.results import Cassettes
 
         project, recording = self._project, self._recording

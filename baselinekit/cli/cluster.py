@@ -15,19 +15,14 @@ from click.core import ParameterSource
 from baselinekit.cli.clients import CACHE, LazyModels, operator_path
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import CompareWorker, Order, order_of
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, internal_error
-from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Variable
-from baselinekit.model.values import Json
-from baselinekit.store.project import CONFIG_NAME
-from baselinekit.trust import in_ci
-from baselinekit.workflow.chunks import BaselineEngine, ChunkDone, ChunkWorker
-from baselinekit.workflow.cluster import Work, check_place, connect_to_cluster, worker_folder
-from baselinekit.workflow.compare import ComparePolicy
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.elsewhere import ClusterEngine, ClusterRun
-from baselinekit.workflow.leases import Lease, Leases
-from baselinekit.workflow.parcel import (
+from baselinekit.clients.trust import in_ci
+from baselinekit.commands.chunks import BaselineEngine, ChunkDone, ChunkWorker
+from baselinekit.commands.cluster import Work, check_place, connect_to_cluster, worker_folder
+from baselinekit.commands.compare import ComparePolicy
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.elsewhere import ClusterEngine, ClusterRun
+from baselinekit.commands.leases import Lease, Leases
+from baselinekit.commands.parcel import (
     CommonFiles,
     Packing,
     Parcel,
@@ -36,7 +31,12 @@ from baselinekit.workflow.parcel import (
     path_below,
     with_caller_paths,
 )
-from baselinekit.workflow.project import CaptureEnvironment, Operator, Project
+from baselinekit.commands.project import CaptureEnvironment, Operator, Project
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, internal_error
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import Variable
+from baselinekit.model.values import Json
+from baselinekit.store.project import CONFIG_NAME
 
 _NO_CONFIG = b"version: 1\n"
 _WORD = lazy_pattern(r"\w+")
@@ -163,7 +163,7 @@ def common_files(project: Project, context: RunContext, order: Order) -> CommonF
     if project.config_file is None:
         contents[config] = _NO_CONFIG
     elif project.config_from is not None:
-        from baselinekit.programs.git import Git
+        from baselinekit.clients.programs.git import Git
 
         git = Git(context.clients.execute, project.root)
         tree = git.tree(git.commit(project.config_from, "--config-from"))

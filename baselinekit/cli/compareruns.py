@@ -16,8 +16,8 @@ from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.resultfile import EARLIER
 from baselinekit.report.wording import Style, format_lines
-from baselinekit.texts import count_noun
-from baselinekit.variables import Redactor
+from baselinekit.secrets.variables import Redactor
+from baselinekit.values.texts import count_noun
 
 _THRESHOLD = 0.1
 _MOST_IDS = 10

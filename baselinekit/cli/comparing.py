@@ -10,25 +10,25 @@ from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_progress
 from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy, typed_command
+from baselinekit.clients.trust import in_ci
+from baselinekit.commands import selection
+from baselinekit.commands.chunks import BaselineEngine
+from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.judging import Repeating, keep_report, mask_report
+from baselinekit.commands.project import Project
+from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
-from baselinekit.trust import in_ci
-from baselinekit.workflow import selection
-from baselinekit.workflow.chunks import BaselineEngine
-from baselinekit.workflow.compare import ComparePolicy, compare
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.judging import Repeating, keep_report, mask_report
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baselinekit.cli.evals import RunOptions
-    from baselinekit.programs.git import Git
+    from baselinekit.clients.programs.git import Git
 
 
 def compare_or_watch(options: CompareOptions) -> int:
@@ -87,7 +87,7 @@ def find_weakened(
     """How the change affects the baselines or the cases themselves; an unknown commit is reported before any
     request."""
     if options.base is not None:
-        from baselinekit.programs.git import Git
+        from baselinekit.clients.programs.git import Git
 
         git = Git(context.clients.execute, project.root)
         return find(project, git, options.base, options.fail_on_weakened)
@@ -98,7 +98,7 @@ def find_weakened(
 
 
 def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: bool) -> BaselineChanges:
-    from baselinekit.workflow import since  # most runs need it not
+    from baselinekit.commands import since  # most runs need it not
 
     return since.find_weakened(project, git, ref, is_strict)
 
@@ -118,8 +118,8 @@ def _engine(
     if processes == 1:
         return None
     from baselinekit.cli.worker import CompareWorker, orders_of
-    from baselinekit.workflow.leases import Leases
-    from baselinekit.workflow.processes import ProcessEngine
+    from baselinekit.commands.leases import Leases
+    from baselinekit.commands.processes import ProcessEngine
 
     models.lock_journal()
     orders = orders_of(project, options.recording, processes, options.jobs, options.resume, "compare")

@@ -24,8 +24,10 @@ from baselinekit.cli.options import (
     read_text,
     refuse_without_effect,
 )
-from baselinekit.documents.languages import yaml_flow
+from baselinekit.clients.trust import check_inside
+from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
+from baselinekit.files.languages import yaml_flow
 from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
@@ -43,9 +45,7 @@ from baselinekit.suites.writing.conversion import (
     stem_of,
 )
 from baselinekit.suites.writing.sayings import CaseReader, Loss, WriteRequest
-from baselinekit.texts import count_noun
-from baselinekit.trust import check_inside
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 _FORM = click.Choice([*FORMS])
 _OUTPUT_HELP = "Where it goes: a file, or the folder of a prompt [default: by its name]."

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
+from baselinekit.clients.trust import in_ci
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.results import Report, Typed
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
-from baselinekit.trust import in_ci
-from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:
     from baselinekit.model.evals import GateResult
@@ -54,7 +54,7 @@ def deliver(
     report = replace(report, typed=_for_readers(report.typed, outputs, read))
     full_report = replace(report, folder=_folder_in_repository(root))
     if any(output.lower().endswith(".html") for output in outputs):
-        from baselinekit.workflow.history import with_trends
+        from baselinekit.commands.history import with_trends
 
         full_report = with_trends(full_report, root)
     lost: list[str] = []

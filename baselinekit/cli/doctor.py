@@ -21,6 +21,18 @@ from baselinekit.cli.options import (
     project_of,
 )
 from baselinekit.cli.remotefiles import RemoteFiles
+from baselinekit.clients.programs.git import Git
+from baselinekit.clients.trust import (
+    host_of,
+    imports_from_its_folder,
+    in_ci,
+    programs_from_checkout,
+    unrestricted_programs,
+)
+from baselinekit.commands import gitsetup
+from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
+from baselinekit.commands.loading import load
+from baselinekit.commands.project import Project
 from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
@@ -38,26 +50,14 @@ from baselinekit.evals.selection import folders
 from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
-from baselinekit.programs.git import Git
-from baselinekit.programs.sandbox import Sandbox
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
+from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
 from baselinekit.suites.targets import describe_targets
-from baselinekit.texts import Mask, count_noun, mask_and_clip
-from baselinekit.trust import (
-    host_of,
-    imports_from_its_folder,
-    in_ci,
-    programs_from_checkout,
-    unrestricted_programs,
-)
-from baselinekit.workflow import gitsetup
-from baselinekit.workflow.doctor import Findings, find_short_secrets, move_large_outputs
-from baselinekit.workflow.loading import load
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import Mask, count_noun, mask_and_clip
 
 # `baselinekit doctor`.
 

@@ -43,9 +43,9 @@ def explain(options: ExplainOptions) -> None:
         hint = "codes are at the start of messages"
         raise InvalidInput(Problem("BK508", f"there is no code {subject}", hint))
     from baselinekit.cli.clients import real_context, with_models
-    from baselinekit.workflow.doctor import describe_baseline
-    from baselinekit.workflow.loading import load
-    from baselinekit.workflow.selection import Selection, select
+    from baselinekit.commands.doctor import describe_baseline
+    from baselinekit.commands.loading import load
+    from baselinekit.commands.selection import Selection, select
 
     project = project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(subject,)))[0]

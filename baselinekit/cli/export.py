@@ -17,9 +17,10 @@ from baselinekit.cli.options import (
     project_of,
     refuse_without_effect,
 )
-from baselinekit.documents.text import decode
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path_or_prompt
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source
 from baselinekit.model.prompts import PromptFolder
@@ -30,8 +31,7 @@ from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites.promptfolders import folders_below, load_valid_folder
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
-from baselinekit.texts import count_noun
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 _SKILLS = "skills"
 _EXAMPLES = "examples"

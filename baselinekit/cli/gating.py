@@ -13,6 +13,10 @@ from baselinekit.cli.options import (
     repeat_command,
 )
 from baselinekit.cli.running import keep_run, plan_suite, run_suite
+from baselinekit.clients.trust import check_inside
+from baselinekit.commands import history
+from baselinekit.commands.judging import mask_report
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
 from baselinekit.evals.cases import PlanJournals
@@ -29,10 +33,6 @@ from baselinekit.report.wording import Style
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
-from baselinekit.trust import check_inside
-from baselinekit.workflow import history
-from baselinekit.workflow.judging import mask_report
-from baselinekit.workflow.project import Project
 
 _FORMS: dict[str, Callable[[Sequence[GateResult]], str]] = {
     ".json": format_gates_json,

@@ -19,7 +19,8 @@ from baselinekit.cli.options import (
     option,
     project_of,
 )
-from baselinekit.documents.text import decode
+from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rubricdrafts import (
     CaseWithoutRubric,
@@ -30,13 +31,12 @@ from baselinekit.evals.rubricdrafts import (
     load_states,
     write,
 )
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
 from baselinekit.suites.targets import DEFAULT
-from baselinekit.texts import count_noun
-from baselinekit.workflow.context import RunContext, ThreadPool
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 _JOBS = 4
 _JUDGE = "judge"

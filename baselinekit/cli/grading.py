@@ -41,7 +41,7 @@ from baselinekit.report.evals.terminal import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 # `baselinekit grade`.
 

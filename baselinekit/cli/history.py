@@ -19,6 +19,9 @@ from baselinekit.cli.options import (
     project_of,
     several,
 )
+from baselinekit.commands import history as past, merging
+from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.results import Report
@@ -29,13 +32,10 @@ from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
 from baselinekit.report.resultstream import NotStreamableError
 from baselinekit.report.wording import format_lines
+from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import remove
 from baselinekit.store.results import write_pieces, write_text
-from baselinekit.texts import count_noun
-from baselinekit.variables import Redactor
-from baselinekit.workflow import history as past, merging
-from baselinekit.workflow.orphans import Orphan, Orphans, find_orphans
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 # `baselinekit history`.
 

@@ -16,6 +16,18 @@ from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_p
 from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import http_id, open_request, with_files
+from baselinekit.clients.trust import check_inside
+from baselinekit.commands.capture import CaptureResults, group_of
+from baselinekit.commands.importing import (
+    ImportSummary,
+    capture_many,
+    group_alike,
+    holds_requests,
+    read_requests,
+    summarize,
+    worst_of,
+)
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.importers.drafts import (
     HINT_FOR_URL,
@@ -26,23 +38,11 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.values import Json
+from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import place_in_config, project_root
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import declare_variables, set_base_url
-from baselinekit.texts import count_noun
-from baselinekit.trust import check_inside
-from baselinekit.variables import names_in
-from baselinekit.workflow.capture import CaptureResults, group_of
-from baselinekit.workflow.importing import (
-    ImportSummary,
-    capture_many,
-    group_alike,
-    holds_requests,
-    read_requests,
-    summarize,
-    worst_of,
-)
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 Files = dict[str, ImportedFile]
 

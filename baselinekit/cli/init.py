@@ -8,16 +8,16 @@ import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import check_base_url, flag, option
+from baselinekit.clients.programs.git import Git
+from baselinekit.clients.programs.process import Processes
+from baselinekit.commands import gitsetup
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Config
-from baselinekit.programs.git import Git
-from baselinekit.programs.process import Processes
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
-from baselinekit.workflow import gitsetup
 
 # `baselinekit init`.
 

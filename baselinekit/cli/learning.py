@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.approval.learn import (
+from baselinekit.cli import approving, screen
+from baselinekit.cli.approve import RefreshOptions
+from baselinekit.cli.approving import complain, parse_scope, suggest_checks
+from baselinekit.cli.capturing import describe_learnt, learnt_as_json
+from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
+from baselinekit.cli.options import project_of, repeat_command, typed_command
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.learn import (
     REPLAYS,
     LearnPlan,
     LearnProposal,
@@ -16,24 +23,17 @@ from baselinekit.approval.learn import (
     preview_learning,
     propose_learning,
 )
-from baselinekit.approval.lesson import ACCEPT, is_learnable_if_unchanged
-from baselinekit.approval.planning import compare_command
-from baselinekit.cli import approving, screen
-from baselinekit.cli.approve import RefreshOptions
-from baselinekit.cli.approving import complain, parse_scope, suggest_checks
-from baselinekit.cli.capturing import describe_learnt, learnt_as_json
-from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
-from baselinekit.cli.options import project_of, repeat_command, typed_command
+from baselinekit.commands.lesson import ACCEPT, is_learnable_if_unchanged
+from baselinekit.commands.planning import compare_command
+from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.learning.listing import ListRule
 from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
-from baselinekit.refresh.listing import ListRule
 from baselinekit.report.next_commands import rule_commands
 from baselinekit.report.refreshing import format_file_diff
-from baselinekit.texts import count_noun
-from baselinekit.tree.paths import render
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.project import Project
+from baselinekit.values.paths import render
+from baselinekit.values.texts import count_noun
 
 FORMAT = "baselinekit.learn/1"
 _MOST_PATHS = 40

@@ -12,18 +12,9 @@ from baselinekit.cli.clients import open_clients
 from baselinekit.cli.convert import ImportOptions, convert
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
-from baselinekit.documents.languages import dump_yaml
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.importers import vcr
-from baselinekit.importers.drafts import ImportChoices
-from baselinekit.importers.testcode import CodeChange, SnapshotImport, SnapshotSources
-from baselinekit.model.values import Json
-from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
-from baselinekit.texts import count_noun
-from baselinekit.trust import check_inside
-from baselinekit.variables import names_in
-from baselinekit.workflow.context import Stop
-from baselinekit.workflow.movingin import (
+from baselinekit.clients.trust import check_inside
+from baselinekit.commands.context import Stop
+from baselinekit.commands.movingin import (
     OUTSIDE,
     TOOLS,
     VCR,
@@ -32,7 +23,16 @@ from baselinekit.workflow.movingin import (
     moved_values,
     write_moved,
 )
-from baselinekit.workflow.project import Project
+from baselinekit.commands.project import Project
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.files.languages import dump_yaml
+from baselinekit.importers import vcr
+from baselinekit.importers.drafts import ImportChoices
+from baselinekit.importers.testcode import CodeChange, SnapshotImport, SnapshotSources
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import names_in
+from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
+from baselinekit.values.texts import count_noun
 
 _SKIPPED_FOLDERS = frozenset(
     (

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from baselinekit.cli.remotefiles import RemoteFiles
+    from baselinekit.commands.project import Operator, Project
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
     from baselinekit.model.results import Typed
     from baselinekit.model.values import Json
-    from baselinekit.workflow.project import Operator, Project
 
 Options = TypeVar("Options")
 
@@ -198,13 +198,13 @@ def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: st
 
 def project_of_files(config: str | None = None, environment: str | None = None) -> Project:
     """The project for a completion: without installing the redactor or printing notes."""
-    from baselinekit.workflow.project import open_project
+    from baselinekit.commands.project import open_project
 
     return open_project(operator_of(ProjectOptions(config=config, environment=environment)))
 
 
 def _baselines() -> list[Baseline]:
-    from baselinekit.workflow.loading import load
+    from baselinekit.commands.loading import load
 
     try:
         return load(project_of_files(), ())
@@ -293,11 +293,11 @@ def operator_of(options: ProjectOptions) -> Operator:
     _BASE_URL."""
     import time
 
-    from baselinekit.workflow.project import Operator
+    from baselinekit.commands.project import Operator
 
     execute = None
     if options.config_from is not None:
-        from baselinekit.programs.process import Processes
+        from baselinekit.clients.programs.process import Processes
 
         execute = Processes().execute
     environ = dict(os.environ)
@@ -344,8 +344,8 @@ def project_of(
     only files of git repositories that were fetched before. `targets`: the file of named targets for eval
     files; `target`: the one to ask."""
     from baselinekit.cli import screen
+    from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
-    from baselinekit.workflow.project import open_project
 
     operator = dataclasses.replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
@@ -380,7 +380,7 @@ SENDING = ("base_url", "allow_exec")
 
 
 def _parse_pair(option: str, text: str) -> tuple[str, str]:
-    from baselinekit.variables import NAME
+    from baselinekit.secrets.variables import NAME
 
     name, equals, value = text.partition("=")
     if not equals or not NAME.fullmatch(name):
@@ -406,7 +406,7 @@ def _parse_variables(options: tuple[tuple[str, str], ...]) -> dict[str, Json]:
 
 def _read_values(flag: str, path: str) -> dict[str, Json]:
     """The values in a YAML or JSON file, by name."""
-    from baselinekit.documents.languages import language
+    from baselinekit.files.languages import language
 
     if not path.lower().endswith((".yaml", ".yml", ".json")):
         message = f"{flag} {path!r} is neither NAME=FILE nor a file of values"
@@ -424,13 +424,13 @@ def _read_values(flag: str, path: str) -> dict[str, Json]:
 
 
 def _is_name(text: str) -> bool:
-    from baselinekit.variables import NAME
+    from baselinekit.secrets.variables import NAME
 
     return NAME.fullmatch(text) is not None
 
 
 def _parse_secret(text: str) -> tuple[str, str | None]:
-    from baselinekit.variables import NAME
+    from baselinekit.secrets.variables import NAME
 
     if "=" in text:
         return _parse_pair("--secret", text)
@@ -461,7 +461,7 @@ def parse_lists(option: str, texts: tuple[str, ...], form: str) -> dict[str, str
 
 def record_policy(project: Project, requested: bool | None) -> Record:
     """When to record: as the operator says, else never in CI, else as the configuration says."""
-    from baselinekit.trust import in_ci
+    from baselinekit.clients.trust import in_ci
 
     record = project.config.record
     if requested is False or (requested is None and in_ci(os.environ)):

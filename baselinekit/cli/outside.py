@@ -5,18 +5,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from baselinekit.documents.jsontext import encode
+from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
 from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
+from baselinekit.files.jsontext import encode
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.recipes import Observation, SandboxResult
-from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.replaying.settings import Clients
 from baselinekit.replaying.traces import row_of
+from baselinekit.sandbox.sandbox import Execute, Sandbox
 from baselinekit.store.atomic import cannot_write
-from baselinekit.workflow.project import Project
 
 Save = Callable[[str], None]
 

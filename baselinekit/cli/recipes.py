@@ -19,14 +19,14 @@ from baselinekit.cli.capture import (
     SkillOptions,
 )
 from baselinekit.cli.options import parse_pairs
-from baselinekit.documents.languages import YAML
+from baselinekit.commands.naming import slug
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.files.languages import YAML
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.recipes import Command
 from baselinekit.model.values import Json, json_type
-from baselinekit.workflow.naming import slug
-from baselinekit.workflow.project import Project
 
 # The options of `capture` as rules: how the new baseline is compared and graded.
 

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from baselinekit.cli.entry import clock
+from baselinekit.commands.project import Project
 from baselinekit.errors import Refused
-from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:
-    from baselinekit.programs.gitaddress import FetchedFile, HostForm
-    from baselinekit.programs.gitfiles import GitFiles
+    from baselinekit.clients.programs.gitaddress import FetchedFile, HostForm
+    from baselinekit.clients.programs.gitfiles import GitFiles
 
 
 class RemoteFiles:
@@ -30,9 +30,9 @@ class RemoteFiles:
 
     @cached_property
     def files(self) -> "GitFiles":
-        from baselinekit.programs.gitcache import GitCache, cache_folder
-        from baselinekit.programs.gitfiles import GitFiles
-        from baselinekit.programs.process import Processes
+        from baselinekit.clients.programs.gitcache import GitCache, cache_folder
+        from baselinekit.clients.programs.gitfiles import GitFiles
+        from baselinekit.clients.programs.process import Processes
 
         return GitFiles(
             Processes().execute,
@@ -46,7 +46,7 @@ class RemoteFiles:
     @property
     def hosts(self) -> "dict[str, HostForm]":
         """The built-in hosts and those of the configuration."""
-        from baselinekit.programs.gitaddress import HOSTS
+        from baselinekit.clients.programs.gitaddress import HOSTS
 
         return {**HOSTS, **self.project.config.git.hosts}
 

@@ -12,6 +12,10 @@ from urllib.parse import urlsplit
 from baselinekit.cli.capture import HttpOptions, is_curl
 from baselinekit.cli.options import ProjectOptions, parse_lists, project_of
 from baselinekit.cli.recipes import content, drop_unset, json_or_text
+from baselinekit.clients.trust import origin
+from baselinekit.commands.naming import slug
+from baselinekit.commands.project import Project
+from baselinekit.commands.templating import with_names
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
@@ -23,12 +27,8 @@ from baselinekit.kinds.methods import meant_method
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
+from baselinekit.secrets.variables import names_in
 from baselinekit.store.writing import declare_variables
-from baselinekit.trust import origin
-from baselinekit.variables import names_in
-from baselinekit.workflow.naming import slug
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import with_names
 
 _SINGLE_OPTIONS = (
     ("verb", "-X"),

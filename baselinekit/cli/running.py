@@ -21,6 +21,11 @@ from baselinekit.cli.options import (
     typed_command,
 )
 from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
+from baselinekit.clients.programs.git import Git
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.doctor import ASKED_OF_OPERATOR
+from baselinekit.commands.judging import keep_report, mask_report
+from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
@@ -35,7 +40,6 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.results import BaselineChanges, Report
-from baselinekit.programs.git import Git
 from baselinekit.replaying.settings import ModelClient
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges, describe_weakened
@@ -43,11 +47,7 @@ from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
-from baselinekit.texts import count_noun
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.doctor import ASKED_OF_OPERATOR
-from baselinekit.workflow.judging import keep_report, mask_report
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 
 def run_or_list(options: RunOptions) -> int:

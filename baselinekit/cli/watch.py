@@ -8,12 +8,12 @@ from baselinekit.cli import screen
 from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
+from baselinekit.clients.trust import in_ci
+from baselinekit.commands import watching
+from baselinekit.commands.watching import ProjectSnapshot
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
-from baselinekit.texts import count_noun
-from baselinekit.trust import in_ci
-from baselinekit.workflow import watching
-from baselinekit.workflow.watching import ProjectSnapshot
+from baselinekit.values.texts import count_noun
 
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 0.1

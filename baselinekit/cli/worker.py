@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.clients import CACHE, LazyModels, open_clients, operator_path
 from baselinekit.cli.options import RecordingOptions
+from baselinekit.commands.chunks import Chunk, ChunkDone, ChunkWorker, JudgePolicy, ReadFiles
+from baselinekit.commands.context import ModelThreads, Stop
+from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.leases import ChunkCosts, KeptAnswer, Lease, subtract_spent
+from baselinekit.commands.loading import UnfitBaseline
+from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
+from baselinekit.commands.selection import IsWanted
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.chunks import Chunk, ChunkDone, ChunkWorker, JudgePolicy, ReadFiles
-from baselinekit.workflow.context import ModelThreads, Stop
-from baselinekit.workflow.judging import JudgedBaseline
-from baselinekit.workflow.leases import ChunkCosts, KeptAnswer, Lease, subtract_spent
-from baselinekit.workflow.loading import UnfitBaseline
-from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, open_project
-from baselinekit.workflow.selection import IsWanted
 
 if TYPE_CHECKING:  # most runs ask no model
-    from baselinekit.models.recording import Mode, Shelf
+    from baselinekit.clients.models.recording import Mode, Shelf
 
 
 @frozen

@@ -6,6 +6,8 @@ from dataclasses import field, replace
 from math import inf
 from typing import TypeVar
 
+from baselinekit.commands.judging import compare_settled, observe
+from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -18,9 +20,9 @@ from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
-from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
-from baselinekit.grade.verdict import code_of, combine_grades
+from baselinekit.graders import graders
+from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
+from baselinekit.graders.verdict import code_of, combine_grades
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -50,10 +52,8 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.settings import Clients, Execute, ModelClient, Setting
-from baselinekit.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
-from baselinekit.variables import MASK, Redactor, Scope, Secret
-from baselinekit.workflow.judging import compare_settled, observe
-from baselinekit.workflow.project import CaptureEnvironment
+from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
+from baselinekit.values.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
 
 # Everything that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
 

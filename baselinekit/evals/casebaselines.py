@@ -7,30 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.evals.checks import load_schema, setting_of_case
-from baselinekit.evals.scripts import Trace, ready_scripts, run_before
-from baselinekit.frozen import frozen
-from baselinekit.grade.by_line import ScoreLine
-from baselinekit.grade.checks import check_of
-from baselinekit.grade.graders import files_of, row_of
-from baselinekit.grade.judging import nonce_of
-from baselinekit.kinds.kind import SCORES
-from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Source
-from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader
-from baselinekit.model.values import Json, Path
-from baselinekit.replaying.dispatch import inputs_of
-from baselinekit.replaying.settings import Clients
-from baselinekit.store import writing
-from baselinekit.store.project import read
-from baselinekit.store.reading import locate, records_by_id
-from baselinekit.store.records import read_record
-from baselinekit.variables import escape_variables, names_in
-from baselinekit.workflow.capture import (
+from baselinekit.commands.capture import (
     Captured,
     CaptureResults,
     NewBaseline,
@@ -40,11 +17,34 @@ from baselinekit.workflow.capture import (
     temporary_folder,
     write_known_good,
 )
-from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.importing import worst_of
-from baselinekit.workflow.known_good import CaptureOptions, KnownGood
-from baselinekit.workflow.naming import is_same, slug
-from baselinekit.workflow.project import Project
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.importing import worst_of
+from baselinekit.commands.known_good import CaptureOptions, KnownGood
+from baselinekit.commands.naming import is_same, slug
+from baselinekit.commands.project import Project
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.evals.checks import load_schema, setting_of_case
+from baselinekit.evals.scripts import Trace, ready_scripts, run_before
+from baselinekit.files.text import decode
+from baselinekit.frozen import frozen
+from baselinekit.graders.by_line import ScoreLine
+from baselinekit.graders.checks import check_of
+from baselinekit.graders.graders import files_of, row_of
+from baselinekit.graders.judging import nonce_of
+from baselinekit.kinds.kind import SCORES
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grader
+from baselinekit.model.values import Json, Path
+from baselinekit.replaying.dispatch import inputs_of
+from baselinekit.replaying.settings import Clients
+from baselinekit.secrets.variables import escape_variables, names_in
+from baselinekit.store import writing
+from baselinekit.store.project import read
+from baselinekit.store.reading import locate, records_by_id
+from baselinekit.store.records import read_record
 
 RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""

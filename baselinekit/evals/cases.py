@@ -5,12 +5,14 @@ from contextlib import suppress
 from dataclasses import field
 
 from baselinekit import __version__
-from baselinekit.documents.jsontext import encode
+from baselinekit.commands.judging import target_of
+from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
 from baselinekit.evals.attempts import used_by
 from baselinekit.evals.checks import Prepared
+from baselinekit.files.jsontext import encode
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
+from baselinekit.graders import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, GoodAnswer
@@ -20,11 +22,9 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, object_field, record, records
+from baselinekit.secrets.variables import Redactor
 from baselinekit.store.journal import Journal, name_of
-from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.variables import Redactor
-from baselinekit.workflow.judging import target_of
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # All attempts at one eval case -> one result.
 

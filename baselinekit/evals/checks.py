@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
+from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
+from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import (
     WITHOUT_VARIABLE,
     BaselinekitError,
@@ -23,10 +23,12 @@ from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
-from baselinekit.grade.graders import Position
-from baselinekit.grade.task import keys_of
+from baselinekit.graders import graders
+from baselinekit.graders.graders import Position
+from baselinekit.graders.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -40,6 +42,7 @@ from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import digest
 from baselinekit.replaying.settings import Clients, Setting, above
 from baselinekit.schema.records import move_to_name
+from baselinekit.secrets.variables import as_text
 from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate, locate_each
@@ -48,10 +51,7 @@ from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import named_text, resolve_named
-from baselinekit.texts import count_noun
-from baselinekit.variables import as_text
-from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
-from baselinekit.workflow.project import CaptureEnvironment, Project
+from baselinekit.values.texts import count_noun
 
 _MISSING_VALUE = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _UNKNOWN_MODEL = "BK601"

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from math import fsum
 
+from baselinekit.commands.history import load_parts
+from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact, pass_at_k, pass_hat_k_unbiased
@@ -23,8 +25,6 @@ from baselinekit.model.results import (
 )
 from baselinekit.model.values import Json
 from baselinekit.store.results import latest_first
-from baselinekit.workflow.history import load_parts
-from baselinekit.workflow.project import Project
 
 LAST = "last"
 PARTS = ("case", "files", "grader", "judge", "model")

@@ -8,13 +8,18 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from baselinekit.commands.chunks import Chunk
+from baselinekit.commands.elsewhere import ClusterRun, ClusterSender
+from baselinekit.commands.parcel import CommonFiles, SentFile, files_below, is_inside
+from baselinekit.commands.project import Project
+from baselinekit.commands.since import names_in_inputs, texts_at, used_files
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.judgeprograms import entry_that_allows, stated_program
 from baselinekit.evals.lanes import OF_ATTEMPTS
 from baselinekit.evals.scripts import allowed_by
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt, chunks_of
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
+from baselinekit.graders import graders
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
@@ -23,11 +28,6 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.store.project import in_repository, repository_of
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import resolve_named
-from baselinekit.workflow.chunks import Chunk
-from baselinekit.workflow.elsewhere import ClusterRun, ClusterSender
-from baselinekit.workflow.parcel import CommonFiles, SentFile, files_below, is_inside
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.since import names_in_inputs, texts_at, used_files
 
 _MOST_TOGETHER = 64
 _PARTS = 4

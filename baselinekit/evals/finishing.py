@@ -3,22 +3,22 @@
 import os
 from dataclasses import replace
 
+from baselinekit.commands.history import with_trends
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
 from baselinekit.frozen import frozen
-from baselinekit.grade import by_human
-from baselinekit.grade.composite import grade_from_parts
-from baselinekit.grade.verdict import code_of, combine_grades
+from baselinekit.graders import by_human
+from baselinekit.graders.composite import grade_from_parts
+from baselinekit.graders.verdict import code_of, combine_grades
 from baselinekit.model.evals import Suite
 from baselinekit.model.grades import Attempt, Grade, Grader, PassRule
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals.evalreport import without_details
 from baselinekit.report.forms.table import render_report
 from baselinekit.suites import settings
-from baselinekit.workflow.history import with_trends
-from baselinekit.workflow.project import Project
 
 _CUT_SHORT = "BK613"
 """The attempt is an error whatever its graders say: the answer was cut short."""

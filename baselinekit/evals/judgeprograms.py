@@ -11,6 +11,16 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 
+from baselinekit.clients.models.proxy import Proxy
+from baselinekit.clients.programs.children import (
+    SHELL,
+    child_environment,
+    configured_argv,
+    needs_shell,
+    program_at,
+)
+from baselinekit.clients.trust import is_interpreted_script
+from baselinekit.commands.project import Project
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -21,18 +31,14 @@ from baselinekit.errors import (
 )
 from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
-from baselinekit.grade.task import JudgeProgram, JudgeRun, JudgeStopped
+from baselinekit.graders import graders
+from baselinekit.graders.task import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion, ProcessSpec, Surroundings
-from baselinekit.models.proxy import Proxy
-from baselinekit.programs.children import SHELL, child_environment, configured_argv, needs_shell, program_at
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute
 from baselinekit.store.project import repository_of
-from baselinekit.texts import Mask
-from baselinekit.trust import is_interpreted_script
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import Mask
 
 _TIMEOUT = 120
 _INTERRUPTED = "BK330"

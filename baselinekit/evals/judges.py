@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
-from baselinekit.grade.by_line import ScoreLine
-from baselinekit.grade.by_model import ModelJudge
-from baselinekit.grade.by_rubric import RubricJudge
-from baselinekit.grade.by_template import TemplateJudge
-from baselinekit.grade.judging import nonce_of
-from baselinekit.grade.task import GradeClients, LabelScale, QuestionForm
+from baselinekit.graders import graders
+from baselinekit.graders.by_line import ScoreLine
+from baselinekit.graders.by_model import ModelJudge
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.judging import nonce_of
+from baselinekit.graders.task import GradeClients, LabelScale, QuestionForm
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, GoodAnswer
@@ -21,7 +22,6 @@ from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import named_text, resolve_named
-from baselinekit.workflow.project import Project
 
 # How far a judge can be trusted: its verdicts are compared with those of people, and with known verdicts.
 

@@ -1,17 +1,17 @@
-"""Several processes make the attempts of a run, each in its own lane (`workflow/processes.py`)."""
+"""Several processes make the attempts of a run, each in its own lane (`commands/processes.py`)."""
 
 import threading
 from collections.abc import Callable, Sequence
 from shlex import quote
 
+from baselinekit.commands.chunks import Chunk, ChunkDone
+from baselinekit.commands.leases import ChunkCosts, Leases
+from baselinekit.commands.processes import ASKED_ELSEWHERE, LOST, Build, ProcessLanes, ResultTerms, WorkerLane
 from baselinekit.errors import CannotReplay, Problem, cannot_replay
 from baselinekit.evals.attempts import without_output
 from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt, chunks_of
 from baselinekit.model.grades import iterate_grades
-from baselinekit.workflow.chunks import Chunk, ChunkDone
-from baselinekit.workflow.leases import ChunkCosts, Leases
-from baselinekit.workflow.processes import ASKED_ELSEWHERE, LOST, Build, ProcessLanes, ResultTerms, WorkerLane
 
 _MOST_TOGETHER = 100
 _SLOTS = 2

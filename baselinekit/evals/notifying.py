@@ -6,19 +6,19 @@ from dataclasses import replace
 from functools import partial
 
 from baselinekit import __version__
-from baselinekit.documents.jsontext import to_bytes
+from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.clients.trust import host_of, origin
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot_replay
+from baselinekit.files.jsontext import to_bytes
 from baselinekit.model.evals import GateResult, Suite
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import Notify, ProcessSpec, Request
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.replaying.settings import Clients
-from baselinekit.texts import mask_and_clip, no_mask, shown
-from baselinekit.trust import host_of, origin
-from baselinekit.variables import names_in
-from baselinekit.workflow.project import Project
+from baselinekit.secrets.variables import names_in
+from baselinekit.values.texts import mask_and_clip, no_mask, shown
 
 FORMAT = "baselinekit.notice/1"
 _PATIENCE = 10.0

@@ -5,12 +5,13 @@ import shlex
 from collections.abc import Sequence
 from typing import get_args
 
-from baselinekit.documents.languages import is_plain, language, yaml_quoted, yaml_scalar
-from baselinekit.documents.splice import apply, is_simple
-from baselinekit.documents.text import Splice, apply_splices, decode, mark
+from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
+from baselinekit.files.languages import is_plain, language, yaml_quoted, yaml_scalar
+from baselinekit.files.splice import apply, is_simple
+from baselinekit.files.text import Splice, apply_splices, decode, mark
 from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
@@ -19,8 +20,7 @@ from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
 from baselinekit.store.promptlogs import Log
 from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
-from baselinekit.texts import count_noun
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import count_noun
 
 _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
 _USES: dict[Status, int] = {"draft": 3, "tested": 10}

@@ -4,6 +4,7 @@ prompt was sent."""
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
+from baselinekit.commands.project import Project
 from baselinekit.errors import suggest
 from baselinekit.evals.checks import Prepared
 from baselinekit.frozen import frozen
@@ -15,7 +16,6 @@ from baselinekit.model.results import Result
 from baselinekit.store import promptlogs
 from baselinekit.store.atomic import Hurry
 from baselinekit.suites.promptfolders import read_folder
-from baselinekit.workflow.project import Project
 
 ALL = "all"
 """The scope in the row of a run of all cases of a folder."""

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from math import inf
 
 from baselinekit import metrics
+from baselinekit.commands.project import Project
 from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
@@ -19,7 +20,7 @@ from baselinekit.errors import (
     suggest,
 )
 from baselinekit.frozen import frozen
-from baselinekit.grade import by_human
+from baselinekit.graders import by_human
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import (
     Grade,
@@ -36,11 +37,10 @@ from baselinekit.model.grades import (
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
+from baselinekit.secrets.variables import Redactor
 from baselinekit.suites import ratings
 from baselinekit.suites.ratings import Ratings, StatedItem, StatedRating
-from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.variables import Redactor
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 _LONGEST_NAME = 100
 _LONGEST_NOTE = 10_000

@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from difflib import unified_diff
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.splice import apply
+from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path
+from baselinekit.files.languages import language
+from baselinekit.files.splice import apply
 from baselinekit.frozen import frozen
-from baselinekit.grade.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
-from baselinekit.grade.rubricitems import RubricItem, item_problems
-from baselinekit.grade.wire import texts_of_case
+from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
+from baselinekit.graders.rubricitems import RubricItem, item_problems
+from baselinekit.graders.wire import texts_of_case
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
@@ -22,10 +23,9 @@ from baselinekit.model.values import Edit, Json, Path
 from baselinekit.store.atomic import edit_text
 from baselinekit.suites.dialects.agentvforms import CASES
 from baselinekit.suites.loading import forms_in, load_cases
-from baselinekit.texts import Mask
-from baselinekit.tree.equality import identical, is_number
-from baselinekit.tree.places import value_at
-from baselinekit.workflow.project import Project
+from baselinekit.values.equality import identical, is_number
+from baselinekit.values.places import value_at
+from baselinekit.values.texts import Mask
 
 RUBRICS = "rubrics"
 FORM = "evalcases"

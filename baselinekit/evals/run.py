@@ -7,6 +7,12 @@ from contextlib import closing, contextmanager
 from dataclasses import field, replace
 
 from baselinekit import __version__
+from baselinekit.commands.chunks import Threads
+from baselinekit.commands.context import ModelThreads, RunContext
+from baselinekit.commands.judging import OUT_OF_BUDGET
+from baselinekit.commands.loading import with_lines
+from baselinekit.commands.project import CaptureEnvironment, Project
+from baselinekit.commands.recording import Recorder
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import EvalClients, Examiner
 from baselinekit.evals.cases import (
@@ -27,7 +33,7 @@ from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, t
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.evals.workers import Attempts, CaseEngine, CaseOrder, CaseTurn, CaseWorker, turns_of
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
+from baselinekit.graders import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader, iterate_grades
@@ -38,12 +44,6 @@ from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
-from baselinekit.workflow.chunks import Threads
-from baselinekit.workflow.context import ModelThreads, RunContext
-from baselinekit.workflow.judging import OUT_OF_BUDGET
-from baselinekit.workflow.loading import with_lines
-from baselinekit.workflow.project import CaptureEnvironment, Project
-from baselinekit.workflow.recording import Recorder
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from baselinekit.documents.jsontext import encode
+from baselinekit.clients.programs.children import child_environment, configured_argv
+from baselinekit.clients.trust import is_interpreted_script, runs_script
+from baselinekit.commands.project import Project
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -22,18 +24,16 @@ from baselinekit.errors import (
     cannot_replay,
     describe_exit,
 )
+from baselinekit.files.jsontext import encode
 from baselinekit.frozen import frozen
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
 from baselinekit.model.values import Json
-from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute, Setting
+from baselinekit.secrets.variables import NAME, Redactor, as_text
 from baselinekit.suites.promptfolders import script_files
-from baselinekit.texts import Mask, count_noun, end_of, mask_and_clip
-from baselinekit.trust import is_interpreted_script, runs_script
-from baselinekit.variables import NAME, Redactor, as_text
-from baselinekit.workflow.project import Project
+from baselinekit.values.texts import Mask, count_noun, end_of, mask_and_clip
 
 _TIMEOUT = 60
 _LONGEST_SAID = 600

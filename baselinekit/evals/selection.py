@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from baselinekit.documents.languages import LINES, SUFFIXES
+from baselinekit.commands.loading import check_configuration, relative_to_root
+from baselinekit.commands.project import Project
+from baselinekit.commands.selection import expression
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.frozen import frozen
-from baselinekit.grade.graders import row_of
+from baselinekit.graders.graders import row_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
@@ -17,9 +20,6 @@ from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
-from baselinekit.workflow.loading import check_configuration, relative_to_root
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import expression
 
 _MOST_NAMED = 10
 EVALS, PROMPTS = "evals", "prompts"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
+from baselinekit.commands.history import load_parts
 from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
@@ -21,13 +22,12 @@ from baselinekit.errors import (
 )
 from baselinekit.evals.earlier import SURE, compare_runs
 from baselinekit.frozen import frozen
-from baselinekit.grade.verdict import exact_fraction
+from baselinekit.graders.verdict import exact_fraction
 from baselinekit.metrics import mcnemar_exact
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import EarlierComparison, MetricChange, Report, Result
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.suites.agentvresults import SCORE, is_foreign, read_rows
-from baselinekit.workflow.history import load_parts
 
 _DECIDED: tuple[Outcome, ...] = ("passed", "failed")
 _DIGITS = 1_000

@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
-from baselinekit.evals.selection import PROMPTS, folders
-from baselinekit.matching.weakened import (
+from baselinekit.clients.programs.git import Git
+from baselinekit.commands.project import Project
+from baselinekit.commands.since import config_then, possible_files, texts_at
+from baselinekit.commands.weakened import (
     Loosened,
     compare_metadata,
     compare_recipes,
@@ -16,17 +18,15 @@ from baselinekit.matching.weakened import (
     short,
     weakened,
 )
+from baselinekit.evals.selection import PROMPTS, folders
 from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
-from baselinekit.programs.git import Git
 from baselinekit.suites.loading import load_everything
-from baselinekit.tree.equality import is_number
-from baselinekit.tree.paths import render
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.since import config_then, possible_files, texts_at
+from baselinekit.values.equality import is_number
+from baselinekit.values.paths import render
 
 _MOST_FILES = 5_000
 """With more files in a commit, only those in the folders of evals are read."""

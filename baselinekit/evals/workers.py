@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
+from baselinekit.commands.chunks import Chunk, ChunkDone, Engine
+from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.judging import keep_seen
+from baselinekit.commands.pending import seen_of
+from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.promptrows import is_query, note_use
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
+from baselinekit.graders import graders
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.chunks import Chunk, ChunkDone, Engine
-from baselinekit.workflow.context import RunContext, ThreadPool
-from baselinekit.workflow.judging import keep_seen
-from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
 if TYPE_CHECKING:  # only needed once something differs
     from baselinekit.model.changes import KeptOutput

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
-from baselinekit.tree.places import value_at
+from baselinekit.values.places import value_at
 
 _DEEPEST = 24
 

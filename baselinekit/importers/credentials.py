@@ -13,8 +13,8 @@ from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.short import KnownValues, with_variables
-from baselinekit.tree.paths import render
-from baselinekit.variables import names_in
+from baselinekit.secrets.variables import names_in
+from baselinekit.values.paths import render
 
 _AFTER_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")
 _SHORTEST = 6

@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
-from baselinekit.documents.jsontext import json_events
-from baselinekit.documents.languages import JSON, YAML
-from baselinekit.documents.text import mark, place
 from baselinekit.errors import BaselinekitError
+from baselinekit.files.jsontext import json_events
+from baselinekit.files.languages import JSON, YAML
+from baselinekit.files.text import mark, place
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path

@@ -33,8 +33,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import likeness
 from baselinekit.secrets.names import is_secret_header, is_secret_key
-from baselinekit.tree.paths import render
-from baselinekit.variables import escape_variables
+from baselinekit.secrets.variables import escape_variables
+from baselinekit.values.paths import render
 
 FORM = "a HAR file"
 

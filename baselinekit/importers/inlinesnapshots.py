@@ -6,8 +6,8 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
-from baselinekit.documents.languages import JSON
 from baselinekit.errors import BaselinekitError, Place
+from baselinekit.files.languages import JSON
 from baselinekit.importers.classcode import ClassesOfSource, named_arguments
 from baselinekit.importers.pyvalues import LostValue, PythonReader, dotted, of_bytes, split_placeholders
 from baselinekit.importers.testcode import (

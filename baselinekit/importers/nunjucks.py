@@ -4,7 +4,7 @@ logic are not carried over, and reported."""
 import re
 from collections.abc import Callable, Mapping
 
-from baselinekit.documents.jsontext import tight_json
+from baselinekit.files.jsontext import tight_json
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json

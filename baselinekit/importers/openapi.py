@@ -27,8 +27,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value
 from baselinekit.secrets.names import is_secret_key
-from baselinekit.texts import count_noun
-from baselinekit.variables import as_text, escape_variables
+from baselinekit.secrets.variables import as_text, escape_variables
+from baselinekit.values.texts import count_noun
 
 FORM = "an OpenAPI document"
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from baselinekit.documents.jsontext import pretty
-from baselinekit.documents.languages import JSON, YAML
 from baselinekit.errors import BaselinekitError
+from baselinekit.files.jsontext import pretty
+from baselinekit.files.languages import JSON, YAML
 from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
@@ -50,7 +50,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.variables import escape_variables
+from baselinekit.secrets.variables import escape_variables
 
 FORM = "promptfoo"
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")

@@ -7,8 +7,8 @@ from dataclasses import field, replace
 from itertools import product
 from math import prod
 
-from baselinekit.documents.languages import JSON, YAML
 from baselinekit.errors import BaselinekitError, Place
+from baselinekit.files.languages import JSON, YAML
 from baselinekit.frozen import frozen
 from baselinekit.importers.evaldrafts import Reading, as_name, in_file
 from baselinekit.importers.promptfooasserts import NotCarried, from_short

@@ -16,7 +16,7 @@ from typing import Any
 from baselinekit.importers.dirtyequals import or_null, placeholder_of, placeholder_of_type
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.tree.equality import canonical
+from baselinekit.values.equality import canonical
 
 MOST_LEVELS = 64
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baselinekit.documents import libyaml
 from baselinekit.errors import BaselinekitError, Place
+from baselinekit.files import libyaml
 from baselinekit.frozen import frozen
 from baselinekit.importers.pyvalues import (
     LostValue,
@@ -30,7 +30,7 @@ from baselinekit.importers.testcode import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.tree.paths import render
+from baselinekit.values.paths import render
 
 TITLE = "pytest-regressions"
 _SUPPORTED = ("data_regression", "file_regression", "num_regression", "dataframe_regression")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
 from baselinekit.model.values import Json, Path
-from baselinekit.variables import escape_variables, escape_variables_in
+from baselinekit.secrets.variables import escape_variables, escape_variables_in
 
 FORM = "evals.json"
 _EXPECTATIONS = ("expectations", "assertions")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from baselinekit.documents.languages import JSON
 from baselinekit.errors import BaselinekitError, Place
+from baselinekit.files.languages import JSON
 from baselinekit.frozen import frozen
 from baselinekit.importers import amber
 from baselinekit.importers.pyvalues import LostValue, of_bytes, split_placeholders, value_of_repr

@@ -11,9 +11,9 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from baselinekit.documents import libyaml
-from baselinekit.documents.languages import JSON
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.files import libyaml
+from baselinekit.files.languages import JSON
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
@@ -31,7 +31,7 @@ from baselinekit.importers.har import OF_THE_CLIENT
 from baselinekit.importers.lines import draft_of
 from baselinekit.importers.pyvalues import LostValue
 from baselinekit.model.recipes import Response
-from baselinekit.variables import escape_variables, escape_variables_in
+from baselinekit.secrets.variables import escape_variables, escape_variables_in
 
 TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")

@@ -8,8 +8,8 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 
-from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot_replay
+from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse

@@ -11,7 +11,7 @@ from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.records import check
-from baselinekit.texts import Mask
+from baselinekit.values.texts import Mask
 
 
 @frozen

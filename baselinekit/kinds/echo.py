@@ -7,8 +7,8 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
-from baselinekit.texts import Mask, mask_and_clip
-from baselinekit.variables import as_text
+from baselinekit.secrets.variables import as_text
+from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
 

@@ -9,8 +9,8 @@ from dataclasses import field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from baselinekit.documents.jsontext import NotJson
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.files.jsontext import NotJson
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import json_in
 from baselinekit.kinds.kind import (
@@ -27,8 +27,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.records import check
-from baselinekit.texts import Mask
-from baselinekit.tree.paths import Pattern, parse, roots
+from baselinekit.values.paths import Pattern, parse, roots
+from baselinekit.values.texts import Mask
 
 _TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _WANTS_TLS = lazy_pattern(

@@ -9,8 +9,8 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
-from baselinekit.texts import Mask, describe_limit
-from baselinekit.tree.paths import Pattern
+from baselinekit.values.paths import Pattern
+from baselinekit.values.texts import Mask, describe_limit
 
 INPUT: Path = ("current", "input")
 EXECUTION: Path = ("current", "execution")

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from baselinekit.documents.jsontext import pretty
 from baselinekit.errors import Problem
+from baselinekit.files.jsontext import pretty
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, is_blank
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.texts import Mask, mask_and_clip
-from baselinekit.variables import escape_variables_in
+from baselinekit.secrets.variables import escape_variables_in
+from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
 
@@ -111,7 +111,7 @@ def prompt_of(conversation: ConversationInput) -> str:
 
 def text_with_context(text: str, context: Json) -> str:
     """Return the question with the context of the case below it."""
-    from baselinekit.documents.languages import (
+    from baselinekit.files.languages import (
         dump_yaml,
     )  # slow to import, and not needed to compare baselines
 

@@ -7,7 +7,7 @@ under `info`, to be compared."""
 
 from math import inf
 
-from baselinekit.documents.jsontext import NotJson
+from baselinekit.files.jsontext import NotJson
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json

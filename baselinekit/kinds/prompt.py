@@ -12,8 +12,8 @@ from baselinekit.kinds.messages import plain_text, text_with_context
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
-from baselinekit.texts import Mask, mask_and_clip
-from baselinekit.variables import as_text, escape_variables, escape_variables_in
+from baselinekit.secrets.variables import as_text, escape_variables, escape_variables_in
+from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
 _MEDIA = (

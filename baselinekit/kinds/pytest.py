@@ -9,7 +9,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Recipe
-from baselinekit.texts import Mask
+from baselinekit.values.texts import Mask
 
 
 @frozen

@@ -9,8 +9,8 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
-from baselinekit.texts import Mask
-from baselinekit.variables import escape_variables_in
+from baselinekit.secrets.variables import escape_variables_in
+from baselinekit.values.texts import Mask
 
 
 @frozen

@@ -9,6 +9,10 @@ from typing import TypedDict, Unpack
 
 from baselinekit.cli.clients import open_clients, with_models
 from baselinekit.cli.entry import clock
+from baselinekit.commands.context import Stop
+from baselinekit.commands.judging import compare_settled, observe
+from baselinekit.commands.loading import prepare
+from baselinekit.commands.project import CaptureEnvironment, Operator, open_project
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.library.verdicts import Verdict
 from baselinekit.model import baselines as model
@@ -16,10 +20,6 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.settings import Setting
 from baselinekit.store import reading
 from baselinekit.store.project import nearest_config, project_root
-from baselinekit.workflow.context import Stop
-from baselinekit.workflow.judging import compare_settled, observe
-from baselinekit.workflow.loading import prepare
-from baselinekit.workflow.project import CaptureEnvironment, Operator, open_project
 
 _MOST_IDS_NAMED = 8
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from baselinekit.library.forms import Form, NoFormError, form_of, is_missing, text_of
 from baselinekit.model.values import Json
-from baselinekit.tree.equality import canonical
-from baselinekit.tree.paths import render
+from baselinekit.values.equality import canonical
+from baselinekit.values.paths import render
 
 _MAX_LEVELS = 64
 

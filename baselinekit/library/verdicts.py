@@ -20,9 +20,9 @@ from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import parse_record
-from baselinekit.texts import count_noun
-from baselinekit.tree.paths import find, parse, render, suggest_path
-from baselinekit.tree.places import with_values
+from baselinekit.values.paths import find, parse, render, suggest_path
+from baselinekit.values.places import with_values
+from baselinekit.values.texts import count_noun
 
 _NOWHERE = "<compare>"
 _CURRENT = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
@@ -187,7 +187,7 @@ def _with_ordered_arrays(baseline: Baseline, expected: Json) -> Baseline:
 def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
     """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
     element describes arrays of any length, so they are compared element by element."""
-    from baselinekit.workflow.templating import single_element_arrays
+    from baselinekit.commands.templating import single_element_arrays
 
     if rules.type == "exact":
         return {}

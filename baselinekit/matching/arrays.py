@@ -12,8 +12,8 @@ from baselinekit.matching.rules import Mode, Side, State
 from baselinekit.matching.values import Ignored, Link, Literal, Mismatch, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.tree.alignment import Alignment, align, align_named, pair_alike, same_rows
-from baselinekit.tree.equality import freeze, is_number
+from baselinekit.values.alignment import Alignment, align, align_named, pair_alike, same_rows
+from baselinekit.values.equality import freeze, is_number
 
 
 @slotted

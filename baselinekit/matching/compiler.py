@@ -25,8 +25,8 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.tree.equality import is_number
-from baselinekit.tree.places import places
+from baselinekit.values.equality import is_number
+from baselinekit.values.places import places
 
 NO_FORM: Form = {}
 

@@ -34,10 +34,10 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.texts import count_noun
-from baselinekit.tree.equality import is_number
-from baselinekit.tree.paths import Pattern, parse, suggest_path
-from baselinekit.tree.places import Wild
+from baselinekit.values.equality import is_number
+from baselinekit.values.paths import Pattern, parse, suggest_path
+from baselinekit.values.places import Wild
+from baselinekit.values.texts import count_noun
 
 # Reads a file's `comparison:`: the mode of the whole output and the path rules, rooted in the form of the
 # output.

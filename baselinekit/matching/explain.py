@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many
-from baselinekit.texts import count_noun
-from baselinekit.tree.paths import render
+from baselinekit.values.paths import render
+from baselinekit.values.texts import count_noun
 
 _MOST_VALUES = 5_000
 _MOST_VALUES_IN_ALL = 20_000

@@ -8,7 +8,7 @@ from baselinekit.matching.rules import Mode
 from baselinekit.matching.values import Link, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value, holds_marker
-from baselinekit.tree.equality import freeze
+from baselinekit.values.equality import freeze
 
 
 @slotted

@@ -10,8 +10,8 @@ from baselinekit.model.baselines import Age, Difference, Known, Number, RuleRepo
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import seconds
-from baselinekit.tree.paths import Pattern, find, leads_somewhere
-from baselinekit.tree.places import Key, OneOf, Segment, Wild, children, fits
+from baselinekit.values.paths import Pattern, find, leads_somewhere
+from baselinekit.values.places import Key, OneOf, Segment, Wild, children, fits
 
 _DAY = 86_400.0
 

@@ -6,7 +6,7 @@ from baselinekit.matching.values import Ignored, Link, Node, PlaceholderNode, Sc
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.equality import identical
+from baselinekit.values.equality import identical
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -155,7 +155,7 @@ class Object:
         if moved or not self.mode.allow_field_reordering:
             resolved = {key: resolved[key] for key in actual if key in resolved} | resolved
         elif len(resolved) > len(self.expected):
-            from baselinekit.tree.changes import with_new_keys
+            from baselinekit.values.changes import with_new_keys
 
             actual_keys = [key for key in actual if key in resolved]
             resolved = {key: resolved[key] for key in with_new_keys(self.expected, actual_keys)}

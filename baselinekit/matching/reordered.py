@@ -10,9 +10,9 @@ from baselinekit.matching.rules import Mode
 from baselinekit.matching.values import Link, Literal, Node, Walk, unroll
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.alignment import identifying_key
-from baselinekit.tree.changes import row_pattern
-from baselinekit.tree.equality import freeze, identical, same_json
+from baselinekit.values.alignment import identifying_key
+from baselinekit.values.changes import row_pattern
+from baselinekit.values.equality import freeze, identical, same_json
 
 MOST_LOOSE = 50
 """With more elements that are not literal, another order is not looked for."""

@@ -23,8 +23,8 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.paths import Pattern, Specificity
-from baselinekit.tree.places import FilterSegment, Key, Slice, Wild, fits
+from baselinekit.values.paths import Pattern, Specificity
+from baselinekit.values.places import FilterSegment, Key, Slice, Wild, fits
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""

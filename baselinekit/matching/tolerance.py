@@ -6,7 +6,7 @@ from decimal import Context
 from baselinekit.model.baselines import BOUNDS, Tolerance
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import between
-from baselinekit.tree.equality import EXACT, decimal, delta
+from baselinekit.values.equality import EXACT, decimal, delta
 
 _DISPLAY = Context(prec=20, traps=[])
 

@@ -16,9 +16,9 @@ from baselinekit.matching.values import Link, Literal, Mismatch, Node, Scalar, W
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
 from baselinekit.placeholders.template import Placeholder
-from baselinekit.tree.alignment import Flow, TooManyWays, pair_leftovers, reach, search
-from baselinekit.tree.equality import bytes_of, decimal, freeze, identical, is_number
-from baselinekit.tree.paths import render
+from baselinekit.values.alignment import Flow, TooManyWays, pair_leftovers, reach, search
+from baselinekit.values.equality import bytes_of, decimal, freeze, identical, is_number
+from baselinekit.values.paths import render
 
 MOST_PAIRS = 2_000_000
 _MOST_TRIED_OF_MORE = 200_000

@@ -11,8 +11,8 @@ from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQue
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value, has_marker, holds_marker
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.equality import bytes_of, is_number, same_number
-from baselinekit.tree.paths import render
+from baselinekit.values.equality import bytes_of, is_number, same_number
+from baselinekit.values.paths import render
 
 # The state of a walk over the actual output: the differences found so far, the bindings made.
 

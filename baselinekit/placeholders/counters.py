@@ -7,8 +7,8 @@ from decimal import Decimal
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.varying import is_timespan
-from baselinekit.tree.equality import decimal, is_number
-from baselinekit.tree.places import value_at
+from baselinekit.values.equality import decimal, is_number
+from baselinekit.values.places import value_at
 
 
 def name_of(path: Path) -> str:

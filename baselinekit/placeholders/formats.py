@@ -37,7 +37,7 @@ from baselinekit.placeholders.moments import (
     verbose,
     with_zone,
 )
-from baselinekit.tree.equality import is_number
+from baselinekit.values.equality import is_number
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _MOST_LABELS = 126

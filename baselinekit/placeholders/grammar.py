@@ -11,8 +11,8 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.tree.equality import decimal, is_number, same_json
-from baselinekit.variables import as_text
+from baselinekit.secrets.variables import as_text
+from baselinekit.values.equality import decimal, is_number, same_json
 
 # The grammar: `<<` name [`(` args `)`] [`?`] [`|null`] [` as ` key] `>>`; `{{any_…}}` means the same.
 # Anything else is literal (`a << b`, `<<<<<<<`). An odd run of backslashes right before `<<` or `{{any_`

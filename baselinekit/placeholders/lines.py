@@ -12,7 +12,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
-from baselinekit.tree.alignment import Pairs, pair_equal, pair_in_order
+from baselinekit.values.alignment import Pairs, pair_equal, pair_in_order
 
 _MOST_TRIED = 200_000
 """Actual lines times different lines with placeholders: beyond this, such lines are not searched for by

@@ -16,8 +16,8 @@ from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, of_typ
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
 from baselinekit.placeholders.table import TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
-from baselinekit.tree.equality import EXACT, decimal, is_number
-from baselinekit.variables import as_text
+from baselinekit.secrets.variables import as_text
+from baselinekit.values.equality import EXACT, decimal, is_number
 
 # Whether one template accepts all that another accepts. Each placeholder has an `Extent`, which describes the
 # values that it accepts: the first accepts them all if everything that it requires follows from the extent of

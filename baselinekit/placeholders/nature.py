@@ -33,7 +33,7 @@ from baselinekit.placeholders.moments import (
 from baselinekit.placeholders.varying import is_timespan
 from baselinekit.secrets.finding import COMMON_PAIRS, SHORTEST_RANDOM, random_in
 from baselinekit.secrets.scan import TextScan
-from baselinekit.tree.equality import decimal, is_number
+from baselinekit.values.equality import decimal, is_number
 
 Nature = Literal["id", "moment", "counter"]
 

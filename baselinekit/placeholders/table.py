@@ -30,9 +30,9 @@ from baselinekit.placeholders.grammar import (
 )
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.varying import FIRST, LAST
-from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_json
-from baselinekit.variables import Scope, as_text
+from baselinekit.secrets.variables import Scope, as_text
+from baselinekit.values.equality import EXACT, decimal, delta, is_number, same_json
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # The time that all regular expressions of one baseline may take: many that are each just quick enough add up.
 

@@ -21,7 +21,7 @@ from baselinekit.placeholders.grammar import (
     split,
 )
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
-from baselinekit.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
 # expression finds one candidate for each placeholder, but it cannot express all that a placeholder requires:

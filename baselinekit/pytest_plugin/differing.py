@@ -10,7 +10,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 import baselinekit
-from baselinekit.approval.planning import Permit, apply, plan_of, reason_against, with_output
+from baselinekit.clients.programs.git import Git
+from baselinekit.commands.judging import keep_seen
+from baselinekit.commands.loading import with_lines
+from baselinekit.commands.pending import seen_around, span_of
+from baselinekit.commands.planning import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.model.baselines import Baseline, Comparison
@@ -20,7 +24,6 @@ from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import Json, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
-from baselinekit.programs.git import Git
 from baselinekit.pytest_plugin.files import Compared, OpenProject, ValuePlace
 from baselinekit.pytest_plugin.registry import terminal_of
 from baselinekit.report.next_commands import command_line
@@ -28,12 +31,9 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import load
-from baselinekit.texts import count_noun
-from baselinekit.tree.equality import same_json
-from baselinekit.tree.paths import of_any_row, render
-from baselinekit.workflow.judging import keep_seen
-from baselinekit.workflow.loading import with_lines
-from baselinekit.workflow.pending import seen_around, span_of
+from baselinekit.values.equality import same_json
+from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.texts import count_noun
 
 _INDENT = 4
 """The width of what pytest puts before each line."""

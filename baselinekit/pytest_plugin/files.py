@@ -12,6 +12,9 @@ import pytest
 
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
+from baselinekit.commands.known_good import describe_hidden, hide_secrets
+from baselinekit.commands.project import CaptureEnvironment, Operator, Project, drift_of, open_project
+from baselinekit.commands.templating import OutputTemplater
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.library.verdicts import arrays_to_order
@@ -25,11 +28,8 @@ from baselinekit.store import atomic, writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
-from baselinekit.tree.equality import same_json
-from baselinekit.tree.places import with_values
-from baselinekit.workflow.known_good import describe_hidden, hide_secrets
-from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, drift_of, open_project
-from baselinekit.workflow.templating import OutputTemplater
+from baselinekit.values.equality import same_json
+from baselinekit.values.places import with_values
 
 _MOST_GIT_QUESTIONS = 10
 

@@ -11,8 +11,13 @@ from typing import TypeVar
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
-from baselinekit.documents.languages import LINES, SUFFIXES
+from baselinekit.commands.chunks import ChunkWorker, JudgePolicy, unjudged_result
+from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
+from baselinekit.commands.judging import JudgedBaseline, keep_seen, mask_result
+from baselinekit.commands.loading import raise_unless_variables, with_lines
+from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.errors import BaselinekitError, Problem, internal_error
+from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Entry
@@ -24,12 +29,7 @@ from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
 from baselinekit.store.reading import find_repeated_ids, locate_each
-from baselinekit.texts import shown
-from baselinekit.workflow.chunks import ChunkWorker, JudgePolicy, unjudged_result
-from baselinekit.workflow.context import SIGNAL_CHECK, ModelThreads, Stop
-from baselinekit.workflow.judging import JudgedBaseline, keep_seen, mask_result
-from baselinekit.workflow.loading import raise_unless_variables, with_lines
-from baselinekit.workflow.project import CaptureEnvironment, open_project
+from baselinekit.values.texts import shown
 
 T = TypeVar("T")
 

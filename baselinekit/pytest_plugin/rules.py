@@ -12,8 +12,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema.records import check
 from baselinekit.store.dialects.native import check_rules
-from baselinekit.tree.paths import Pattern, find, parse, render, suggest_path, values_at
-from baselinekit.tree.places import with_values
+from baselinekit.values.paths import Pattern, find, parse, render, suggest_path, values_at
+from baselinekit.values.places import with_values
 
 _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_keys": "require"}
 _BY_PATH = ("tolerance", "arrays", "fields")

@@ -24,7 +24,7 @@ from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 _MOST_COMPARED, _MOST_NAMED = 100, 20
 _MIN_SIMILARITY = 0.75
@@ -259,7 +259,7 @@ class Search:
         """Return the files that a sparse checkout leaves out: in the project, but not on the disk."""
         if root not in self._left_out:
             from baselinekit.cli.clients import LazyProcesses
-            from baselinekit.programs.git import Git
+            from baselinekit.clients.programs.git import Git
 
             try:
                 self._left_out[root] = Git(LazyProcesses().execute, root).left_out()

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC
 from urllib.parse import urlsplit
 
+from baselinekit.clients.trust import origin
 from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import Body, BodyForm, RowCount, form_of, read_body
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Request, Response
 from baselinekit.model.values import Json
-from baselinekit.trust import origin
 
 DEFAULT_MAX_BODY = 10_000_000
 

@@ -11,7 +11,14 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import field, replace
 from typing import Any
 
-from baselinekit.documents.jsontext import NotJson, decode, to_bytes
+from baselinekit.clients.programs.children import (
+    SHELL,
+    child_environment,
+    configured_argv,
+    last_error_line,
+    needs_shell,
+    program_at,
+)
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -21,6 +28,7 @@ from baselinekit.errors import (
     cannot_replay,
     describe_exit,
 )
+from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import KIND, PLACEHOLDER, CliExecution, Healthcheck
 from baselinekit.kinds.http import HttpExecution
@@ -29,20 +37,12 @@ from baselinekit.kinds.messages import ConversationInput, plain_text, prompt_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessResult, ProcessSpec, Recipe
 from baselinekit.model.values import Path
-from baselinekit.programs.children import (
-    SHELL,
-    child_environment,
-    configured_argv,
-    last_error_line,
-    needs_shell,
-    program_at,
-)
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.http import replay_http
 from baselinekit.replaying.post import question_as_json
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid, is_named
 from baselinekit.replaying.traces import answer_of_text, answer_of_value, is_structured
-from baselinekit.variables import Scope, as_text, replace_variables
+from baselinekit.secrets.variables import Scope, as_text, replace_variables
 
 _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0

@@ -15,13 +15,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import Request, Response
 from baselinekit.replaying.answer import SPEAKS_TLS, Answer, BrokenAnswer, Headers
 from baselinekit.replaying.http import IDEMPOTENT
 from baselinekit.replaying.settings import url_for_message
 from baselinekit.replaying.wire import NoConnection, Resolve, Transport, Wire, addresses, dial, resolve_within
-from baselinekit.trust import Trust
 
 
 def new_context(

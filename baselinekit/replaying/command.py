@@ -2,18 +2,23 @@
 
 import os
 
-from baselinekit.documents.jsontext import NotJson, decode, to_bytes
+from baselinekit.clients.programs.children import (
+    child_environment,
+    configured_argv,
+    last_error_line,
+    program_at,
+)
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot_replay
+from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.programs.children import child_environment, configured_argv, last_error_line, program_at
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Row, Setting, invalid, undefined_in
-from baselinekit.trust import Trust
-from baselinekit.variables import as_text
+from baselinekit.secrets.variables import as_text
 
 _TIMEOUT = 60.0
 

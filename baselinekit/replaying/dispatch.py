@@ -15,7 +15,7 @@ from baselinekit.kinds.table import MODULES
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Row, Setting, refuse_above
-from baselinekit.texts import shown
+from baselinekit.values.texts import shown
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 

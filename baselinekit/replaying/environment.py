@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from baselinekit import __version__
+from baselinekit.clients.programs.children import child_environment, configured_argv
+from baselinekit.clients.programs.git import Git
 from baselinekit.errors import CannotReplay, InvalidInput, cannot_replay
 from baselinekit.model.recipes import ProcessSpec
 from baselinekit.model.values import Json
-from baselinekit.programs.children import child_environment, configured_argv
-from baselinekit.programs.git import Git
 from baselinekit.replaying.settings import Execute
 
 _STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all")

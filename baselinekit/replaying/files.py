@@ -5,15 +5,15 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.documents.jsontext import load_json
-from baselinekit.documents.languages import YAML
+from baselinekit.clients.trust import follow_links
 from baselinekit.errors import BaselinekitError, CannotReplay, cannot_replay
+from baselinekit.files.jsontext import load_json
+from baselinekit.files.languages import YAML
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Setting, invalid
-from baselinekit.tree.equality import is_number
-from baselinekit.trust import follow_links
+from baselinekit.values.equality import is_number
 
 _LARGEST = 10_000_000
 

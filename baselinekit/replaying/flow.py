@@ -14,8 +14,8 @@ from baselinekit.kinds.kind import INPUT
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import invalid
-from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.tree.paths import Pattern, find, parse, roots, suggest_path
+from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Computed values of a flow, which no path can select: a count, a part of a text or a sum. jsonpath-ng
 # evaluates them (``$.body.items.`len` ``, ``$.body.price * 2``), where `save` and `collect` take a value

@@ -12,8 +12,9 @@ from hashlib import sha256
 from urllib.parse import urlencode, urljoin
 
 from baselinekit import __version__
-from baselinekit.documents.jsontext import to_bytes
+from baselinekit.clients.trust import origin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
+from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern
@@ -44,8 +45,7 @@ from baselinekit.replaying.settings import (
 )
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.names import is_secret_header
-from baselinekit.trust import origin
-from baselinekit.variables import Secret, as_text, names_in
+from baselinekit.secrets.variables import Secret, as_text, names_in
 
 # One request with every setting decided: by the step, else the execution, the configuration, the default.
 

@@ -10,7 +10,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Row, Setting, check_defined
 from baselinekit.replaying.traces import answer_of_value, plain_observation
-from baselinekit.variables import as_text
+from baselinekit.secrets.variables import as_text
 
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
 _DRAWN_BYTES = 6

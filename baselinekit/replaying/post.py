@@ -14,7 +14,7 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.http import check_http, replay_http
 from baselinekit.replaying.settings import Row, Setting
 from baselinekit.replaying.traces import answer_of_text, answer_of_value
-from baselinekit.variables import escape_variables_in
+from baselinekit.secrets.variables import escape_variables_in
 
 _TIMEOUT = 120
 _RETRIES = 2

@@ -6,9 +6,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import get_args
 
-from baselinekit.documents.jsontext import json_in
-from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import json_in
+from baselinekit.files.text import place
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
@@ -26,7 +26,7 @@ from baselinekit.replaying.files import (
     with_files,
 )
 from baselinekit.replaying.settings import Row, Setting, undefined_in
-from baselinekit.variables import Scope, as_text, names_in
+from baselinekit.secrets.variables import Scope, as_text, names_in
 
 _ROLES = get_args(Message.__annotations__["role"])
 _LISTS = (".yaml", ".yml", ".json")

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
@@ -35,8 +36,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.answer import DEFAULT_MAX_BODY
-from baselinekit.trust import Trust
-from baselinekit.variables import Redactor, Scope, as_text, field_names, names_in
+from baselinekit.secrets.variables import Redactor, Scope, as_text, field_names, names_in
 
 # What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
 # configuration grants, never for more. Nor may a file turn off the check of certificates.

@@ -13,8 +13,10 @@ from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
 
-from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
+from baselinekit.clients.programs import call
+from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import NotJson, decode, json_in, pretty, to_bytes
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
@@ -23,8 +25,6 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Message, ModelQuestion, Observation, ProcessSpec, Recipe, Skill, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.programs import call
-from baselinekit.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.replaying.files import (
     check_model,
     check_scores,
@@ -38,8 +38,8 @@ from baselinekit.replaying.http import check_http, replay_http
 from baselinekit.replaying.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid
 from baselinekit.replaying.traces import answer_of_value, is_structured
-from baselinekit.tree.equality import is_number
-from baselinekit.variables import NAME, escape_variables
+from baselinekit.secrets.variables import NAME, escape_variables
+from baselinekit.values.equality import is_number
 
 _TIMEOUT = 60.0
 _FOLDERS = ("skills", os.path.join(".claude", "skills"))
@@ -224,7 +224,7 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
             "BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}"
         )
     if skill.python:
-        try:  # the value that a callable returned, as programs/call.py writes it
+        try:  # the value that a callable returned, as clients/programs/call.py writes it
             answer = decode(finished.stdout.decode())
             if "error" in answer:
                 where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from baselinekit.documents.jsontext import NotJson, decode
-from baselinekit.documents.languages import YAML
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.languages import YAML
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.stored import KIND, ReplayExecution

@@ -6,13 +6,13 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeGuard, get_args
 
-from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import cannot_replay
+from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, json_type
-from baselinekit.tree.equality import is_number
+from baselinekit.values.equality import is_number
 
 _ROLES = get_args(Role)
 _ANSWERS = ("output_messages", "text")

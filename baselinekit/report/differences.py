@@ -19,9 +19,9 @@ from baselinekit.placeholders.lines import with_values
 from baselinekit.report.sides import Stretch, changes, escape_lookalikes, pair, shorten_pair
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
-from baselinekit.texts import count_noun
-from baselinekit.tree.changes import row_pattern
-from baselinekit.tree.paths import of_any_row, render
+from baselinekit.values.changes import row_pattern
+from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.texts import count_noun
 
 LONGEST = 2_000
 """Lines of each text that are compared."""

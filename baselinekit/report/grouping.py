@@ -11,8 +11,8 @@ from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences
-from baselinekit.texts import count_noun
-from baselinekit.tree.changes import group_alike, row_pattern, same_change
+from baselinekit.values.changes import group_alike, row_pattern, same_change
+from baselinekit.values.texts import count_noun
 
 SHOWN_ONCE = 3
 """A change in at least this many baselines is shown once."""

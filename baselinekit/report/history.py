@@ -9,7 +9,7 @@ from baselinekit.model.results import History, Trend
 from baselinekit.model.values import Json
 from baselinekit.report.values import page
 from baselinekit.report.wording import Style, format_lines, format_seconds
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 FORMAT = "baselinekit.history/1"
 

@@ -24,7 +24,7 @@ from baselinekit.model.results import (
     Typed,
 )
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.tree.places import places
+from baselinekit.values.places import places
 
 NOTHING = Typed()
 

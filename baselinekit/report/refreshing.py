@@ -23,8 +23,8 @@ from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_line
 from baselinekit.report.sides import changes, pair
 from baselinekit.report.values import cut_line, page, without_absent
 from baselinekit.report.wording import Style, cut_to_width, format_lines
-from baselinekit.texts import count_noun
-from baselinekit.tree.paths import render
+from baselinekit.values.paths import render
+from baselinekit.values.texts import count_noun
 
 FORMAT = "baselinekit.refresh/1"
 MOST_PLANS = 40

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from baselinekit.documents.jsontext import load_json, to_bytes
-from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
+from baselinekit.files.jsontext import load_json, to_bytes
+from baselinekit.files.languages import JSON
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
@@ -59,8 +59,8 @@ from baselinekit.schema.records import (
     texts,
     view,
 )
-from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.tree.paths import render as render_path
+from baselinekit.values.paths import render as render_path
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 FORMAT = "baselinekit.results/1"
 MOST_RESOLVED = 1_000_000

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from baselinekit.documents.jsontext import load_json
 from baselinekit.errors import BaselinekitError
+from baselinekit.files.jsontext import load_json
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Summary
 from baselinekit.report.resultfile import (

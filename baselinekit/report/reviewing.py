@@ -33,7 +33,7 @@ from baselinekit.report.refreshing import (
 from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, width, wrap_lines
-from baselinekit.tree.paths import render
+from baselinekit.values.paths import render
 
 FORMAT = "baselinekit.review/1"
 DONE: dict[Verb, str] = {

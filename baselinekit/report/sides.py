@@ -10,8 +10,8 @@ from unicodedata import normalize
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.report.values import LONGEST, as_text, cut
-from baselinekit.texts import count_noun, cut_position, note
-from baselinekit.tree.alignment import gaps
+from baselinekit.values.alignment import gaps
+from baselinekit.values.texts import count_noun, cut_position, note
 
 Stretch = tuple[int, int, int, int]
 """A range of the old sequence (start, end) and the range of the new one that replaces it."""

@@ -12,7 +12,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import Style, format_lines, format_place, width
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 if TYPE_CHECKING:
     from baselinekit.report.grouping import SharedChange

@@ -10,7 +10,7 @@ from textwrap import shorten
 from baselinekit.escape import json_string, one_line
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.texts import count_noun, cut_position, note, split_note
+from baselinekit.values.texts import count_noun, cut_position, note, split_note
 
 # A value as JSON text, every number with its original digits.
 

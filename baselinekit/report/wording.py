@@ -14,7 +14,7 @@ from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 # The sentences that all reports share.
 

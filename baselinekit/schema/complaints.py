@@ -13,8 +13,8 @@ from baselinekit.errors import Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_header
-from baselinekit.texts import mask_and_clip, no_mask
-from baselinekit.tree.places import value_at
+from baselinekit.values.places import value_at
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # The keys that a mapping may have are looked up in the JSON Schema of its class.
 

@@ -8,11 +8,11 @@ from functools import cache
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-from baselinekit.documents.languages import Language, language
-from baselinekit.documents.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.errors import Problem, ProblemLimiter, suggest
+from baselinekit.files.languages import Language, language
+from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Raw values to dataclasses. All errors are reported at once, in our own words and with their places.
 #

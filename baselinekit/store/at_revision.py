@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from baselinekit.documents.languages import SUFFIXES
+from baselinekit.clients.programs.git import CommitFile, Git
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.files.languages import SUFFIXES
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import Config
-from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
 from baselinekit.store.discovery import looks_like_baselines
 from baselinekit.store.project import (

@@ -22,8 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from hashlib import blake2b
 from typing import Protocol
 
-from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
+from baselinekit.files.text import decode, encode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store.project import Resolving, read, resolve
 

@@ -8,10 +8,10 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Literal
 
-from baselinekit.documents.jsontext import NotJson, decode as decode_json
-from baselinekit.documents.languages import LINES, SUFFIXES, language
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.files.jsontext import NotJson, decode as decode_json
+from baselinekit.files.languages import LINES, SUFFIXES, language
+from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import records
 from baselinekit.store.project import (

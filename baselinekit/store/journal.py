@@ -17,8 +17,8 @@ from dataclasses import replace
 from glob import escape as glob_escape, glob
 from hashlib import sha256
 
-from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, NotRecorded, Problem
+from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.store import atomic

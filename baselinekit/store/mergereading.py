@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from baselinekit.documents.languages import Language, language
-from baselinekit.documents.text import SCALAR, MarkedNode, Marks, Watched, decode, line_start, mark_each
 from baselinekit.errors import BaselinekitError
+from baselinekit.files.languages import Language, language
+from baselinekit.files.text import SCALAR, MarkedNode, Marks, Watched, decode, line_start, mark_each
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.store.mergesides import (
     KEYS,
@@ -15,7 +15,7 @@ from baselinekit.store.mergesides import (
     Unreadable,
     variant_id,
 )
-from baselinekit.tree.equality import canonical
+from baselinekit.values.equality import canonical
 
 _HARNESS_KEY = "regression_eval"
 _HARNESS_PLACES = {"baseline_version": ("baseline", "version"), "output": ("baseline", "response")}
@@ -126,7 +126,7 @@ def _trim_span(body: str, node: MarkedNode) -> Span:
 
 def add_values(body: str, file: str, values: Sequence[tuple[int, Path, Json]]) -> str:
     """Add values that are not in a text yet."""
-    from baselinekit.documents.splice import apply  # rarely needed, and slow to import
+    from baselinekit.files.splice import apply  # rarely needed, and slow to import
 
     try:
         for document, path, value in values:

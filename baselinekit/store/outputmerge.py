@@ -6,18 +6,18 @@ merge it."""
 
 from collections import Counter
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.renewal import replace_value
-from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError
+from baselinekit.files.languages import language
+from baselinekit.files.renewal import replace_value
+from baselinekit.files.text import decode, encode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.store.mergereading import place_of
 from baselinekit.store.mergesides import MergedRecord, MergeSide, Unreadable
 from baselinekit.store.recordmerge import read_side
-from baselinekit.tree.equality import identical
-from baselinekit.tree.places import value_at
-from baselinekit.tree.threeway import BothChanged, three_way
+from baselinekit.values.equality import identical
+from baselinekit.values.places import value_at
+from baselinekit.values.threeway import BothChanged, three_way
 
 _COMMENT = lazy_pattern(r"(?:^|\s)#[^\n]*")
 _OUTPUT = ".output.json"

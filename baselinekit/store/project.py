@@ -8,9 +8,10 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import PurePath
 
-from baselinekit.documents.languages import YAML
-from baselinekit.documents.text import decode
+from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
+from baselinekit.files.languages import YAML
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
@@ -19,8 +20,7 @@ from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
 from baselinekit.schema.records import check, place_problems
-from baselinekit.trust import check_inside, follow_links
-from baselinekit.variables import NAME as VARIABLE_NAME
+from baselinekit.secrets.variables import NAME as VARIABLE_NAME
 
 MAX_OUTPUT_BYTES = 64_000_000
 

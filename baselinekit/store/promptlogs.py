@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Generic, TypeVar
 
-from baselinekit.documents import jsontext
+from baselinekit.clients.trust import check_inside
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
+from baselinekit.files import jsontext
 from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read, resolve
-from baselinekit.trust import check_inside
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from baselinekit.documents.jsontext import json_events
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import Marks, decode, mark, mark_each, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, ProblemLimiter, Refused
+from baselinekit.files.jsontext import json_events
+from baselinekit.files.languages import language
+from baselinekit.files.text import Marks, decode, mark, mark_each, place
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import place_problems, position

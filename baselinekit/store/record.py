@@ -7,16 +7,16 @@ the earlier version."""
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from baselinekit.documents.jsontext import plain_scalar
-from baselinekit.documents.languages import Language, language, yaml_quoted, yaml_scalar
-from baselinekit.documents.text import MAPPING, SCALAR, Marks, Splice, apply_splices, decode, encode, mark
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
+from baselinekit.files.jsontext import plain_scalar
+from baselinekit.files.languages import Language, language, yaml_quoted, yaml_scalar
+from baselinekit.files.text import MAPPING, SCALAR, Marks, Splice, apply_splices, decode, encode, mark
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
-from baselinekit.tree.places import value_at
+from baselinekit.values.places import value_at
 
 
 @frozen
@@ -162,7 +162,7 @@ class RecordEditor:
         edits = [edit for at, passed in targets for edit in self.edits(body, document, marks, at, passed)]
         if not edits:
             return body
-        from baselinekit.documents.splice import apply  # not needed if all values exist already
+        from baselinekit.files.splice import apply  # not needed if all values exist already
 
         return apply(body, edits, document, self.language, records.RECORD_KEYS, marks)
 

@@ -227,9 +227,9 @@ def entry_lines(body: str, span: Span) -> tuple[int, int, str]:
 
 def why_unreadable(data: bytes, file: str) -> str:
     """Return why a text cannot be read, or "": two valid changes can give an invalid file together."""
-    from baselinekit.documents.languages import language
-    from baselinekit.documents.text import decode
     from baselinekit.errors import BaselinekitError
+    from baselinekit.files.languages import language
+    from baselinekit.files.text import decode
 
     try:
         language(file).load(decode(data, file).body, file)

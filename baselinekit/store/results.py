@@ -17,9 +17,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from baselinekit.documents.jsontext import dump_json, load_json
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
+from baselinekit.files.jsontext import dump_json, load_json
+from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from baselinekit.documents.languages import JSON, YAML, dump_yaml, language, yaml_scalar
-from baselinekit.documents.renewal import replace_value
-from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode, is_longer_than, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
+from baselinekit.files.languages import JSON, YAML, dump_yaml, language, yaml_scalar
+from baselinekit.files.renewal import replace_value
+from baselinekit.files.splice import apply
+from baselinekit.files.text import decode, encode, is_longer_than, mark, newline
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
@@ -23,9 +23,9 @@ from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
-from baselinekit.tree.changes import Hints
-from baselinekit.tree.equality import canonical, identical
-from baselinekit.tree.places import value_at
+from baselinekit.values.changes import Hints
+from baselinekit.values.equality import canonical, identical
+from baselinekit.values.places import value_at
 
 _KEYS_FROM_BASELINE = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
 

@@ -6,15 +6,15 @@ a row with an error is an error, whatever its score. A row does not say whether 
 import os
 from collections.abc import Iterator
 
-from baselinekit.documents.languages import LINES, SUFFIXES, language
-from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.grade.verdict import exact_fraction, verdict_of
+from baselinekit.files.languages import LINES, SUFFIXES, language
+from baselinekit.files.text import decode
+from baselinekit.graders.verdict import exact_fraction, verdict_of
 from baselinekit.model.grades import Attempt, Grade, Outcome, PassRule
 from baselinekit.model.results import CaseFacts, Report, Result
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.records import place_problems
-from baselinekit.tree.equality import is_number
+from baselinekit.values.equality import is_number
 
 SCORE = "score"
 """The score as the row states it, also for an error, where the case itself has no score."""

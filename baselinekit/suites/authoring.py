@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from baselinekit.grade.by_function import Program
-from baselinekit.grade.by_text import Lists
-from baselinekit.grade.graders import GRADERS, Graders
+from baselinekit.graders.by_function import Program
+from baselinekit.graders.by_text import Lists
+from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema.complaints import (
     Parts,

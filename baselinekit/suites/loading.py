@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
+from baselinekit.clients.programs.gitaddress import FetchedFile
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.store.discovery import keys_of_json
 from baselinekit.store.project import name_in_project, read
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items

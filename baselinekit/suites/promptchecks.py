@@ -5,12 +5,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
+from baselinekit.files.text import place
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
+from baselinekit.secrets.variables import NAME
 from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.promptfolders import (
     TemplateFile,
@@ -20,7 +21,6 @@ from baselinekit.suites.promptfolders import (
     read_template,
 )
 from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, read_mapping, suggest_key
-from baselinekit.variables import NAME
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
 _ALIAS = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")

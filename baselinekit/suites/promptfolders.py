@@ -8,14 +8,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 
-from baselinekit.documents.languages import LINES, SUFFIXES, language
-from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
+from baselinekit.files.languages import LINES, SUFFIXES, language
+from baselinekit.files.text import decode, place
 from baselinekit.frozen import frozen
-from baselinekit.grade.judging import nonce_of
+from baselinekit.graders.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
+from baselinekit.secrets.variables import names_in
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import (
     CONFIG_NAME,
@@ -30,8 +31,7 @@ from baselinekit.store.project import (
 from baselinekit.suites.dialects.dialect import BESIDE
 from baselinekit.suites.promptmeta import DataFile, read_meta
 from baselinekit.suites.settings import resolve_named
-from baselinekit.tree.equality import canonical
-from baselinekit.variables import names_in
+from baselinekit.values.equality import canonical
 
 GUARD, VERIFY = "guard.sh", "verify.sh"
 

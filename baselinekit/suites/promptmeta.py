@@ -5,17 +5,17 @@ from dataclasses import field, fields
 from difflib import get_close_matches
 from typing import get_args
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode, mark_each
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode, mark_each
 from baselinekit.frozen import frozen
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import check, place_problems, prefix_paths
+from baselinekit.secrets.variables import NAME
 from baselinekit.store.dialects import native
 from baselinekit.store.project import read
-from baselinekit.variables import NAME
 
 # A file of a folder: a mapping, and its problems with their places.
 

@@ -10,10 +10,10 @@ from contextlib import closing, contextmanager
 from dataclasses import MISSING, asdict, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
-from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, dump_json, load_json, pretty, to_bytes
-from baselinekit.documents.languages import dump_yaml, language
-from baselinekit.documents.text import decode as decode_text
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, cannot_replay
+from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, dump_json, load_json, pretty, to_bytes
+from baselinekit.files.languages import dump_yaml, language
+from baselinekit.files.text import decode as decode_text
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import (

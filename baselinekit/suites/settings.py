@@ -6,8 +6,7 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from baselinekit.documents.languages import SUFFIXES, language
-from baselinekit.documents.text import decode
+from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
@@ -17,7 +16,9 @@ from baselinekit.errors import (
     Refused,
     suggest,
 )
-from baselinekit.grade.graders import files_of, with_parts
+from baselinekit.files.languages import SUFFIXES, language
+from baselinekit.files.text import decode
+from baselinekit.graders.graders import files_of, with_parts
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
@@ -32,7 +33,6 @@ from baselinekit.store.records import output_location
 from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import graders
 from baselinekit.suites.dialects.graders import GraderContext
-from baselinekit.trust import check_inside, follow_links
 
 # The reports of a suite are stored next to it in `results/YYYY-MM-DD/run-HHMMSS.{json,md,…}`, and
 # `results/latest` links to the folder of the last day.

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from baselinekit.documents.languages import dump_yaml
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.files.languages import dump_yaml
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
-from baselinekit.variables import as_text, names_in
+from baselinekit.secrets.variables import as_text, names_in
 
 SKILL_FILE = "SKILL.md"
 _EXAMPLES = "examples"

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baselinekit.documents.languages import YAML
-from baselinekit.documents.text import decode
+from baselinekit.clients.models.post import may_change
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
+from baselinekit.files.languages import YAML
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
@@ -16,10 +17,10 @@ from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
-from baselinekit.models.post import may_change
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import place_problems, prefix_paths
 from baselinekit.secrets.names import is_secret_key
+from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
 from baselinekit.store.project import place_in_config, read
 from baselinekit.suites.targets import (
     MARKED,
@@ -30,7 +31,6 @@ from baselinekit.suites.targets import (
     configured_targets,
     found_files,
 )
-from baselinekit.variables import Scope, Secret, as_text, escape_variables
 
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from server import JSON, TEXT, chunked, head, whole
 
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.matching.dispatch import Matcher, compile_baseline
@@ -29,8 +30,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.replaying.client import Client
 from baselinekit.replaying.dispatch import replay
 from baselinekit.replaying.settings import Clients, Setting
-from baselinekit.trust import Trust
-from baselinekit.variables import Redactor, Scope
+from baselinekit.secrets.variables import Redactor, Scope
 
 TIMEOUT = 2.0
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from brute import ACCEPTS, BINDS, LITERAL, Given, Steps, is_number
 
-from baselinekit.documents.jsontext import decode
+from baselinekit.files.jsontext import decode
 from baselinekit.model.values import Json
 
 ORDINARY: list[Json] = [None, True, False, 0, 1, 2, 3, 1.0, 2.5, "a", "A", "b", "", "xa", "<<any>>"]

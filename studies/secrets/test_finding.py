@@ -8,7 +8,7 @@ from baselinekit.secrets.declared import Declared, merge_spans
 from baselinekit.secrets.finding import _COMPILED_SHAPES, shapes_in, spans
 from baselinekit.secrets.scan import TextScan
 from baselinekit.secrets.together import find_declared, suspicious_texts
-from baselinekit.variables import Redactor, Secret
+from baselinekit.secrets.variables import Redactor, Secret
 
 GITHUB = "ghp_" + "aB3dE5gH7jK9" * 3
 RANDOM = "q7ZxP0vT4mKs9LwB2nRd8YcF"

@@ -19,13 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from baselinekit.documents.jsontext import dump_json
-from baselinekit.documents.languages import dump_yaml, language
+from baselinekit.commands.doctor import check_baselines
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
+from baselinekit.files.jsontext import dump_json
+from baselinekit.files.languages import dump_yaml, language
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.doctor import check_baselines
-from baselinekit.workflow.project import Operator, Project, open_project
 
 HERE = Path(__file__).parent
 LONGEST = 2.0

@@ -11,10 +11,10 @@ import pytest
 from console import Console, console
 from test_review import in_terminal
 
+from baselinekit.commands.capture import unnamed_origins
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
-from baselinekit.workflow.capture import unnamed_origins
-from baselinekit.workflow.project import Operator, Project, open_project
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from baselinekit.cli.capture import HttpOptions, Kinds
 from baselinekit.cli.main import COMMANDS, Commands
 from baselinekit.cli.options import command
 from baselinekit.cli.requests import typed_request
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
-from baselinekit.workflow.project import Operator, open_project
 
 FILES = {"body.json": '{"a": 1}', "two.txt": "one\ntwo\n"}
 URL = "https://a.test/x"

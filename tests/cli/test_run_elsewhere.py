@@ -15,6 +15,12 @@ from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.cluster import common_files, order_to_send
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.outside import build_outside, slip_recorder
+from baselinekit.commands.cluster import WorkersLost
+from baselinekit.commands.context import Stop
+from baselinekit.commands.elsewhere import ClusterRun
+from baselinekit.commands.leases import Leases
+from baselinekit.commands.parcel import Parcel, SealedValue
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.evals.elsewhere import CasePacking, CasePolicy, CasesOnCluster
 from baselinekit.evals.rating import Queue
@@ -23,12 +29,6 @@ from baselinekit.evals.selection import Choice, load
 from baselinekit.evals.workers import CaseEngine, CaseOrder
 from baselinekit.model.results import Report
 from baselinekit.suites.ratings import Ratings
-from baselinekit.workflow.cluster import WorkersLost
-from baselinekit.workflow.context import Stop
-from baselinekit.workflow.elsewhere import ClusterRun
-from baselinekit.workflow.leases import Leases
-from baselinekit.workflow.parcel import Parcel, SealedValue
-from baselinekit.workflow.project import Operator, open_project
 
 NOW = 1_700_000_000.0
 Done = Callable[[Parcel, Callable[[], Any]], Any]

@@ -9,12 +9,12 @@ from storehelp import write
 
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import CompareWorker, order_of
+from baselinekit.commands.chunks import Chunk, ChunkDone, JudgePolicy
+from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.leases import Lease
+from baselinekit.commands.project import Operator, open_project
+from baselinekit.commands.selection import IsWanted, Selection
 from baselinekit.model.recipes import ModelUsage
-from baselinekit.workflow.chunks import Chunk, ChunkDone, JudgePolicy
-from baselinekit.workflow.judging import JudgedBaseline
-from baselinekit.workflow.leases import Lease
-from baselinekit.workflow.project import Operator, open_project
-from baselinekit.workflow.selection import IsWanted, Selection
 
 ECHO = """\
 id: e{n}

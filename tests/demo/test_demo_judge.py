@@ -5,18 +5,18 @@ import pytest
 
 from baselinekit.demo.api import reply_to
 from baselinekit.errors import CannotReplay
-from baselinekit.grade import graders
-from baselinekit.grade.by_line import (
+from baselinekit.graders import graders
+from baselinekit.graders.by_line import (
     DecisionLine,
     LineQuestion,
     ScoreLine,
     decision_question,
     score_question,
 )
-from baselinekit.grade.by_rubric import RubricJudge
-from baselinekit.grade.by_template import TemplateJudge
-from baselinekit.grade.rubricitems import RubricItem
-from baselinekit.grade.task import GradeClients
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.rubricitems import RubricItem
+from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from baselinekit.commands.context import Clock, RunContext, Stop
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice
-from baselinekit.grade.by_text import ExactMatch
+from baselinekit.graders.by_text import ExactMatch
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.grades import Grader
@@ -25,8 +27,6 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.results import Report, Result
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.context import Clock, RunContext, Stop
-from baselinekit.workflow.project import Operator, Project, open_project
 
 CONFIG = "skills: {echo: {command: [echo]}}\nmodels: {judge: {command: [judge]}, default: {command: [m]}}\n"
 EXACT = Grader("exact", "code", ExactMatch())

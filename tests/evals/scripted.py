@@ -7,14 +7,14 @@ from typing import Any
 from evalcases import World
 from promptfiles import FOLDER, META, prompt_folder
 
+from baselinekit.clients.programs.process import Processes
+from baselinekit.commands.context import Clock, RunContext
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.model.grades import Attempt
 from baselinekit.model.recipes import Answer, ModelQuestion, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.results import Report, Result
-from baselinekit.programs.process import Processes
-from baselinekit.workflow.context import Clock, RunContext
-from baselinekit.workflow.project import Operator, Project, open_project
 
 GUARD, VERIFY = f"{FOLDER}/guard.sh", f"{FOLDER}/verify.sh"
 CONFIG = f"""\

@@ -7,8 +7,8 @@ import pytest
 from evalcases import World, case, outcomes, suite
 
 from baselinekit.evals.attempts import EvalClients
-from baselinekit.grade.by_line import ScoreLine
-from baselinekit.grade.by_text import Contains
+from baselinekit.graders.by_line import ScoreLine
+from baselinekit.graders.by_text import Contains
 from baselinekit.model.grades import Grade, Grader, HumanRating
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Result

@@ -10,7 +10,7 @@ from evalcases import CONFIG, EXACT, World, case, suite
 
 from baselinekit.errors import Refused, cannot_replay
 from baselinekit.evals.attempts import EvalClients, TimeLeft
-from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.graders.by_model import ModelJudge, Scoring
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Call, FunctionOutput, Grader

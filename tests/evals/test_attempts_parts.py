@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from evalcases import World
 
-from baselinekit.grade.by_matcher import StructuralMatch
+from baselinekit.graders.by_matcher import StructuralMatch
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grader

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from evalcases import CONFIG, EXACT, case
 
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.evals.cases import CaseAttempt, Memory, key_of
 from baselinekit.evals.checks import Prepared
-from baselinekit.grade.by_text import ExactMatch
+from baselinekit.graders.by_text import ExactMatch
 from baselinekit.model.baselines import Baseline, Known, Metadata
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Attempt, Classified, Grade, Grader
 from baselinekit.model.results import ReportedDifference
 from baselinekit.model.values import ABSENT
 from baselinekit.store.journal import Journal
-from baselinekit.workflow.project import Operator, open_project
 
 
 def known(failures: int = 0, output: Any = "yes") -> Case:

@@ -6,12 +6,12 @@ import pytest
 from evalcases import World
 from storehelp import BASELINE, write
 
+from baselinekit.commands.doctor import Findings
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import Problem, Refused
 from baselinekit.evals.checks import examine_all
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.doctor import Findings
-from baselinekit.workflow.project import Operator, open_project
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"
 SUITE = "eval_suite: {name: s, evals: [{$ref: cases}, {$ref: ../baselines/b.yaml}]}\n"

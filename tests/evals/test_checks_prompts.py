@@ -7,10 +7,10 @@ from evalcases import World
 from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
+from baselinekit.commands.doctor import Findings
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.evals.checks import examine_all
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.doctor import Findings
-from baselinekit.workflow.project import Operator, open_project
 
 CONFIG = "models: {default: {command: [m]}, judge: {command: [j]}}\n"
 

@@ -8,6 +8,8 @@ import pytest
 from evalreports import report, result
 from hypothesis import given, strategies as st
 
+from baselinekit.commands.judging import keep_report
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage
@@ -16,8 +18,6 @@ from baselinekit.report import resultfile
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style, headline
-from baselinekit.workflow.judging import keep_report
-from baselinekit.workflow.project import Operator, open_project
 
 ONE = [  # before, now, verdict, what is said
     ("+", "+", "unchanged", ""),

@@ -9,13 +9,14 @@ import pytest
 from evalcases import CONFIG, World, case, suite
 from storehelp import write
 
+from baselinekit.commands.project import CaptureEnvironment, Operator, open_project
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.cases import key_of
 from baselinekit.evals.checks import prepare_cases
 from baselinekit.evals.earlier import compare_runs
-from baselinekit.grade.by_matcher import BaselineMatch
-from baselinekit.grade.by_model import ModelJudge, Scoring
-from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.graders.by_matcher import BaselineMatch
+from baselinekit.graders.by_model import ModelJudge, Scoring
+from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
@@ -26,7 +27,6 @@ from baselinekit.model.recipes import Answer, HttpRequest, ModelQuestion, Recipe
 from baselinekit.model.results import Report, Result
 from baselinekit.replaying.settings import Clients
 from baselinekit.suites.loading import load_cases
-from baselinekit.workflow.project import CaptureEnvironment, Operator, open_project
 
 PROMPT = PromptExecution("prompt")
 ECHO = SkillExecution("skill", "echo")

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from evalcases import World, case, suite
 
+from baselinekit.clients.programs.process import Processes
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, OutOfBudget, Problem, Refused
 from baselinekit.evals.judgeprograms import describe_judges, ready_program, words_of
-from baselinekit.grade.by_program import CodeJudge, ModelAccess
-from baselinekit.grade.task import JudgeProgram
+from baselinekit.graders.by_program import CodeJudge, ModelAccess
+from baselinekit.graders.task import JudgeProgram
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.model.results import Report
-from baselinekit.programs.process import Processes
-from baselinekit.workflow.project import Operator, Project, open_project
 
 pytestmark = pytest.mark.slow
 

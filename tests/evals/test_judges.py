@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from judgeforms import form_in
 
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
-from baselinekit.grade.by_model import ModelJudge, Scoring
-from baselinekit.grade.task import QuestionForm
+from baselinekit.graders.by_model import ModelJudge, Scoring
+from baselinekit.graders.task import QuestionForm
 from baselinekit.model.grades import Label
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.suites.loading import load_cases
-from baselinekit.workflow.project import Operator, open_project
 
 _OUTPUT = re.compile(r"<<<output (\w{16})>>>\n(.*)\n<<<end of output \1>>>", re.DOTALL)
 Verdict = Callable[[str], bool]

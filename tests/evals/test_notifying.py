@@ -13,14 +13,14 @@ import pytest
 from evalcases import CONFIG, World, case, suite
 from evalreports import report, result
 
+from baselinekit.clients.programs.process import Processes
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import cannot_replay
 from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.programs.process import Processes
 from baselinekit.replaying.client import Client
 from baselinekit.replaying.settings import Clients
-from baselinekit.workflow.project import Operator, Project, open_project
 
 RUN = report(result("a", "+"), result("b", "-"))
 

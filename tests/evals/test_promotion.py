@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents.languages import YAML
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals.promotion import PromotionGate, PromotionStep, next_step, promoted, write_step
+from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import EvalRow, Promotion, PromptFolder, PromptMeta, UsageRow
 from baselinekit.store.promptlogs import note_evals, note_use
-from baselinekit.workflow.project import Operator, Project, open_project
 
 NOW = "2026-03-01T12:00:00Z"
 CONTENT = "0123456789abcdef"

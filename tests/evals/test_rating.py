@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import rating
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, sheet
-from baselinekit.grade.graders import problems_of
+from baselinekit.graders.graders import problems_of
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, Rating, RatingScale
@@ -22,7 +23,6 @@ from baselinekit.report.resultfile import read
 from baselinekit.suites.dialects.graders import GraderContext, read as read_grader
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FILE, Ratings
-from baselinekit.workflow.project import Operator, open_project
 
 RECIPE = Recipe(PromptInput(text="Greet them"), PromptExecution("prompt"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents.languages import language
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, cannot_replay
 from baselinekit.evals.rubricdrafts import (
     Draft,
@@ -22,8 +22,8 @@ from baselinekit.evals.rubricdrafts import (
     with_rubrics,
     write,
 )
+from baselinekit.files.languages import language
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
-from baselinekit.workflow.project import Operator, open_project
 
 YAML = """\
 # sums, "quoted"

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from evalcases import EXACT, World, case, metric, outcomes, passes_at, suite, tried
 
+from baselinekit.clients.models.dispatch import Models
+from baselinekit.clients.models.post import World as ModelWorld
 from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot_replay
 from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice
-from baselinekit.grade.by_matcher import StructuralMatch
-from baselinekit.grade.by_model import ModelJudge
-from baselinekit.grade.by_schema import JsonSchema
-from baselinekit.grade.by_text import Contains, RegexMatch
+from baselinekit.graders.by_matcher import StructuralMatch
+from baselinekit.graders.by_model import ModelJudge
+from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_text import Contains, RegexMatch
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Expected
@@ -35,8 +37,6 @@ from baselinekit.model.recipes import (
     SandboxResult,
 )
 from baselinekit.model.traces import ToolCall
-from baselinekit.models.dispatch import Models
-from baselinekit.models.post import World as ModelWorld
 from baselinekit.replaying.settings import Clients
 
 

@@ -15,8 +15,8 @@ from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.report.confusion import classifications
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
+from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.suites.loading import load_cases
-from baselinekit.variables import Redactor, Secret
 
 QUERIES = """\
 triggering:

@@ -15,9 +15,9 @@ from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.selection import graded_by, with_borderline
-from baselinekit.grade.by_field import FieldAccuracy, GradedField
-from baselinekit.grade.by_text import Contains
-from baselinekit.grade.composite import Aggregator, Composite, make_composite
+from baselinekit.graders.by_field import FieldAccuracy, GradedField
+from baselinekit.graders.by_text import Contains
+from baselinekit.graders.composite import Aggregator, Composite, make_composite
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Evaluators, Grader, HumanRating, PassRule, Rating
 from baselinekit.model.traces import TraceMessage

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from promptfiles import CASE as PROMPT_CASE, FOLDER, prompt_folder
 
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput, NothingSelected, Refused
 from baselinekit.evals.selection import load, resolve_path
-from baselinekit.workflow.project import Operator, open_project
 
 CASE = "id: a\ninput: {type: prompt, content: x}\nexpected: {value: y}\n"
 SUITE = "eval_suite: {name: s, evals: [{$ref: %s}]}\n"

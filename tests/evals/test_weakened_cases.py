@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from checkouts import Checkout
 
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.evals.weakened import find_weakened_cases
-from baselinekit.workflow.project import Operator, open_project
 
 CASE = """\
 - id: a

@@ -11,6 +11,9 @@ import pytest
 from evalcases import EXACT, World, case, suite
 from storehelp import write
 
+from baselinekit.commands.chunks import Chunk, ChunkDone
+from baselinekit.commands.context import Clock, RunContext, Stop
+from baselinekit.commands.project import Operator, open_project
 from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import RunPolicy, run
@@ -28,9 +31,6 @@ from baselinekit.model.evals import Suite
 from baselinekit.model.grades import Grader, HumanRating
 from baselinekit.model.results import Report
 from baselinekit.report.resultfile import document
-from baselinekit.workflow.chunks import Chunk, ChunkDone
-from baselinekit.workflow.context import Clock, RunContext, Stop
-from baselinekit.workflow.project import Operator, open_project
 
 CLOCK = Clock(lambda: "2024-01-20T14:30:52Z", lambda: 0.0)
 PEOPLE = Grader("people", "human", HumanRating())

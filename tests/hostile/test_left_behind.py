@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from baselinekit.clients.programs.process import Processes
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import ProcessSpec
-from baselinekit.programs.process import Processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 

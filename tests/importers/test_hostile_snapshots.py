@@ -13,7 +13,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import ImportChoices, SourceText, with_unique_ids
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources
-from baselinekit.tree.equality import canonical
+from baselinekit.values.equality import canonical
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 

@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents import libyaml
 from baselinekit.errors import InvalidInput
+from baselinekit.files import libyaml
 from baselinekit.importers import amber, inlinesnapshots, regressions, syrupy
 from baselinekit.importers.pyvalues import LostValue, PlaceholderText, value_of_repr
 from baselinekit.importers.testcode import OneTest, SnapshotImport, SnapshotSources, TestsOfFile, told_apart

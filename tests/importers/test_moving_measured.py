@@ -14,7 +14,7 @@ from baselinekit.importers.drafts import ImportChoices, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources
 from baselinekit.importers.vcr import Cassette, read as read_cassette
 from baselinekit.library.values import as_json
-from baselinekit.tree.equality import identical
+from baselinekit.values.equality import identical
 
 MADE = Path(__file__).parent / "moved"
 TESTS = "@pytest.mark.parametrize('number', range(305))\ndef test_value(number, {}): ...\n"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.grade.graders import grade
-from baselinekit.grade.task import GradeClients
+from baselinekit.graders.graders import grade
+from baselinekit.graders.task import GradeClients
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.nunjucks import TemplateLogic, filled

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from baselinekit.grade.by_rubric import RubricJudge
-from baselinekit.grade.by_template import TemplateJudge
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.table import eval_importer_of

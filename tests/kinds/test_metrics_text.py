@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents.jsontext import NotJson
+from baselinekit.files.jsontext import NotJson
 from baselinekit.kinds.metrics_text import metrics_in, read_metrics
 
 GAUGE = "# HELP up Whether it is up.\n# TYPE up gauge\nup 1\n"

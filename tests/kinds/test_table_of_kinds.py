@@ -20,8 +20,8 @@ from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe,
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying import dispatch
-from baselinekit.texts import no_mask
-from baselinekit.tree.paths import parse
+from baselinekit.values.paths import parse
+from baselinekit.values.texts import no_mask
 
 LOGIN, CART = HttpRequest("POST", "/login", name="login"), HttpRequest("GET", "/cart")
 GET = Recipe(HttpRequest("GET", "/users"), HttpExecution("http"))

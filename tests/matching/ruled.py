@@ -21,7 +21,7 @@ from baselinekit.model.baselines import (
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.tree.paths import render
+from baselinekit.values.paths import render
 
 RECIPES = {
     "skill": Recipe(None, SkillExecution("skill", "x")),

@@ -12,7 +12,7 @@ from selecting import Plain, Selector, Step
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.tree.paths import find, parse
+from baselinekit.values.paths import find, parse
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.tree.equality import bytes_of, identical, same_json
+from baselinekit.values.equality import bytes_of, identical, same_json
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, By, FieldRule, Known, Options, Rules, Tolerance
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.tree.places import places, with_values
+from baselinekit.values.places import places, with_values
 
 SKILL = Recipe(None, SkillExecution("skill", "x"))
 HTTP = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))

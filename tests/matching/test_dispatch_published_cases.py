@@ -14,7 +14,7 @@ import ruled
 from baselinekit.errors import InvalidInput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path as Place
-from baselinekit.tree.paths import find, parse
+from baselinekit.values.paths import find, parse
 
 UNORDERED = {"arrays": {"**": "unordered"}}
 SUBSET = {"arrays": {"**": "subset"}, "options": {"allow_additional_fields": True}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.matching.weakened import weakened
+from baselinekit.commands.weakened import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext

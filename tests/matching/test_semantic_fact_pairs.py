@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from factpairs import CHANGED, KEPT, REGRESSIONS, UNSEEN
 
+from baselinekit.clients.models.embedding import PACKAGE, Embedding, find_folder
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import DEFAULT_SIMILARITY, Baseline, Comparison, Known, Method, Rules
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.models.embedding import PACKAGE, Embedding, find_folder
 from baselinekit.placeholders.table import PlaceholderContext
 
 Pair = tuple[str, str]

@@ -9,7 +9,7 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.tree.paths import find, parse, roots, suggest_path
+from baselinekit.values.paths import find, parse, roots, suggest_path
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import ruled
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json
-from baselinekit.tree.equality import is_number, same_number
+from baselinekit.values.equality import is_number, same_number
 
 NUMERIC = {"type": "numeric"}
 ROW = ["cpu", 0.93, 7]

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents.languages import YAML
+from baselinekit.commands.weakened import weakened
+from baselinekit.files.languages import YAML
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.matching.weakened import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
-from baselinekit.tree.paths import covers, parse
+from baselinekit.values.paths import covers, parse
 
 WORDS = PlaceholderContext({"order_no": r"ORD-\d+"})
 RECORD = """

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.grade.checks import CheckRequirements, grade_checks
-from baselinekit.grade.task import GradeClients
-from baselinekit.matching.weakened import Loosened, weakened
+from baselinekit.commands.weakened import Loosened, weakened
+from baselinekit.graders.checks import CheckRequirements, grade_checks
+from baselinekit.graders.task import GradeClients
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json

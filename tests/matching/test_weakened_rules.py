@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from baselinekit.commands.weakened import weakened
 from baselinekit.errors import BaselinekitError
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.matching.weakened import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json

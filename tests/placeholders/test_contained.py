@@ -15,8 +15,8 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.narrowest import takes_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
-from baselinekit.tree.equality import decimal, is_number
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
+from baselinekit.values.equality import decimal, is_number
 
 NOW = 1_700_000_000.0
 WORDS = PlaceholderContext(

@@ -8,8 +8,8 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.tree.equality import same_json
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
+from baselinekit.values.equality import same_json
 
 NOW = 1_705_314_600.0  # 2024-01-15T10:30:00Z
 WORDS = PlaceholderContext(

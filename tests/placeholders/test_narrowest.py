@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 U1, U2 = "38842815-1a35-4e56-acfa-98b31dcc849e", "358a5f95-d42d-46ae-ba5e-b00ed50222b4"
 U7 = "01935a7e-8a2e-7c3a-9f10-0242ac120002"

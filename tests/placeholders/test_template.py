@@ -12,7 +12,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Bindings
 from baselinekit.placeholders.table import PlaceholderContext, unanchored
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 WORDS = PlaceholderContext(scope=Scope({"n": 5}))
 

@@ -15,8 +15,8 @@ for name in (
     "baselinekit.pytest_plugin.items",
     "baselinekit.pytest_plugin.unused",
     "baselinekit.schema.complaints",
-    "baselinekit.programs.process",
-    "baselinekit.refresh.rows",
+    "baselinekit.clients.programs.process",
+    "baselinekit.changes.rows",
     "httpcore",
 ):
     import_module(name)

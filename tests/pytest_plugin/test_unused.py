@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.files.languages import dump_yaml
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.pytest_plugin.unused import Claim, Covered, find_unused, lines, remove
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun
-from baselinekit.tree.equality import same_json
+from baselinekit.values.equality import same_json
 
 pytestmark = pytest.mark.slow
 

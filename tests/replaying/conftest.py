@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from replay_world import FakeDoors, RawServer
 
+from baselinekit.clients.programs.process import Processes
+from baselinekit.clients.trust import Trust
 from baselinekit.model.recipes import HttpDefaults, Surroundings
-from baselinekit.programs.process import Processes
 from baselinekit.replaying.client import Client
 from baselinekit.replaying.settings import Clients, Setting
-from baselinekit.trust import Trust
-from baselinekit.variables import Redactor, Scope
+from baselinekit.secrets.variables import Redactor, Scope
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.messages import ConversationInput
@@ -16,8 +17,7 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.replaying.cli import read_line
 from baselinekit.replaying.dispatch import batches, check, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.trust import Trust
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 Execute = Callable[[ProcessSpec], ProcessResult]
 EVIL = 'a\'b "c" $(touch pwned) `x` {PROMPT} {EVAL_ID}; rm -rf / &'

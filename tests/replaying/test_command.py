@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from replay_world import FakeDoors
 
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Recipe
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.trust import Trust
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 TOOL = {"tool": Command(["sh", "-c", 'echo "$0 $*"; cat; echo oops >&2; exit 3'])}
 

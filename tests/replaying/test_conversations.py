@@ -16,7 +16,7 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import OncePerRun, Setting
 from baselinekit.replaying.traces import answer_of_text, answer_of_value
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 ASKED = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What is 15 + 27?")])
 CALL = {"tool": "add", "input": {"a": 15}, "output": 42, "id": "c1", "duration_ms": 250}

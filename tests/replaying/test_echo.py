@@ -10,7 +10,7 @@ from baselinekit.kinds.echo import EchoExecution
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.dispatch import check, files_hash, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope, escape_variables
+from baselinekit.secrets.variables import Scope, escape_variables
 
 
 def echo(input: Any) -> Recipe:

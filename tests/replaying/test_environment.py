@@ -10,11 +10,11 @@ import pytest
 from replay_world import FakeDoors
 
 from baselinekit import __version__
+from baselinekit.clients.programs.process import Processes
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.recipes import HttpRequest, ProcessResult, ProcessSpec, Recipe
-from baselinekit.programs.process import Processes
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.environment import capture_environment
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from replay_world import NO_CONNECTION, FakeDoors, RawServer, Seen, answer, http
 
+from baselinekit.clients.trust import Trust, origin
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Response
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.trust import Trust, origin
-from baselinekit.variables import Redactor, Scope, Secret
+from baselinekit.secrets.variables import Redactor, Scope, Secret
 
 BASE = "http://api.test"
 

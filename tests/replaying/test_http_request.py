@@ -11,7 +11,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import Auth, HttpDefaults, HttpRequest, Request, Surroundings
 from baselinekit.replaying.http import compose, redirects_of, retries_of
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 BASE = HttpExecution("http", base_url="http://api.test")
 

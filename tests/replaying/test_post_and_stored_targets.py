@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from baselinekit.documents.jsontext import encode
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot_replay
+from baselinekit.files.jsontext import encode
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.post import PostExecution
 from baselinekit.kinds.stored import ReplayExecution
@@ -20,8 +21,7 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import check, files_hash, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.replaying.traces import row_of
-from baselinekit.trust import Trust
-from baselinekit.variables import Redactor, Scope, Secret
+from baselinekit.secrets.variables import Redactor, Scope, Secret
 
 ASKED = ConversationInput(
     [TraceMessage("system", "Be brief."), TraceMessage("user", "{{a}} is \\{{b}}")],

@@ -14,7 +14,7 @@ from baselinekit.model.recipes import Answer, Message, ModelQuestion, Recipe, Sc
 from baselinekit.model.traces import ToolCall
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope, Secret
+from baselinekit.secrets.variables import Scope, Secret
 
 
 def prompt(asked: PromptInput, **execution: Any) -> Recipe:

@@ -14,7 +14,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Recipe
 from baselinekit.replaying.dispatch import replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 PIECES = [
     *(

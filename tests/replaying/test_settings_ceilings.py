@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from replay_world import FakeDoors, answer
 
+from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import Refused
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.http import HttpExecution, HttpFlow
@@ -25,8 +26,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Ceilings, Setting, ceilings_of, refuse_above
-from baselinekit.trust import Trust, origins_in
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 OURS = {"timeout": 300, "max_body": 10_000_000, "retries": 10, "redirects": 20}
 

@@ -11,7 +11,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.recipes import Recipe, Skill
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope
+from baselinekit.secrets.variables import Scope
 
 ECHO = Skill(command=["cat"])
 

@@ -15,7 +15,7 @@ from baselinekit.model.recipes import Answer, HttpRequest, Recipe, Scores, Skill
 from baselinekit.model.traces import ToolCall
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
-from baselinekit.variables import Scope, Secret
+from baselinekit.secrets.variables import Scope, Secret
 
 
 def recipe(input: Any, name: str = "skill", **execution: Any) -> Recipe:

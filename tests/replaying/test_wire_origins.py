@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from replay_world import RawServer, http
 
+from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import HttpRequest, Recipe, Request
 from baselinekit.replaying.client import Client
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Clients, Setting
-from baselinekit.trust import Trust, origins_in
 
 META = "169.254.169.254"
 

@@ -25,7 +25,7 @@ from baselinekit.model.results import (
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import compact, path_of, read
-from baselinekit.tree.paths import render as render_path
+from baselinekit.values.paths import render as render_path
 
 TEXT = st.text(max_size=12)
 IDS = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,9}\Z")

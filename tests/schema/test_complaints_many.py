@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from console import console
 
-from baselinekit.documents.languages import YAML
 from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
@@ -18,6 +17,7 @@ from baselinekit.errors import (
     count_problems,
     suggest,
 )
+from baselinekit.files.languages import YAML
 from baselinekit.store.reading import load_partly, parse_record
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES
 
-from baselinekit.documents.languages import YAML
+from baselinekit.files.languages import YAML
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest

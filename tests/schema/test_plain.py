@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES, same
 
-from baselinekit.documents.languages import language
+from baselinekit.files.languages import language
 from baselinekit.model.recipes import Config
 from baselinekit.schema.complaints import validated
 from baselinekit.schema.records import NotPlain, reader

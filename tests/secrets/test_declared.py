@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
 
-from baselinekit.grade.judging import unusable_reply
+from baselinekit.graders.judging import unusable_reply
 from baselinekit.secrets.declared import Declared
 from baselinekit.secrets.scan import Unescaped
-from baselinekit.texts import beginning_of, end_of, mask_and_clip, shown
-from baselinekit.variables import MASK, Redactor, Secret
+from baselinekit.secrets.variables import MASK, Redactor, Secret
+from baselinekit.values.texts import beginning_of, end_of, mask_and_clip, shown
 
 PARTS = 10
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))

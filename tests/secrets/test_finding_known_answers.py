@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from baselinekit.commands.known_good import hide_secrets
 from baselinekit.errors import Refused
 from baselinekit.model.values import Json
-from baselinekit.variables import Redactor
-from baselinekit.workflow.known_good import hide_secrets
+from baselinekit.secrets.variables import Redactor
 
 KEY = "bVKI7ya5iQMLSzhIQtXRNxeBWbd7RSPjDGLVrSkj"
 SESSION = (

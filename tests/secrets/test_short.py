@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from baselinekit.commands.templating import OutputTemplater, with_names
 from baselinekit.model.values import Json
 from baselinekit.secrets.declared import SHORTEST_WITHIN
-from baselinekit.variables import MASK, Redactor, Scope, Secret
-from baselinekit.workflow.templating import OutputTemplater, with_names
+from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
 
 SECRETS = {"tiny": "a1", "user": "root", "pin": "1234", "odd": "p@s&", "one": "x"}
 REDACTOR = Redactor({name: Secret(value) for name, value in SECRETS.items()})

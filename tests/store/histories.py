@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode
+from baselinekit.files.languages import language
+from baselinekit.files.splice import apply
+from baselinekit.files.text import decode, encode
 from baselinekit.model.values import Edit, Json, Path
-from baselinekit.tree.places import value_at
+from baselinekit.values.places import value_at
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 KEYS = ("last_passed", "failure_count")

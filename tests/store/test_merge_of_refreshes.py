@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from baselinekit.cli.gitcalls import call
-from baselinekit.documents.languages import dump_yaml, language
-from baselinekit.documents.renewal import replace_value
+from baselinekit.files.languages import dump_yaml, language
+from baselinekit.files.renewal import replace_value
 from baselinekit.model.values import Json
 from baselinekit.store.mergereading import read_any
 from baselinekit.store.mergesides import read_captured
 from baselinekit.store.recordmerge import without_record
-from baselinekit.tree.places import value_at, with_values
-from baselinekit.tree.threeway import BothChanged, three_way
+from baselinekit.values.places import value_at, with_values
+from baselinekit.values.threeway import BothChanged, three_way
 
 ROOT = Path(__file__).parent.parent.parent
 EARLY, LATE = "2026-02-01T10:00:00Z", "2026-03-01T10:00:00Z"
@@ -304,7 +304,7 @@ HEAVY = (
     "dataclasses",
     "pydantic",
     "subprocess",
-    "baselinekit.documents",
+    "baselinekit.files",
     "baselinekit.errors",
 )
 ASKED = """\

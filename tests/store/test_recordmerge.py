@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from histories import BLOCK, JSON, Branch, Drawn, drawn, edited, expected, record_of, recorded
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.store.recordmerge import merge_tool_values, without_record
-from baselinekit.tree.equality import canonical
+from baselinekit.values.equality import canonical
 
 OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from storehelp import EXAMPLES, same, values, write, write_baseline
 
-from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
+from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.store.reading import load
 from baselinekit.store.writing import add_baseline, write_new
 

@@ -8,21 +8,21 @@ import pytest
 from jsonschema import Draft202012Validator
 from storehelp import write
 
+from baselinekit.clients.programs.gitaddress import FetchedFile
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.grade.by_field import FieldAccuracy, GradedField
-from baselinekit.grade.by_program import CodeJudge, ModelAccess
-from baselinekit.grade.by_rubric import RubricJudge
-from baselinekit.grade.by_template import PromptScript, TemplateJudge
-from baselinekit.grade.by_trace import ToolTrajectory, WantedCall
-from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
-from baselinekit.grade.rubricitems import RubricItem
+from baselinekit.graders.by_field import FieldAccuracy, GradedField
+from baselinekit.graders.by_program import CodeJudge, ModelAccess
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import PromptScript, TemplateJudge
+from baselinekit.graders.by_trace import ToolTrajectory, WantedCall
+from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.rubricitems import RubricItem
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
-from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_cases, load_evals
 from baselinekit.suites.settings import named_text

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES, write
 
-from baselinekit.documents.languages import YAML, dump_yaml
-from baselinekit.grade.by_program import CodeJudge, ModelAccess
-from baselinekit.grade.by_rubric import RubricJudge
-from baselinekit.grade.by_template import PromptScript, TemplateJudge
-from baselinekit.grade.rubricitems import criteria_of
+from baselinekit.files.languages import YAML, dump_yaml
+from baselinekit.graders.by_program import CodeJudge, ModelAccess
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import PromptScript, TemplateJudge
+from baselinekit.graders.rubricitems import criteria_of
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.traces import TraceMessage

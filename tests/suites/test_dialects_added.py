@@ -7,8 +7,8 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.grade.by_text import ExactMatch
-from baselinekit.grade.graders import GRADERS
+from baselinekit.graders.by_text import ExactMatch
+from baselinekit.graders.graders import GRADERS
 from baselinekit.kinds.prompt import PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader

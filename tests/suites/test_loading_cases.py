@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES, write
 
-from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
-from baselinekit.grade.by_model import ModelJudge
-from baselinekit.grade.by_schema import JsonSchema
-from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.graders.by_matcher import BaselineMatch, StructuralMatch
+from baselinekit.graders.by_model import ModelJudge
+from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.kinds.command import CommandInput
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.http import HttpExecution

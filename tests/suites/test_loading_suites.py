@@ -8,7 +8,7 @@ import pytest
 from storehelp import BASELINE, EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
-from baselinekit.grade.by_model import ModelJudge
+from baselinekit.graders.by_model import ModelJudge
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig

@@ -9,9 +9,9 @@ from promptfiles import FOLDER, META, example, prompt_folder
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import InvalidInput
-from baselinekit.grade.by_line import DecisionLine, ScoreLine
-from baselinekit.grade.by_schema import JsonSchema, SchemaRefused
-from baselinekit.grade.by_text import Contains, RegexMatch, TokenCount
+from baselinekit.graders.by_line import DecisionLine, ScoreLine
+from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
+from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.suites.loading import load_cases, load_evals

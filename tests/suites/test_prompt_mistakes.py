@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
-from baselinekit.documents.jsontext import dump_json
-from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
+from baselinekit.files.jsontext import dump_json
+from baselinekit.files.languages import language
 from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_evals, load_partly
 from baselinekit.suites.promptchecks import examine

@@ -11,10 +11,10 @@ from storehelp import EXAMPLES
 from test_loading_cases import ASKED
 from test_loading_errors import ONE_LINE
 
-from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError
-from baselinekit.grade.by_model import ModelJudge
-from baselinekit.grade.by_text import ExactMatch
+from baselinekit.files.languages import language
+from baselinekit.graders.by_model import ModelJudge
+from baselinekit.graders.by_text import ExactMatch
 from baselinekit.model.evals import Expected, Reporting
 from baselinekit.model.grades import FunctionOutput, HumanRating
 from baselinekit.suites.authoring import example_files, json_schema

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents.languages import YAML
 from baselinekit.errors import InvalidInput
+from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable
 from baselinekit.suites.skillfolders import as_skill, described
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from promptfiles import FOLDER, prompt_folder
 
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
@@ -15,7 +16,6 @@ from baselinekit.model.recipes import Execution, Model, Retry
 from baselinekit.suites.loading import load_evals
 from baselinekit.suites.targets import Targets
 from baselinekit.suites.targetsfile import TargetsFile, read_list
-from baselinekit.workflow.project import Operator, Project, open_project
 
 TARGETS = ".agentv/targets.yaml"
 
@@ -471,9 +471,9 @@ def test_a8_a_file_that_was_only_found_takes_what_the_configuration_declares(tmp
 def test_what_the_configuration_of_another_commit_names_is_only_found(tmp_path: Path) -> None:
     """The file stands in the checkout, and whoever sent it may have changed it since."""
     from baselinekit.model.recipes import Config
+    from baselinekit.secrets.variables import Scope
     from baselinekit.suites.targets import Targets
     from baselinekit.suites.targetsfile import add_named_targets
-    from baselinekit.variables import Scope
 
     (tmp_path / "t.yaml").write_text(KEYED, "utf-8")
     config = Config(targets="t.yaml")

@@ -15,7 +15,7 @@ from baselinekit.report.next_commands import refresh_command, select_renewable, 
 from baselinekit.report.resultfile import EARLIER, JUDGE
 from baselinekit.report.values import encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
-from baselinekit.tree.paths import render as render_path
+from baselinekit.values.paths import render as render_path
 
 FORMAT = "baselinekit.gate/1"
 FAULTS = ("failed", "error", "unscored")

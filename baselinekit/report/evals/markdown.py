@@ -24,7 +24,7 @@ from baselinekit.report.evals.evalreport import (
 )
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import collect_warnings, headline
-from baselinekit.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 _TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
 _MOST_CASES = 100

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baselinekit.documents.languages import dump_yaml
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
+from baselinekit.files.languages import dump_yaml
 from baselinekit.model.evals import GateResult
 from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
@@ -24,7 +24,7 @@ from baselinekit.report.evals.evalreport import (
 )
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, wrap_lines
-from baselinekit.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.
 

@@ -17,7 +17,7 @@ from baselinekit.report.evals.evalreport import describe_grades, evidence, line_
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
-from baselinekit.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 MOST = 10
 """Annotations of a kind that a runner shows for a step."""

@@ -16,7 +16,7 @@ from baselinekit.report.differences import describe_differences
 from baselinekit.report.evals.evalreport import line_of
 from baselinekit.report.values import page
 from baselinekit.report.wording import count_borderline, count_differences, describe_reason, in_repository
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 

@@ -24,7 +24,7 @@ from baselinekit.report.wording import (
     format_place,
     headline,
 )
-from baselinekit.texts import count_noun
+from baselinekit.values.texts import count_noun
 
 LONGEST = 60_000
 _RESERVED = 1_000

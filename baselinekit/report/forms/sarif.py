@@ -19,7 +19,7 @@ from baselinekit.report.resultfile import summary_document
 from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, in_repository
-from baselinekit.tree.paths import render as render_path
+from baselinekit.values.paths import render as render_path
 
 MOST = 5_000
 """Results of a run that code scanning shows; it refuses more than 25,000."""

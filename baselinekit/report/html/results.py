@@ -46,8 +46,8 @@ from baselinekit.report.wording import (
     format_brief,
     format_place,
 )
-from baselinekit.texts import count_noun
-from baselinekit.tree.changes import row_pattern
+from baselinekit.values.changes import row_pattern
+from baselinekit.values.texts import count_noun
 
 MOST_OPEN = 10
 _BOUNDS = Bounds(blocks=200, lines=400)

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from baselinekit.documents.languages import LINES, SUFFIXES, language
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem
+from baselinekit.files.languages import LINES, SUFFIXES, language
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
+from baselinekit.graders import graders
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader, PassRule

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from re import escape
 from typing import get_args
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
+from baselinekit.clients.programs.gitaddress import FetchedFile, is_remote
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import is_parts
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.programs.gitaddress import FetchedFile, is_remote
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import prefix_paths
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
-from baselinekit.grade.by_line import ScoreLine
-from baselinekit.grade.by_schema import JsonSchema, SchemaRefused
-from baselinekit.grade.checks import FORMS
+from baselinekit.graders.by_line import ScoreLine
+from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
+from baselinekit.graders.checks import FORMS
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
@@ -81,7 +81,7 @@ _VALUE_READERS: dict[str, Callable[[Callable[..., Method], Json], ReadMethod]] =
     **dict.fromkeys(("matches", "not_matches"), _read_text),
     **dict.fromkeys(("min_tokens", "max_tokens"), _read_count),
 }
-"""How the value of each is read; its meaning is a check (grade/checks.py)."""
+"""How the value of each is read; its meaning is a check (graders/checks.py)."""
 
 SCHEMA = "json_schema"
 OPS = (*_VALUE_READERS, SCHEMA)

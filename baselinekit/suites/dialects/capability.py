@@ -21,7 +21,7 @@ from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFil
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import GraderContext
 from baselinekit.suites.settings import check_grader_paths
-from baselinekit.texts import describe_limit
+from baselinekit.values.texts import describe_limit
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from baselinekit.documents.languages import LINES
-from baselinekit.documents.text import decode
+from baselinekit.clients.programs.gitaddress import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
+from baselinekit.files.languages import LINES
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
@@ -17,9 +18,9 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.schema.complaints import Parts, Schema, describe_value
 from baselinekit.schema.records import check, place_problems, prefix_paths
+from baselinekit.secrets.variables import escape_variables
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
@@ -28,7 +29,6 @@ from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, read_me
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
-from baselinekit.variables import escape_variables
 
 Criticality = Literal["critical", "high", "medium", "low"]
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem, suggest
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
-from baselinekit.grade import graders
+from baselinekit.graders import graders
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
@@ -20,6 +20,7 @@ from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, describe_value, or_null, ref
 from baselinekit.schema.records import check, move_to_name, prefix_paths
+from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.assertions import (
@@ -41,8 +42,7 @@ from baselinekit.suites.dialects.triggering import (
     read_queries,
 )
 from baselinekit.suites.promptfolders import TemplateFile
-from baselinekit.tree.equality import is_number
-from baselinekit.variables import as_text, escape_variables
+from baselinekit.values.equality import is_number
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"

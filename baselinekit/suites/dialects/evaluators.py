@@ -8,15 +8,15 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError, Problem, suggest
 from baselinekit.frozen import frozen
-from baselinekit.grade.by_field import FieldAccuracy
-from baselinekit.grade.by_program import CodeJudge
-from baselinekit.grade.by_rubric import read_config as read_rubric_config
-from baselinekit.grade.by_template import TemplateJudge, names_file
-from baselinekit.grade.by_trace import ToolTrajectory
-from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
-from baselinekit.grade.composite import Aggregator, Composite, make_composite
-from baselinekit.grade.graders import GRADERS
-from baselinekit.grade.task import GraderType
+from baselinekit.graders.by_field import FieldAccuracy
+from baselinekit.graders.by_program import CodeJudge
+from baselinekit.graders.by_rubric import read_config as read_rubric_config
+from baselinekit.graders.by_template import TemplateJudge, names_file
+from baselinekit.graders.by_trace import ToolTrajectory
+from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.composite import Aggregator, Composite, make_composite
+from baselinekit.graders.graders import GRADERS
+from baselinekit.graders.task import GraderType
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value

@@ -5,9 +5,9 @@ import shlex
 from dataclasses import field, replace
 from typing import Literal
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.frozen import frozen
-from baselinekit.grade.composite import with_unique_names
-from baselinekit.grade.graders import GRADERS, Graders
-from baselinekit.grade.task import GraderType, ReadConfig
+from baselinekit.graders.composite import with_unique_names
+from baselinekit.graders.graders import GRADERS, Graders
+from baselinekit.graders.task import GraderType, ReadConfig
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method, PassRule

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from baselinekit.errors import Problem
-from baselinekit.grade.by_matcher import BaselineMatch
+from baselinekit.graders.by_matcher import BaselineMatch
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader

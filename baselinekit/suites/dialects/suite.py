@@ -5,9 +5,9 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import field, fields, replace
 
-from baselinekit.documents.languages import language
-from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
 from baselinekit.frozen import frozen
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds

@@ -5,7 +5,7 @@ from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
-from baselinekit.grade.by_line import DecisionLine
+from baselinekit.graders.by_line import DecisionLine
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value

@@ -3,16 +3,17 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from baselinekit.documents.languages import dump_yaml
-from baselinekit.grade.by_trace import ToolTrajectory
-from baselinekit.grade.composite import Composite
-from baselinekit.grade.graders import row_of
+from baselinekit.files.languages import dump_yaml
+from baselinekit.graders.by_trace import ToolTrajectory
+from baselinekit.graders.composite import Composite
+from baselinekit.graders.graders import row_of
 from baselinekit.importers.evaldrafts import as_name
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Scope
 from baselinekit.suites.dialects.agentvforms import CASES
 from baselinekit.suites.dialects.evaluators import JUDGE, RUBRIC, TYPES
 from baselinekit.suites.targets import DEFAULT
@@ -26,7 +27,6 @@ from baselinekit.suites.writing.sayings import (
     stated_fields,
     tidy,
 )
-from baselinekit.variables import Scope
 
 _MILLISECONDS = 1000
 _RENAMED_LIMITS = {"latency": ("threshold", "max_seconds", _MILLISECONDS), "cost": ("budget", "max_usd", 1)}

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from baselinekit.documents.languages import dump_yaml
+from baselinekit.clients.trust import check_inside
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.files.languages import dump_yaml
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.evaldrafts import DraftEvals
@@ -31,7 +32,6 @@ from baselinekit.suites.writing.sayings import (
     lost_between,
     stated_fields,
 )
-from baselinekit.trust import check_inside
 
 _STAGED_PREFIX = ".converted-"
 _PROGRAMS = "where its judges' programs run"

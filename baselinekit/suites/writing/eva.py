@@ -5,16 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from baselinekit.documents.languages import dump_yaml
-from baselinekit.grade.by_line import DecisionLine, ScoreLine
-from baselinekit.grade.by_model import OVERALL, ModelJudge, Scoring
-from baselinekit.grade.by_text import Contains, RegexMatch, TokenCount
-from baselinekit.grade.checks import check_of
+from baselinekit.files.languages import dump_yaml
+from baselinekit.graders.by_line import DecisionLine, ScoreLine
+from baselinekit.graders.by_model import OVERALL, ModelJudge, Scoring
+from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
+from baselinekit.graders.checks import check_of
 from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.suites.dialects.assertions import JUDGE, SCALE
 from baselinekit.suites.dialects.triggering import LISTS
@@ -26,7 +27,6 @@ from baselinekit.suites.writing.sayings import (
     question_of,
     without_expectation,
 )
-from baselinekit.variables import Scope
 
 _INPUT = "prompt"
 _DEFAULT_TIME = 60

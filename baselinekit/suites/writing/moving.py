@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.grade.composite import Composite
-from baselinekit.grade.graders import row_of
+from baselinekit.graders.composite import Composite
+from baselinekit.graders.graders import row_of
 from baselinekit.kinds.messages import is_parts
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from baselinekit.documents.languages import dump_yaml
-from baselinekit.grade.composite import Composite
-from baselinekit.grade.graders import row_of
-from baselinekit.grade.task import Task
+from baselinekit.files.languages import dump_yaml
+from baselinekit.graders.composite import Composite
+from baselinekit.graders.graders import row_of
+from baselinekit.graders.task import Task
 from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case

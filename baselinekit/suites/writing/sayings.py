@@ -9,20 +9,20 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.frozen import frozen
-from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
-from baselinekit.grade.graders import graders_with_positions, row_of
+from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.graders.graders import graders_with_positions, row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.evals import Case, Expected, GoodAnswer, Suite
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.traces import Role, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.finding import mask_secrets
+from baselinekit.secrets.variables import Scope, escape_variables, names_in
 from baselinekit.store.project import TEMPLATE
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
-from baselinekit.texts import Mask, mask_and_clip
-from baselinekit.variables import Scope, escape_variables, names_in
+from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 60
 _GRADERS = "graders"

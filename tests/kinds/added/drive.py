@@ -7,9 +7,9 @@ from typing import Any
 
 from desk import Desk
 
+from baselinekit.commands import capture
+from baselinekit.commands.known_good import CaptureOptions
 from baselinekit.errors import BaselinekitError
-from baselinekit.workflow import capture
-from baselinekit.workflow.known_good import CaptureOptions
 
 BAD = {"input": {"method": "Greet", "message": []}, "execution": {"type": "grpc", "timout": 3}}
 

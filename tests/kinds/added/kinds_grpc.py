@@ -8,7 +8,7 @@ from baselinekit.errors import Problem
 from baselinekit.kinds.kind import INPUT, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.texts import Mask
+from baselinekit.values.texts import Mask
 
 
 @dataclass(frozen=True, slots=True)

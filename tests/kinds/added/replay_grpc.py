@@ -1,7 +1,7 @@
 """How the kind of kinds_grpc.py is replayed: its call goes out as JSON."""
 
-from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import InvalidInput
+from baselinekit.files.jsontext import decode, to_bytes
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Request
 from baselinekit.replaying.settings import Row, Setting, undefined_in

@@ -1,1 +1,0 @@
-"""Approval: which changes there are, what they mean, and what is written once they are approved."""

@@ -1,0 +1,186 @@
+"""What can be done instead of storing a new value, and which placeholders would be lost."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Change, LostPlaceholder, Offer, RefreshPlan
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import compile_text
+from baselinekit.values.paths import Pattern, of_any_row, parse, render
+from baselinekit.values.places import places, value_at
+
+Changed = tuple[RefreshPlan, Change]
+WordsOf = Callable[[Baseline], PlaceholderContext]
+
+_MOST_OFFERS = 6
+_LONGEST_ARRAY = 1 << 30
+_NOT_THE_OUTPUT = "this is recorded at capture and is not part of the output"
+_NOT_A_PLACEHOLDER = "that is not a placeholder: one looks like <<any_string>>"
+_WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
+
+
+def new_value_of(plan: RefreshPlan, change: Change) -> Json:
+    """Return the new value as it came back: the one that would be written may have variable names in it
+    already."""
+    try:
+        return unescaped(value_at(plan.seen.resolved, change.path))
+    except (LookupError, TypeError):
+        return unescaped(change.after)
+
+
+def unescaped(value: Json) -> Json:
+    """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
+    if isinstance(value, str) and has_marker(value):
+        try:
+            parts = split(value)
+        except InvalidInput:
+            return value
+        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
+    if isinstance(value, dict):
+        return {key: unescaped(item) for key, item in value.items()}
+    return [unescaped(item) for item in value] if isinstance(value, list) else value
+
+
+def no_placeholder(change: Change) -> str:
+    """Return why no placeholder can stand for this change; empty if one can."""
+    if change.part != "output":
+        return _NOT_THE_OUTPUT
+    if change.kind == "removed":
+        return "there is no new value here that a placeholder could stand for"
+    return "no placeholder can stand for an order" if change.kind == "order" else ""
+
+
+def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offer]:
+    """Return the narrowest placeholders that accept the old and the new values of all members."""
+    values: list[Json] = []
+    for plan, change in members:
+        if change.kind != "added" and not any(tokens_in(change.before)):
+            values.append(unescaped(change.before))
+        values.append(new_value_of(plan, change))
+    values = list({repr(value): value for value in values}.values())  # the same in many places
+    proposals = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
+    return [Offer(proposal.text, proposal.reason) for proposal in proposals]
+
+
+def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf) -> str:
+    """Return why a text cannot stand for the new values; empty if it can."""
+    try:
+        for plan, change in members:
+            template = compile_text(text, words_of(plan.baseline))
+            if isinstance(template, str):
+                return _NOT_A_PLACEHOLDER
+            if not template.accepts(new_value_of(plan, change), {}):
+                return f"it does not accept the new value at {render(change.path)}"
+    except BaselinekitError as error:
+        return error.problems[0].with_hint
+    return ""
+
+
+def placeholder_syntax_problem(text: str, words: PlaceholderContext) -> str:
+    """Return why a text is no placeholder at all; empty if it is one."""
+    try:
+        return _NOT_A_PLACEHOLDER if isinstance(compile_text(text, words), str) else ""
+    except BaselinekitError as error:
+        return error.problems[0].message
+
+
+def no_rule(change: Change) -> str:
+    """Return why no path can be ignored instead; empty if one can."""
+    if change.part != "output":
+        return _NOT_THE_OUTPUT
+    if change.path in _WHOLE:
+        return "ignoring the whole output would compare nothing"
+    if change.kind == "order":
+        return "an order is ignored by `arrays: {path: unordered}` in the file"
+    if change.kind in ("added", "removed") and isinstance(change.path[-1], int):
+        return "a whole row was added or removed, and only a field of a row can be ignored"
+    return ""
+
+
+def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
+    """Return the paths that would ignore a change: this place alone, and all rows, which comes first where
+    several of them differ. An index is not offered where the rows have moved, or where one row describes all
+    of them."""
+    shape = of_any_row(change.path)
+    exact, wide = render(change.path), render(shape)
+    count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
+    offers = [Offer(exact, "here only")]
+    if wide != exact:
+        moved = (change.kind != "added" and change.at != change.path) or _is_in_one_for_all(plan, change)
+        in_rows = Offer(wide, f"in every row ({count} differ)" if count > 1 else "in every row")
+        offers = [in_rows] if moved else [in_rows, *offers] if count > 1 else [*offers, in_rows]
+    return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
+
+
+def rule_problem(text: str, members: Sequence[Changed]) -> str:
+    """Return why a path cannot be ignored instead of these changes; empty if it can."""
+    try:
+        for plan, change in members:
+            if change.number not in set(covered_changes(plan, text)):
+                return f"it does not lead to {render(change.path)}"
+    except InvalidInput as error:
+        return error.problems[0].message
+    return ""
+
+
+def covered_changes(plan: RefreshPlan, text: str) -> Iterator[int]:
+    """Yield the changes of a plan that need no decision once a path is ignored."""
+    pattern = parse(text)
+    stored = plan.baseline.baseline
+    kind = kind_of(plan.baseline.current)
+    starts = kind.starts(pattern, stored.output if stored else None) or [(), (kind.answer,)]
+    for change in plan.changes:
+        if change.part == "output" and any(_covers(pattern, change.path, start) for start in starts):
+            yield change.number
+
+
+def _covers(pattern: Pattern, path: Path, start: Path) -> bool:
+    """Whether a pattern leads to a path or to one of its parents."""
+    positions = pattern.start()
+    if path[: len(start)] != start:
+        return False
+    for key in path[len(start) :]:
+        if pattern.done(positions):
+            return True
+        positions = pattern.after(positions, key, None, _LONGEST_ARRAY)
+    return pattern.done(positions)
+
+
+def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
+    """Whether a change is in a stored row that describes every row."""
+    stored = plan.baseline.baseline
+    value: Json = stored.output if stored else None
+    with suppress(LookupError, TypeError):
+        for key in change.at:
+            if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
+                return True
+            value = value[key]
+    return False
+
+
+def _unambiguous(text: str, plan: RefreshPlan) -> str:
+    """Return the path, from the root of the output if it would be ambiguous otherwise."""
+    stored = plan.baseline.baseline
+    starts = kind_of(plan.baseline.current).starts(parse(text), stored.output if stored else None)
+    return f"$.{text}" if len(starts) > 1 else text
+
+
+def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
+    """Return every placeholder of the old value that the new one does not have. Where one row described all
+    rows, each of its placeholders is lost, even if the rows hold it again: it spoke for future rows."""
+    remaining = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
+    lost = []
+    texts = ((path, value) for path, value in places(change.before, change.at) if isinstance(value, str))
+    for path, text in ((path, token.text) for path, value in texts for token in tokens_in(value)):
+        if remaining[text]:
+            remaining[text] -= 1
+        else:
+            lost.append(LostPlaceholder(path, text))
+    return tuple(lost)

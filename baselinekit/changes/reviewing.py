@@ -1,0 +1,499 @@
+"""A review as a state machine: keys and decisions go in, scenes and approvals come out; no terminal."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from baselinekit.changes.alternatives import (
+    Changed,
+    covered_changes,
+    no_placeholder,
+    no_rule,
+    rule_problem,
+    rules_for,
+)
+from baselinekit.changes.changes import merge_accepted, with_after
+from baselinekit.frozen import frozen
+from baselinekit.model.changes import (
+    VERBS,
+    Approval,
+    Change,
+    ChangeContext,
+    Decision,
+    Dialog,
+    Group,
+    KeptOutput,
+    Member,
+    Offer,
+    Question,
+    RefreshPlan,
+    Scene,
+    Verb,
+)
+from baselinekit.secrets.variables import MASK
+from baselinekit.values.paths import render
+from baselinekit.values.places import places
+
+# The questions of a review, the decisions on them, and what follows for each baseline.
+
+_SETTLING = ("accept", "placeholder")
+
+
+@frozen
+class Settled:
+    """What becomes of one plan. `rest`: what stays kept of the new output, None if no change is left open."""
+
+    approval: Approval
+    rest: KeptOutput | None
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.approval.accepted or self.approval.ignored)
+
+
+def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) -> list[Settled]:
+    """Return what follows for each plan in which anything but skips was decided."""
+    by_plan: dict[int, dict[int, Decision]] = {}
+    for (n, number), decision in decisions.items():
+        if decision.verb != "skip":
+            by_plan.setdefault(n, {})[number] = decision
+    return [settle_plan(plans[n], decided) for n, decided in sorted(by_plan.items())]
+
+
+def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
+    for number, decision in decided.items():
+        if decision.verb == "placeholder":
+            plan = with_after(plan, number, decision.text)
+    accepted = frozenset(n for n, decision in decided.items() if decision.verb in _SETTLING)
+    covered = frozenset(n for n, decision in decided.items() if decision.verb == "ignore")
+    ignored = tuple(dict.fromkeys(decided[n].text for n in sorted(covered)))
+    approval = Approval(plan, accepted, ignored, covered)
+    undecided = [change for change in plan.changes if change.number not in decided]
+    if not undecided:
+        return Settled(approval, None)
+    output = merge_accepted(plan.shape, plan.changes, accepted | {change.number for change in undecided})
+    masked = tuple(  # removed parts may have moved them
+        path
+        for path, value in places(output)
+        if isinstance(value, str | dict)
+        and any(MASK in text for text in ([value] if isinstance(value, str) else value))
+    )
+    noted = {change.note for change in undecided if change.part == "observed"}
+    rest = replace(
+        plan.seen,
+        resolved=output,
+        masked=masked if plan.seen.masked else (),
+        settled=tuple(text for text in plan.seen.settled if text in noted),
+    )
+    return Settled(approval, rest)
+
+
+# What a review asks before a decision takes effect.
+
+_VERB_TEXTS: dict[Verb, str] = {"accept": "accept", "reject": "reject", "skip": "leave"}
+
+
+def needs_words(change: Change) -> bool:
+    """Whether accepting needs a confirmation: somebody may rely on the value, or wrote a placeholder."""
+    return change.risk == "high" or bool(change.lost)
+
+
+def confirmation_question(changes: Sequence[Change]) -> str:
+    """Return the question, with the reasons against a yes; empty if there are none."""
+    reasons = list(dict.fromkeys(_reasons(changes)))
+    if len(reasons) > 1:
+        return f"this {', '.join(reasons[:-1])} and {reasons[-1]}: accept?"
+    return f"this {reasons[0]}: accept?" if reasons else ""
+
+
+def _reasons(changes: Sequence[Change]) -> Iterator[str]:
+    high = [change for change in changes if change.risk == "high"]
+    for kind, singular, plural in (
+        ("removed", "removes a key that was guarded", "removes {} keys that were guarded"),
+        ("retyped", "makes a value one of another type", "makes {} values of another type"),
+    ):
+        alike = [change for change in high if change.kind == kind]
+        if alike:
+            yield singular if len(alike) == 1 else plural.format(len(alike))
+    others = [change for change in high if change.kind not in ("removed", "retyped")]
+    if len(others) == 1:
+        yield others[0].note or f"accepts a failure at {render(others[0].path)} as the known-good answer"
+    elif others:
+        yield f"makes {len(others)} high-risk changes"
+    lost = list(dict.fromkeys(loss.text for change in changes for loss in change.lost))
+    if lost:
+        number = sum(len(change.lost) for change in changes)
+        times = f" ({number} times)" if number > len(lost) else ""
+        yield f"loses {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}{times}"
+
+
+def remaining_dialog(verb: Verb, count: int, baselines: int, current: tuple[str, int]) -> Dialog:
+    """Ask whether a decision is for all remaining changes, or only for those of one baseline."""
+    if baselines == 1:
+        return Dialog(f"{_VERB_TEXTS[verb]} all {count} that remain?", keys_of("y yes", "n no"))
+    id, in_this = current
+    question = f"{_VERB_TEXTS[verb]} all {count} that remain, in {baselines} baselines?"
+    return Dialog(question, keys_of("y all", f"b the {in_this} of {id}", "n no"))
+
+
+def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
+    """Split `y yes` into the key and what it does."""
+    return tuple((key, action) for key, _, action in (word.partition(" ") for word in words))
+
+
+@frozen
+class _Step:
+    """The state before a decision."""
+
+    at: int
+    questions: tuple[Question, ...]
+    before: tuple[tuple[Member, Decision | None], ...] = ()
+
+
+@dataclass(slots=True)
+class Ledger:
+    """`at` is the current question, or one after the last when all is decided."""
+
+    questions: tuple[Question, ...]
+    decided: dict[Member, Decision] = field(default_factory=dict)
+    at: int = 0
+    steps: list[_Step] = field(default_factory=list)
+
+    @property
+    def in_sight(self) -> list[Member]:
+        """The undecided changes of the current question."""
+        if self.at >= len(self.questions):
+            return []
+        return [member for member in self.questions[self.at] if member not in self.decided]
+
+    @property
+    def last(self) -> list[Member]:
+        """The changes that the last step decided; none if it only split a question."""
+        return [member for member, _ in self.steps[-1].before] if self.steps else []
+
+    @property
+    def is_all_skipped(self) -> bool:
+        return all(decision.verb == "skip" for decision in self.decided.values())
+
+    def remaining(self, plan: int | None = None) -> list[Member]:
+        """Return all undecided changes, of every plan or of one."""
+        every = (member for question in self.questions for member in question)
+        return [m for m in every if m not in self.decided and plan in (None, m[0])]
+
+    def decide(self, decisions: Mapping[Member, Decision]) -> None:
+        """Store decisions and move on to the next question with an undecided change, counted from here."""
+        before = tuple((member, self.decided.get(member)) for member in decisions)
+        self.steps.append(_Step(self.at, self.questions, before))
+        self.decided.update(decisions)
+        indexes = [*range(self.at, len(self.questions)), *range(self.at)]
+        unfinished = (n for n in indexes if any(part not in self.decided for part in self.questions[n]))
+        self.at = next(unfinished, len(self.questions))
+
+    def take_apart(self, members: Sequence[Member]) -> None:
+        """Split the current question into one for each of these changes."""
+        self.steps.append(_Step(self.at, self.questions))
+        decided = tuple(part for part in self.questions[self.at] if part in self.decided)
+        questions = (*((decided,) if decided else ()), *((member,) for member in members))
+        self.questions = (*self.questions[: self.at], *questions, *self.questions[self.at + 1 :])
+        self.at += bool(decided)
+
+    def undo(self) -> bool:
+        """Undo the last step; return whether there was one."""
+        if not self.steps:
+            return False
+        step = self.steps.pop()
+        self.at, self.questions = step.at, step.questions
+        for member, decision in step.before:
+            if decision is None:
+                del self.decided[member]
+            else:
+                self.decided[member] = decision
+        return True
+
+
+# A review as a machine: keys go in, a scene comes out, and decisions are collected until they are written.
+# Nothing here knows a terminal.
+
+
+ENTER, ESCAPE = ("\r", "\n"), "\x1b"
+_BACKSPACE, _CLEAR_LINE = ("\x7f", "\b"), "\x15"
+_LONGEST = 500
+
+
+@frozen
+class KeyResult:
+    """What a key led to: the dialog as it is now (None: it was left), and the text if one was chosen."""
+
+    dialog: Dialog | None
+    taken: str | None = None
+    said: str = ""
+
+
+def apply_key(dialog: Dialog, key: str) -> KeyResult:
+    """A number takes an offer and Enter the first one, `t` and `<` begin a typed text; Esc leaves."""
+    if dialog.typed is not None:
+        return _type_key(dialog, dialog.typed, key)
+    if key in (ESCAPE, "n", "q"):
+        return KeyResult(None)
+    if key in ENTER and dialog.offers:
+        return KeyResult(dialog, dialog.offers[0].text)
+    if key.isdecimal() and 0 < int(key) <= len(dialog.offers):
+        return KeyResult(dialog, dialog.offers[int(key) - 1].text)
+    if key in ("t", "<"):
+        initial = dialog.offers[0].text if dialog.offers else ""
+        return KeyResult(replace(dialog, typed=initial if key == "t" else key))
+    said = f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels"
+    return KeyResult(dialog, said=said if key else "")
+
+
+def _type_key(dialog: Dialog, typed: str, key: str) -> KeyResult:
+    if key == ESCAPE:
+        return KeyResult(None)
+    if key in ENTER:
+        return KeyResult(dialog, typed)
+    if key in _BACKSPACE:
+        typed = typed[:-1]
+    elif key == _CLEAR_LINE:
+        typed = ""
+    elif key.isprintable() and len(typed) < _LONGEST:
+        typed += key
+    return KeyResult(replace(dialog, typed=typed))
+
+
+_YES = ("y", "Y")
+Answer = Callable[[str], None]
+
+
+@frozen
+class ReviewContext:
+    """What the caller provides: the placeholders that fit, why a text is not one that fits, and the context
+    of a change."""
+
+    offers: Callable[[Sequence[Changed]], Sequence[Offer]]
+    problem: Callable[[str, Sequence[Changed]], str]
+    about: Callable[[RefreshPlan, Change], ChangeContext]
+
+
+@dataclass(slots=True)
+class Review:
+    """`shown`: the plans as they may be shown, without secrets. `ended`: "write" when the decisions are to be
+    applied, "nothing" when they are not."""
+
+    plans: Sequence[RefreshPlan]
+    shown: Sequence[RefreshPlan]
+    ledger: Ledger
+    knowing: ReviewContext
+    ended: str = ""
+    _dialog: Dialog | None = None
+    _answer: Answer | None = None
+    _message: str = ""
+    _with_info: bool = False
+    _with_help: bool = False
+
+    @property
+    def scene(self) -> Scene:
+        ledger, in_sight = self.ledger, self.ledger.in_sight
+        about = self.knowing.about(*self._look_up(in_sight[0])) if in_sight else None
+        members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in in_sight)
+        verbs = [decision.verb for decision in ledger.decided.values()]
+        counts = {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
+        number = min(ledger.at + 1, len(ledger.questions))
+        dialog = self._dialog
+        if dialog is None and not members:
+            decided = sum(decision.verb != "skip" for decision in ledger.decided.values())
+            many = f"{decided} changes are" if decided > 1 else "one change is"
+            end = f"that was the last: {many} decided. Write the files?"
+            dialog = Dialog(end, keys_of("Enter write", "u undo", "n no"))
+        display = (dialog, self._message, self._with_info, self._with_help)
+        return Scene(number, len(ledger.questions), members, about, counts, *display)
+
+    def press(self, key: str) -> None:
+        """Handle one key, as it was typed."""
+        self._message, self._with_help = "", False
+        if self._dialog is not None and self._answer is not None:
+            dialog, answer = self._dialog, self._answer
+            if dialog.typed is not None or not dialog.keys:
+                self._choose(dialog, answer, key)
+            else:
+                self._dialog = self._answer = None
+                answer(key)
+        elif not self.ledger.in_sight:
+            self._press_at_end(key)
+        elif key in _COMMANDS:
+            _COMMANDS[key](self)
+        elif key and key.isprintable():
+            self._message = f"{key!r} does nothing here: ? lists the keys"
+
+    def _look_up(self, member: Member) -> Changed:
+        plan = self.plans[member[0]]
+        return plan, plan.changes[member[1]]
+
+    def _ask(self, dialog: Dialog, answer: Answer) -> None:
+        self._dialog, self._answer = dialog, answer
+
+    def _decide(self, decisions: Mapping[Member, Decision]) -> None:
+        self.ledger.decide(decisions)
+        if not self.ledger.in_sight and self.ledger.is_all_skipped:
+            self.ended = "write"  # nothing is to be written, so there is no question
+
+    def decide(self, verb: Verb, members: Sequence[Member] | None = None) -> None:
+        """Decide on these members, or on the current question."""
+        members = self.ledger.in_sight if members is None else members
+        if members:
+            self._decide(dict.fromkeys(members, Decision(verb)))
+
+    def accept(self) -> None:
+        members = self.ledger.in_sight
+        blocked = next((change.blocked for _, change in map(self._look_up, members) if change.blocked), None)
+        if blocked is not None:
+            self._message = f"it cannot be accepted: {blocked.message}: p and g can help"
+            return
+        changes = [self._look_up(member)[1] for member in members]
+        self._confirm(changes, lambda: self.decide("accept", members))
+
+    def _confirm(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
+        """Continue at once, or after a confirmation where somebody may rely on what would change."""
+        words = confirmation_question(changes)
+        if not words:
+            go_on()
+        else:
+            dialog = Dialog(words, keys_of("y yes", "n no"))
+            self._ask(dialog, lambda key: go_on() if key in _YES else None)
+
+    def decide_all(self, verb: Verb) -> None:
+        """Decide on all remaining changes, here or everywhere: one question, and one more for risky ones."""
+        n = self.ledger.in_sight[0][0]
+        members, current = self.ledger.remaining(), self.ledger.remaining(n)
+        baselines = len({n for n, _ in members})
+        if len(members) == 1:
+            self.accept() if verb == "accept" else self.decide(verb)
+            return
+
+        def answer(key: str) -> None:
+            chosen = members if key in _YES else current if key == "b" and baselines > 1 else []
+            self._accept_all(chosen) if verb == "accept" else self.decide(verb, chosen)
+
+        id = self.plans[n].baseline.id
+        self._ask(remaining_dialog(verb, len(members), baselines, (id, len(current))), answer)
+
+    def _accept_all(self, members: Sequence[Member]) -> None:
+        """Accept the members; those that cannot be accepted stay questions."""
+        free = [member for member in members if not self._look_up(member)[1].blocked]
+        risky = {member for member in free if needs_words(self._look_up(member)[1])}
+        if len(free) < len(members):
+            self._message = f"{len(members) - len(free)} cannot be accepted"
+        if not risky:
+            self.decide("accept", free)
+            return
+        safe = [member for member in free if member not in risky]
+        words = confirmation_question([self._look_up(member)[1] for member in free if member in risky])
+        dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
+        self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else safe))
+
+    def ask_for_placeholder(self) -> None:
+        members = [self._look_up(member) for member in self.ledger.in_sight]
+        self._message = next((reason for _, change in members if (reason := no_placeholder(change))), "")
+        if not self._message:
+            offers = tuple(self.knowing.offers(members))
+            self._ask(Dialog("which placeholder should stand here?", offers=offers), self._take_placeholder)
+
+    def _take_placeholder(self, text: str) -> None:
+        members = self.ledger.in_sight
+        pairs = [self._look_up(member) for member in members]
+        self._message = self.knowing.problem(text, pairs)
+        if self._message:
+            return
+        self._dialog = self._answer = None
+        changed = [with_after(plan, change.number, text).changes[change.number] for plan, change in pairs]
+        decision = Decision("placeholder", text)
+        self._confirm(changed, lambda: self._decide(dict.fromkeys(members, decision)))
+
+    def ask_for_rule(self) -> None:
+        members = [self._look_up(member) for member in self.ledger.in_sight]
+        self._message = next((reason for _, change in members if (reason := no_rule(change))), "")
+        if self._message:
+            return
+        offers = [rule for rule in rules_for(*members[0]) if not rule_problem(rule.text, members)]
+        ids = dict.fromkeys(plan.baseline.id for plan, _ in members)
+        suffix = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        question = f"which path is added to comparison.ignore_fields of {next(iter(ids))}{suffix}?"
+        self._ask(Dialog(question, offers=tuple(offers)), self._take_rule)
+
+    def _take_rule(self, text: str) -> None:
+        """Ignore a path; the changes that the rule covers need no decision."""
+        members = self.ledger.in_sight
+        self._message = rule_problem(text, [self._look_up(member) for member in members])
+        if self._message:
+            return
+        self._dialog = self._answer = None
+        plans = dict.fromkeys(n for n, _ in members)
+        covered = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
+        undecided = [member for member in covered if member not in self.ledger.decided]
+        self._decide(dict.fromkeys(undecided, Decision("ignore", text)))
+
+    def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:
+        """Pass on the chosen text, which is checked: the dialog stays open until it is valid."""
+        result = apply_key(dialog, key)
+        self._message = result.said
+        if result.taken is not None:
+            answer(result.taken)
+        else:
+            self._dialog = result.dialog
+
+    def take_apart(self) -> None:
+        members = self.ledger.in_sight
+        if len(members) == 1:
+            self._message = "it is one change only"
+            return
+        self.ledger.take_apart(members)
+        self._message = f"{len(members)} questions instead of one"
+
+    def undo(self) -> None:
+        self._message = "" if self.ledger.undo() else "nothing is decided yet"
+
+    def quit(self) -> None:
+        if self.ledger.is_all_skipped:
+            self.ended = "write"
+            return
+        ends = {"y": "write", "Y": "write", "n": "nothing", "N": "nothing"}
+
+        def answer(key: str) -> None:
+            self.ended = ends.get(key, "")
+
+        keys = keys_of("y write it", "n discard it", "Esc go on")
+        self._ask(Dialog("keep the decisions made so far?", keys), answer)
+
+    def _press_at_end(self, key: str) -> None:
+        if key in ENTER or key in _YES:
+            self.ended = "write"
+        elif key in ("n", "N", "q"):
+            self.quit()
+        elif key == "u":
+            self.undo()
+
+    def toggle_info(self) -> None:
+        self._with_info = not self._with_info
+
+    def show_help(self) -> None:
+        self._with_help = True
+
+
+_COMMANDS: dict[str, Callable[[Review], None]] = {
+    "a": Review.accept,
+    "r": lambda review: review.decide("reject"),
+    "s": lambda review: review.decide("skip"),
+    "A": lambda review: review.decide_all("accept"),
+    "R": lambda review: review.decide_all("reject"),
+    "S": lambda review: review.decide_all("skip"),
+    "p": Review.ask_for_placeholder,
+    "g": Review.ask_for_rule,
+    "m": Review.take_apart,
+    "i": Review.toggle_info,
+    "u": Review.undo,
+    "?": Review.show_help,
+    "q": Review.quit,
+}
+
+
+def questions_of(groups: Sequence[Group]) -> tuple[Question, ...]:
+    """Return the questions, in the order of the groups: those with the most places come first."""
+    return tuple(group.members for group in groups)

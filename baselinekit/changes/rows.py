@@ -1,0 +1,181 @@
+"""Matches the rows of a stored array to those of the new one."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from functools import reduce
+
+from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.placeholders.grammar import has_marker, split
+from baselinekit.placeholders.narrowest import for_rows
+from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, pair_anywhere
+from baselinekit.values.changes import with_new_keys
+from baselinekit.values.equality import canonical, freeze, identical
+
+# Reordered rows are told apart from rows whose values changed: a placeholder would hide which row is which.
+
+Rows = Sequence[Json]
+BY = "by "
+
+
+def order_rule(values: Sequence[Rows]) -> str | None:
+    """Return how the arrays are compared if their order means nothing: `unordered`, or `by key` where the
+    rows themselves vary; None if they seem to be in one order."""
+    written = [[canonical(row) for row in rows] for rows in values]
+    if all(rows == written[0] for rows in written[1:]):
+        return None
+    if all(Counter(rows) == Counter(written[0]) for rows in written[1:]):
+        return "unordered"
+    for key in keys_naming(values):
+        column = [[canonical(row[key]) for row in rows] for rows in values]
+        if any(rows != column[0] for rows in column[1:]) and all(
+            set(rows) == set(column[0]) for rows in column[1:]
+        ):
+            return f"{BY}{key}"
+    return None
+
+
+def sort_rows_alike(values: Sequence[Rows], mode: str) -> Sequence[Rows]:
+    """Return the rows of all arrays in the order of the first, if the rules say that order means nothing and
+    a key identifies the rows; else unchanged."""
+    if not mode.startswith(BY) and mode != "unordered":
+        return values
+    keys = [mode.removeprefix(BY)] if mode.startswith(BY) else list(keys_naming(values))
+    for key in keys:
+        if key not in keys_naming(values):
+            continue
+        rows_by_name = [{canonical(row[key]): row for row in rows} for rows in values]
+        if all(rows.keys() == rows_by_name[0].keys() for rows in rows_by_name):
+            return [[rows[name] for name in rows_by_name[0]] for rows in rows_by_name]
+    return values
+
+
+def keys_naming(values: Sequence[Rows]) -> Iterator[str]:
+    """Yield the keys that every row has with a value unique within its array."""
+    rows = [row for rows in values for row in rows]
+    if len(values[0]) < 2 or not all(isinstance(row, dict) for row in rows):
+        return
+    for key in values[0][0]:
+        if all(key in row and isinstance(row[key], str | int) for row in rows) and all(
+            len({canonical(row[key]) for row in rows}) == len(rows) for rows in values
+        ):
+            yield key
+
+
+# One row that describes every element stays one row: if all new rows changed alike, it changes with them, and
+# a key whose values differ gets a placeholder.
+
+_NARROWEST_FIRST = for_rows()
+
+
+class Unlike(Exception):
+    """Raised where rows have no form in common."""
+
+
+def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
+    """Return one row that accepts all values. Raises Unlike if that takes more than to name the type of a new
+    value."""
+    if all(identical(value, values[0], ordered=False) for value in values):
+        return values[0]
+    if all(isinstance(value, dict) for value in values):
+        return fold_objects(template if isinstance(template, dict) else {}, values, accepts)
+    if any(identical(value, template, ordered=False) for value in values):
+        raise Unlike  # some are unchanged, and others are not
+    return placeholder_for(values, accepts)
+
+
+def fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
+    folded: dict[str, Json] = {}
+    for name in reduce(with_new_keys, rows, [*template]):
+        values = [row[name] for row in rows if name in row]
+        if values:
+            value = fold(template.get(name, ABSENT), values, accepts)
+            folded[name] = value if len(values) == len(rows) else optional(value, accepts)
+    return folded
+
+
+def optional(value: Json, accepts: Accepts) -> Json:
+    """Return a placeholder for a key that only some of the rows have."""
+    if isinstance(value, str) and value.endswith("?>>"):
+        return value
+    if isinstance(value, str) and value in _NARROWEST_FIRST:
+        return f"{value[:-2]}?>>"
+    if isinstance(value, dict | list) or has_marker(str(value)):
+        raise Unlike
+    return f"{placeholder_for([value], accepts)[:-2]}?>>"
+
+
+def placeholder_for(values: Sequence[Json], accepts: Accepts) -> str:
+    """Return the narrowest placeholder that accepts every value, and null if there is one."""
+    literals = [_unescaped(value) for value in values if value is not None]
+    null = "" if len(literals) == len(values) else "|null"
+    if not literals or len({json_type(value) for value in literals}) > 1:
+        raise Unlike
+    for text in _NARROWEST_FIRST:
+        if all(accepts(text, value) for value in literals):
+            return f"{text[:-2]}{null}>>"
+    raise Unlike
+
+
+def _unescaped(value: Json) -> Json:
+    """Return the value that a stored literal stands for."""
+    if not isinstance(value, str) or not has_marker(value):
+        return value
+    parts = split(value)
+    if len(parts) != 1 or not isinstance(parts[0], str):
+        raise Unlike
+    return parts[0]
+
+
+# Rows are aligned by the key that the rules declare, by equality, by a key that names rows, and last by
+# likeness.
+
+
+def align_rows(
+    old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: Accepts
+) -> tuple[Alignment, dict[int, Json]]:
+    """Return which old row is which new one, and the new rows with the placeholders of their partners
+    restored: a comparison does not always see which row is which."""
+    head = count_identical(old, new)
+    tail = count_identical(old[head:][::-1], new[head:][::-1])
+    old_end, new_end = len(old) - tail, len(new) - tail
+    if head in (old_end, new_end):  # rows were only added, or only removed
+        ends = [(n, n) for n in range(head)] + [(old_end + n, new_end + n) for n in range(tail)]
+        return Alignment(ends, [*range(head, old_end)], [*range(head, new_end)]), {}
+    if by is not None:
+        rows = Alignment([], [*range(len(old))], [*range(len(new))])
+        names = _index_by_name(old, by), _index_by_name(new, by)
+        rows.take([(e, names[1][name]) for name, e in names[0].items() if name in names[1]])
+    else:
+        rows = align(old, new, freeze)
+    missing, extra = ((e, freeze(old[e])) for e in rows.missing), ((a, freeze(new[a])) for a in rows.extra)
+    rows.take(pair_anywhere([*missing], [*extra]))
+    if rows.missing and rows.extra:
+        rows.take(pair_alike(old, new, rows, lambda text, value: text == value or accepts(text, value)))
+    changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
+    return rows, {a: restore_placeholders(old[e], new[a], accepts) for e, a in changed}
+
+
+def count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
+    """Return how many rows are identical from the head on."""
+    return next(
+        (n for n, pair in enumerate(zip(old, new, strict=False)) if not identical(*pair)),
+        min(len(old), len(new)),
+    )
+
+
+def _index_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
+    """Return the index of the first row of each name."""
+    named_rows = ((n, row[key]) for n, row in enumerate(rows) if isinstance(row, dict) and key in row)
+    return {freeze(name): n for n, name in reversed([*named_rows])}
+
+
+def restore_placeholders(old: Json, new: Json, accepts: Accepts) -> Json:
+    """Return the new value with the placeholders of the old one that still accept it."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {
+            key: restore_placeholders(old[key], value, accepts) if key in old else value
+            for key, value in new.items()
+        }
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [restore_placeholders(*pair, accepts) for pair in zip(old, new, strict=True)]
+    return old if isinstance(old, str) and has_marker(old) and accepts(old, new) else new

@@ -1,0 +1,1 @@
+"""What leads to the outside world: HTTP, models, programs; what may be reached and run."""

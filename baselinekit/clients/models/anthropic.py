@@ -1,0 +1,110 @@
+"""The wire form of Anthropic's `/v1/messages`. It has no JSON mode: a question that wants JSON says so at the
+end of the system prompt."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from baselinekit.clients.models.budget import MOST_OF_ANTHROPIC, count
+from baselinekit.clients.models.post import (
+    AT_ONCE,
+    CUT_OFF,
+    USES,
+    Form,
+    Question,
+    Reply,
+    World,
+    check_wire,
+    key_of,
+    post,
+    split_system,
+    unread_part,
+)
+from baselinekit.errors import Problem, cannot_replay
+from baselinekit.model.recipes import Answer, Model, Usage
+from baselinekit.model.traces import ToolCall
+from baselinekit.model.values import Json
+
+_PATH = "/messages"
+_DEFAULT = "https://api.anthropic.com"
+_VERSION = "2023-06-01"
+_JSON = "Answer with one JSON value and nothing else: no words around it, no code fence."
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # the last two: of tools that the provider runs
+_UNREAD = ("thinking", "redacted_thinking")
+_WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
+
+
+def ask(question: Question) -> Reply:
+    key = key_of(question)
+    headers = {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
+    body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
+    try:
+        return _reply(question, body, seconds)
+    except (LookupError, TypeError, AttributeError):
+        message = f"{question.name} answered with something that is not a message"
+        hint = "is its `base_url` that of an Anthropic-compatible API?"
+        if isinstance(body, dict) and "choices" in body:
+            hint = "it answers as OpenAI does: write `openai:` in its entry"
+        raise cannot_replay("BK612", message, hint) from None
+
+
+def check(model: Model, world: World) -> Iterator[Problem]:
+    return check_wire(model, world, _PATH, _DEFAULT)
+
+
+FORM = Form(ask, USES, AT_ONCE, check)
+
+
+def _body(question: Question) -> dict[str, Json]:
+    """The body of a request. A setting of the entry replaces the default; null leaves it out."""
+    ask, model = question.ask, question.model
+    system, messages = split_system(ask.messages)
+    if ask.json:
+        system = f"{system}\n\n{_JSON}" if system else _JSON
+    body: dict[str, Json] = {
+        "model": model.anthropic,
+        "max_tokens": MOST_OF_ANTHROPIC if ask.max_tokens is None else ask.max_tokens,
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "system": system or None,
+        "temperature": ask.temperature,
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.parameters or {"type": "object", "properties": {}},
+            }
+            for tool in ask.tools
+        ]
+        or None,
+    }
+    return {**body, **model.settings}
+
+
+def _reply(question: Question, body: Any, seconds: float) -> Reply:
+    blocks, ended = body["content"], body.get("stop_reason")
+    usage = body.get("usage") or {}
+    input_tokens = [count(usage.get(name)) for name in _READ]
+    served = body.get("model")
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
+    kinds = [block["type"] for block in blocks if not block["type"].endswith("_result")]
+    other_part = next((kind for kind in kinds if kind not in ("text", *_CALLS, *_UNREAD)), None)
+    if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
+        raise TypeError
+    answer = Answer(
+        text="".join(texts),
+        tool_calls=tuple(calls),
+        usage=Usage(
+            None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
+            count(usage.get("output_tokens")),
+            tokens_cached=count(usage.get("cache_read_input_tokens")) or None,
+        ),
+        served=served if isinstance(served, str) else None,
+        seconds=seconds,
+    )
+    if ended in _WHOLE:
+        return Reply(answer, None if other_part is None else unread_part(question, other_part))
+    if ended == "refusal":
+        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
+    message = f"{question.name}: the answer was cut off ({ended})"
+    return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "raise `max_tokens`, or ask for less")))

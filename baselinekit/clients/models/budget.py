@@ -1,0 +1,214 @@
+"""The budget of a run for its models, and the usage of a question: calls, tokens and dollars."""
+
+import threading
+from dataclasses import replace
+from decimal import Decimal
+
+from baselinekit.errors import OutOfBudget, Problem
+from baselinekit.files.jsontext import encode
+from baselinekit.frozen import frozen
+from baselinekit.model.recipes import Answer, Limits, Model, ModelQuestion, ModelUsage, Prices, Usage
+from baselinekit.model.values import Json
+
+# The budget of a run in calls, tokens and dollars. Usage is reserved before a question is sent and settled
+# after it, so that many at once exceed a limit only by what could not be known beforehand.
+
+
+_LEAST = Decimal("0.000001")
+
+
+@frozen
+class Reservation:
+    """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
+
+    model: str
+    tokens: int
+    usd: Decimal
+    known: bool
+
+
+class Budget:
+    """Shared by all threads of a run."""
+
+    def __init__(self, limits: Limits):
+        self._calls, self._tokens = limits.calls, limits.tokens
+        self._usd = None if limits.usd is None else Decimal(str(limits.usd))
+        self._stated = self._calls, self._tokens, self._usd
+        self._is_limited = limits != Limits()
+        self._changed = threading.Condition()
+        self._spent = ModelUsage()
+        self._held = ModelUsage()
+        self._dearest: dict[str, Decimal] = {}
+
+    @property
+    def spent(self) -> ModelUsage:
+        return self._spent
+
+    def lease(self, spent: ModelUsage, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
+        """Count from the usage of all processes from now on, up to these limits. Messages still name the
+        limits that were stated."""
+        with self._changed:
+            self._spent, self._calls, self._tokens, self._usd = spent, calls, tokens, usd
+
+    def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Reservation:
+        """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold
+        what is left, wait for them: they may use less. A price that is not known beforehand is taken to be
+        the highest so far, and for the first question all that is left."""
+        if not self._is_limited:  # nothing to wait for
+            return Reservation(model, tokens, usd or Decimal(0), True)
+        with self._changed:
+            while True:
+                cost = self._dearest.get(model) if usd is None else usd
+                known = cost is not None or self._usd is None
+                if cost is None:
+                    rest = (self._usd or Decimal(0)) - self._spent.at_most.usd
+                    cost = Decimal(0) if known else max(_LEAST, rest)
+                held = Reservation(model, tokens, cost, known)
+                spent = self._spent.at_most
+                exceeded = self._exceeded_limit(_added(spent, 1, held))
+                if exceeded:
+                    raise OutOfBudget(self._refusal(exceeded, held))
+                if not self._exceeded_limit(_added(_added(spent, 1, held), self._held.calls, self._held)):
+                    self._held = _added(self._held, 1, held)
+                    return held
+                self._changed.wait()
+
+    def settle(self, held: Reservation, tokens: int, usd: Decimal | None, full_price: int = 0) -> None:
+        """Replace the reservation of a question that was asked by its usage."""
+        cost = Decimal(0) if usd is None else usd
+        with self._changed:
+            if usd is not None:
+                self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
+            spent = _added(self._spent, 1, ModelUsage(0, tokens, cost))
+            self._spent = replace(spent, full_price=(spent.full_price or 0) + full_price or None)
+            self._release_held(held)
+
+    def fail(self, held: Reservation) -> None:
+        """The question was asked, and its usage is unknown: the budget counts the estimate."""
+        with self._changed:
+            before, may_usd = self._spent, held.usd if held.known else Decimal(0)
+            self._spent = replace(
+                before,
+                calls=before.calls + 1,
+                unanswered=before.unanswered + 1,
+                may_tokens=before.may_tokens + held.tokens,
+                may_usd=before.may_usd + may_usd,
+            )
+            self._release_held(held)
+
+    def release(self, held: Reservation) -> None:
+        """Release the reservation of a question that did not reach the model."""
+        with self._changed:
+            self._release_held(held)
+
+    def _release_held(self, held: Reservation) -> None:
+        if not self._is_limited:
+            return
+        before = self._held
+        self._held = ModelUsage(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
+        self._changed.notify_all()
+
+    def _exceeded_limit(self, total: ModelUsage) -> str:
+        """The limit that this usage would exceed, or an empty text."""
+        if self._calls is not None and total.calls > self._calls:
+            return "calls"
+        if self._tokens is not None and total.tokens > self._tokens:
+            return "tokens"
+        return "usd" if self._usd is not None and total.usd > self._usd else ""
+
+    def _refusal(self, limit_name: str, held: Reservation) -> Problem:
+        spent, maybe = self._spent.at_most, " or may be" if self._spent.unanswered else ""
+        most_calls, most_tokens, most_usd = self._stated
+        if limit_name == "calls":
+            message, flag = f"{spent.calls:,} of {most_calls:,} calls are used", "--max-calls"
+        elif limit_name == "tokens":
+            message = (
+                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {most_tokens:,} are{maybe} used"
+            )
+            flag = "--max-tokens"
+        else:
+            estimate_text = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
+            message, flag = (
+                f"{estimate_text}{spent.usd:.4f} of {most_usd} dollars are{maybe} spent",
+                "--max-cost",
+            )
+        hint = f"raise `limits: {limit_name}`, or pass {flag}"
+        return Problem("BK620", f"the model {held.model!r} is not asked: {message}", hint)
+
+
+def _added(spent: ModelUsage, calls: int, further: Reservation | ModelUsage) -> ModelUsage:
+    tokens, usd = spent.tokens + further.tokens, spent.usd + further.usd
+    return replace(spent, calls=spent.calls + calls, tokens=tokens, usd=usd)
+
+
+# The estimated and the actual usage of a question, in tokens and in dollars.
+
+
+CHARACTERS = 4
+"""Roughly so many characters are a token, where the model did not count them."""
+USUAL_ANSWER = 1_000
+"""Tokens that an answer is expected to have at most if the question sets no limit."""
+MOST_OF_ANTHROPIC = 4_096
+"""The limit of such a question in the form of Anthropic, which demands one."""
+_A_MILLION = 1_000_000
+
+
+def estimate(ask: ModelQuestion, model: Model) -> tuple[int, int]:
+    """Estimate the tokens of a question, and those that its answer may have."""
+    characters = sum(len(message.content) for message in ask.messages)
+    characters += sum(len(tool.name + tool.description + encode(tool.parameters)) for tool in ask.tools)
+    settings, usual = model.settings, USUAL_ANSWER if model.anthropic is None else MOST_OF_ANTHROPIC
+    names = ("max_completion_tokens", "max_tokens")
+    limits = (*(settings[name] for name in names if name in settings), ask.max_tokens)  # as they are sent
+    return _tokens(characters), count(limits[0]) or usual
+
+
+def price(prices: Prices | None, tokens_in: int, tokens_out: int, cached: int = 0) -> Decimal | None:
+    """The price of so many tokens, of which some were read from a cache."""
+    if prices is None:
+        return None
+    price_cached = prices.input if prices.cached is None else prices.cached
+    dollars = (tokens_in - cached) * _exact(prices.input) + cached * _exact(price_cached)
+    return (dollars + tokens_out * _exact(prices.output)) / _A_MILLION
+
+
+def at_full_price(usage: Usage, prices: Prices | None) -> int:
+    """The tokens from a cache that were priced as any others."""
+    return (usage.tokens_cached or 0) if prices is not None and prices.cached is None else 0
+
+
+def with_cost(usage: Usage, prices: Prices | None) -> Usage:
+    """The usage with its cost: as the model reported it, else by the prices of its entry."""
+    if usage.cost_usd is not None or usage.tokens_in is None or usage.tokens_out is None:
+        return usage
+    cost = price(prices, usage.tokens_in, usage.tokens_out, usage.tokens_cached or 0)
+    return replace(usage, cost_usd=cost)
+
+
+def usage_of(ask: ModelQuestion, model: Model, answer: Answer) -> tuple[int, Decimal | None]:
+    """The usage of an answer in tokens and dollars, estimated where it was not reported."""
+    usage = answer.usage
+    tokens_in = estimate(ask, model)[0] if usage.tokens_in is None else usage.tokens_in
+    tokens_out = _tokens(len(answer.text)) if usage.tokens_out is None else usage.tokens_out
+    cost = price(model.prices, tokens_in, tokens_out) if usage.cost_usd is None else usage.cost_usd
+    return tokens_in + tokens_out, cost
+
+
+def count(value: Json) -> int | None:
+    """The value, if it is a valid number of tokens."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def dollars(value: Json) -> Decimal | None:
+    """The value as an exact amount, if it is a valid amount of money."""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and value >= 0:
+        return _exact(value)
+    return None
+
+
+def _exact(value: int | float | Decimal) -> Decimal:
+    return Decimal(str(value))
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // CHARACTERS)

@@ -1,0 +1,286 @@
+"""Models that are programs: a command of the configuration, a Python callable of the project, or a model of
+the `llm` package."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+from baselinekit.clients.models.budget import count, dollars
+from baselinekit.clients.models.post import CUT_OFF, Form, Question, Reply, World, as_prompt, split_system
+from baselinekit.clients.programs import call
+from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.errors import Problem, cannot_replay
+from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
+from baselinekit.model.traces import ToolCall
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.secrets.variables import as_text
+from baselinekit.values.texts import Mask, mask_and_clip
+
+CALL = os.path.abspath(call.__file__)
+
+
+def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
+    """The process to run, with the question as one text on its standard input."""
+    return ProcessSpec(
+        tuple(argv),
+        as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin,
+        child_environment(question.model.env),
+        question.world.root,
+        question.seconds,
+        mask=question.world.mask,
+    )
+
+
+def succeed(question: Question, finished: ProcessResult) -> None:
+    if finished.exit_code:
+        message = f"{question.name} ended with exit code {finished.exit_code}"
+        hint = "run its command by hand, with a prompt on its standard input"
+        raise cannot_replay("BK615", message + last_error_line(finished.stderr, question.world.mask), hint)
+
+
+def refuse_tools(question: Question) -> None:
+    if question.ask.tools:
+        hint = "ask one of the form `openai` or `anthropic`"
+        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
+
+
+def text_of(question: Question, raw: bytes) -> str:
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        message = f"{question.name} wrote something that is not UTF-8 text"
+        raise cannot_replay(
+            "BK612", message, "let its command write UTF-8, and nothing but the answer"
+        ) from None
+
+
+def json_in(text: str) -> Json:
+    try:
+        return decode(text)
+    except NotJson:
+        return ABSENT
+
+
+def is_answer(value: Json) -> bool:
+    """Whether a value is an answer as an object, and not only its text."""
+    return isinstance(value, dict) and ("text" in value or "tool_calls" in value)
+
+
+def answer_of(question: Question, value: Json, seconds: float) -> Answer:
+    """Read `{text, tool_calls: [{name, input, output}], usage: {tokens_in, tokens_out, cost_usd}, model}`:
+    all but one of the first two may be missing."""
+    problems = list(_answer_problems(value))
+    if problems:
+        hint = "return {text, tool_calls, usage, model}, or a text alone"
+        raise cannot_replay("BK612", f"{question.name} returned {problems[0]}", hint)
+    usage, calls = value.get("usage") or {}, value.get("tool_calls")
+    return Answer(
+        text=value.get("text") or "",
+        # An object without `tool_calls` says nothing about tools; an empty list says that none was called.
+        tool_calls=None
+        if calls is None
+        else tuple(
+            ToolCall(str(call["name"]), call.get("input", {}), call.get("output", ABSENT)) for call in calls
+        ),
+        usage=Usage(
+            count(usage.get("tokens_in")), count(usage.get("tokens_out")), dollars(usage.get("cost_usd"))
+        ),
+        served=value.get("model"),
+        seconds=seconds,
+    )
+
+
+def _answer_problems(value: dict[str, Json]) -> Iterator[str]:
+    unknown = sorted(set(value) - {"text", "tool_calls", "usage", "model"})
+    if unknown:
+        yield f"an unknown key {unknown[0]!r}"
+    kinds = (("text", str), ("tool_calls", list), ("usage", dict), ("model", str))
+    for name, kind in kinds:
+        if not isinstance(value.get(name), kind | None):
+            yield f"a {name!r} of another type"
+            return
+    for tool_call in value.get("tool_calls") or ():
+        if not isinstance(tool_call, dict) or not isinstance(tool_call.get("name"), str):
+            yield "a tool call without a name"
+
+
+def not_installed(package: str) -> Problem:
+    hint = f"pip install 'baselinekit[{package}]'"
+    return Problem("BK604", f"the package {package!r} is not installed", hint)
+
+
+# A model that is a program of the configuration: the prompt on its standard input, the answer on its
+# standard output. `output` says what that is: `text`; `json` (an answer as an object, else the text
+# itself); `claude`, what `claude -p --output-format json` writes.
+
+_LONGEST_QUOTE = 60
+_CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def ask_command(question: Question) -> Reply:
+    refuse_tools(question)
+    model = question.model
+    hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
+    argv = configured_argv(model.command or [], question.world.root, hint)
+    finished = question.world.execute(run_of(question, argv))
+    if model.output == "claude":
+        return _claude(question, finished)
+    succeed(question, finished)
+    text = text_of(question, finished.stdout)
+    value = json_in(text) if model.output == "json" else None
+    if is_answer(value):
+        return Reply(answer_of(question, value, finished.seconds))
+    if model.output == "json" and (found := _found_instead(value, text, question.world.mask)):
+        message = f"{question.name} did not write one JSON object, but {found}"
+        hint = "let its command write {text, tool_calls, usage} and nothing else, or state `output: text`"
+        raise cannot_replay("BK612", message, hint)
+    return Reply(Answer(text, None, seconds=finished.seconds))
+
+
+def _found_instead(value: Json, text: str, mask: Mask) -> str:
+    """Name what a program wrote that is neither an answer nor a text; empty where it is one of these."""
+
+    def quote(line: str) -> str:
+        return repr(mask_and_clip(line, _LONGEST_QUOTE, mask, counted=False))
+
+    if isinstance(value, dict) and value.get("type") == "result":
+        return "what `claude -p` writes, which `output: claude` reads"
+    if value is not ABSENT:
+        return ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    objects = [isinstance(json_in(line), dict) for line in lines]
+    if all(objects) and objects:
+        return f"{len(lines)} lines of JSON"
+    start = next((number for number, line in enumerate(lines) if line.lstrip().startswith("{")), 0)
+    if start and (objects[-1] or isinstance(json_in("\n".join(lines[start:])), dict)):
+        return f"other lines before its JSON, the first of them {quote(lines[0])}"
+    if objects and objects[0]:
+        return f"other lines after its JSON, the last of them {quote(lines[-1])}"
+    return "JSON that is broken or incomplete" if text.lstrip().startswith("{") else ""
+
+
+def check_command(model: Model, world: World) -> Iterator[Problem]:
+    if not model.command:
+        yield Problem("BK602", "`command` names no program", "such as [claude, -p]", at=("command",))
+        return
+    configured_argv(model.command, world.root, "correct it in baselinekit.yaml, or install it")
+
+
+COMMAND = Form(
+    ask_command,
+    frozenset(("env", "output")),
+    check=check_command,
+    tells_cost=lambda model: model.output in ("json", "claude"),
+)
+
+
+def _claude(question: Question, finished: ProcessResult) -> Reply:
+    output: Any = json_in(text_of(question, finished.stdout))
+    is_object = isinstance(output, dict)
+    if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
+        reason = output.get("result") or output.get("subtype") or "an error"
+        raise cannot_replay("BK615", f"{question.name} failed: {' '.join(str(reason).split())}")
+    succeed(question, finished)
+    if not is_object or not isinstance(output.get("result"), str):
+        reason = f" ({output['subtype']})" if is_object and isinstance(output.get("subtype"), str) else ""
+        hint = "is its command `claude -p --output-format json`?"
+        raise cannot_replay("BK612", f"{question.name} gave no result{reason}", hint)
+    usage = output.get("usage") if isinstance(output.get("usage"), dict) else {}
+    input_tokens = [count(usage.get(name)) for name in _READ]
+    served = output.get("modelUsage")
+    answer = Answer(
+        output["result"],
+        None,
+        usage=Usage(
+            None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
+            count(usage.get("output_tokens")),
+            dollars(output.get("total_cost_usd")),
+        ),
+        seconds=finished.seconds,
+    )
+    if isinstance(served, dict) and len(served) == 1:
+        answer = replace(answer, served=next(iter(served)))
+    ended = output.get("stop_reason")
+    if ended == "refusal":
+        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
+    if ended in _CUT:
+        message = f"{question.name}: the answer was cut off ({ended})"
+        return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "ask for less")))
+    return Reply(answer)
+
+
+# A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a
+# process of its own, returns a text, or an answer as a mapping.
+
+
+def ask_callable(question: Question) -> Reply:
+    refuse_tools(question)
+    # -P: the child's own folder holds modules with the names of standard ones
+    argv = [sys.executable, "-P", CALL, question.world.root, question.model.python or ""]
+    question_json = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
+    finished = question.world.execute(run_of(question, argv, to_bytes(question_json)))
+    output: Any = json_in(text_of(question, finished.stdout))
+    if isinstance(output, dict) and "error" in output:
+        place = f" at {output['at']}" if isinstance(output.get("at"), str) else ""
+        raise cannot_replay(
+            "BK615", f"{question.name} raised {' '.join(str(output['error']).split())}{place}"
+        )
+    succeed(question, finished)
+    result = output.get("result", ABSENT) if isinstance(output, dict) else ABSENT
+    if isinstance(result, str):
+        return Reply(Answer(result, None, seconds=finished.seconds))
+    if is_answer(result):
+        return Reply(answer_of(question, result, finished.seconds))
+    raise cannot_replay(
+        "BK612", f"{question.name} returned no text", "return a text, or {text, tool_calls, usage}"
+    )
+
+
+def check_callable(model: Model, world: World) -> Iterator[Problem]:
+    module, _, function = (model.python or "").partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+        yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
+
+
+CALLABLE = Form(
+    ask_callable, frozenset(("env", "settings")), check=check_callable, tells_cost=lambda model: True
+)
+
+
+# A model of the `llm` package, with its plugins and its keys. It is asked through its command line: the
+# package takes seconds to import, and a process can be ended.
+
+_USAGE = lazy_pattern(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
+
+
+def ask_llm(question: Question) -> Reply:
+    refuse_tools(question)
+    ask, model = question.ask, question.model
+    system, messages = split_system(ask.messages)
+    options = {"temperature": ask.temperature, "max_tokens": ask.max_tokens, **model.settings}
+    argv = [sys.executable, "-P", "-m", "llm", "prompt", "--no-stream", "--no-log", "--usage"]
+    argv += [f"--model={model.llm}", *([f"--system={system}"] if system else [])]
+    for name, value in options.items():
+        if value is not None:
+            argv += ["--option", name, as_text(value)]
+    run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
+    finished = question.world.execute(run)
+    succeed(question, finished)
+    match = _USAGE.search(finished.stderr)
+    tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]
+    usage = Usage(tokens[0], tokens[1])
+    return Reply(Answer(text_of(question, finished.stdout), None, usage, seconds=finished.seconds))
+
+
+def check_llm(model: Model, world: World) -> Iterator[Problem]:
+    if find_spec("llm") is None:
+        yield not_installed("llm")
+
+
+LLM = Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)

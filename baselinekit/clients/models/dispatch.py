@@ -1,0 +1,310 @@
+"""Ask -> Answer: each model in the way that its entry states, at its pace, within the budget of the run."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
+from decimal import Decimal
+from functools import partial
+from typing import NoReturn
+
+from baselinekit.clients.models import anthropic, command, openai
+from baselinekit.clients.models.budget import Budget, at_full_price, estimate, price, usage_of, with_cost
+from baselinekit.clients.models.post import (
+    DEFAULT_RETRIES,
+    Form,
+    Lane,
+    Question,
+    Reply,
+    RetryableFailure,
+    World,
+    ask_with_retries,
+    may_change,
+)
+from baselinekit.clients.models.recording import parts_of
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    NeverSent,
+    OutOfBudget,
+    Problem,
+    suggest,
+)
+from baselinekit.frozen import frozen
+from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Redactor, Secret
+from baselinekit.values.texts import shown
+
+# The entry of a model in the configuration: its form, and its problems.
+
+FORMS = {
+    "openai": openai.FORM,
+    "anthropic": anthropic.FORM,
+    "command": command.COMMAND,
+    "python": command.CALLABLE,
+    "llm": command.LLM,
+}
+GROUP = "baselinekit.clients.models"
+DEFAULT_TIMEOUT = 120.0
+
+_KINDS = (*FORMS, "form")
+_ALWAYS = frozenset(("system", "prices", "concurrency", "per_minute", "timeout", *_KINDS))
+_MOST_AT_ONCE = 512
+_EXAMPLE = "models: {%s: {openai: MODEL, base_url: 'http://127.0.0.1:11434'}}"
+
+
+def entry(name: str, models: Mapping[str, Model]) -> Model:
+    """The entry of a model, which must exist and state exactly one way to ask it."""
+    if name not in models:
+        hint = suggest(name, models) or "declare it in baselinekit.yaml"
+        raise InvalidInput(Problem("BK601", f"no model is called {name!r}", f"{hint} ({_EXAMPLE % name})"))
+    model = models[name]
+    stated_kinds = [kind for kind in _KINDS if getattr(model, kind) is not None]
+    if len(stated_kinds) != 1:
+        message = f"states {' and '.join(stated_kinds)}" if stated_kinds else "does not say how it is called"
+        hint = f"state one of {', '.join(_KINDS)}"
+        raise InvalidInput(Problem("BK602", f"the model {name!r} {message}", hint, at=("models", name)))
+    return model
+
+
+def kind_of(model: Model) -> str:
+    return next(kind for kind in _KINDS if getattr(model, kind) is not None)
+
+
+def form_of(name: str, model: Model) -> Form:
+    """The form by the table; one under the key `form` is looked for among the installed packages."""
+    kind = kind_of(model)
+    if kind in FORMS:
+        return FORMS[kind]
+    from importlib import metadata  # importing it takes longer than everything else here
+
+    form_name = str(model.form)
+    entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    if form_name not in entry_points:
+        hint = (
+            suggest(form_name, entry_points)
+            or f"install the package that provides it (entry point of {GROUP})"
+        )
+        message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
+        raise InvalidInput(Problem("BK604", message, hint, at=("models", name, "form")))
+    try:
+        form = entry_points[form_name].load()
+    except Exception as error:  # a third-party package
+        message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
+        raise InvalidInput(
+            Problem("BK604", message, "correct that package", at=("models", name, "form"))
+        ) from None
+    if not isinstance(form, Form):
+        message = f"the entry point {form_name!r} does not name a Form"
+        raise InvalidInput(Problem("BK604", message, "correct that package", at=("models", name, "form")))
+    return form
+
+
+def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
+    """The question with its missing settings filled in from the model's entry."""
+    messages = ask.messages
+    if model.system and not any(message.role == "system" for message in messages):
+        messages = (Message("system", model.system), *messages)
+    return replace(
+        ask,
+        messages=messages,
+        temperature=model.temperature if ask.temperature is None else ask.temperature,
+        max_tokens=model.max_tokens if ask.max_tokens is None else ask.max_tokens,
+        timeout=next(float(s) for s in (ask.timeout, model.timeout, DEFAULT_TIMEOUT) if s is not None),
+    )
+
+
+def problems_of(name: str, model: Model, form: Form, limits: Limits, world: World) -> Iterator[Problem]:
+    """All problems that can be found before the model is asked."""
+    problems = [*faults_of_entry(model, form), *form.check(model, world)]
+    if limits.usd is not None and model.prices is None and not form.tells_cost(model):
+        hint = (
+            "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
+        )
+        problems.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
+    for problem in problems:
+        at = ("models", name, *(problem.at or ()))
+        yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
+
+
+def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
+    """Keys without effect, and numbers out of range."""
+    blank = Model()
+    for field in fields(Model):
+        if field.name not in _ALWAYS | form.uses and getattr(model, field.name) != getattr(blank, field.name):
+            message = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
+            yield Problem("BK602", message, "remove it", at=(field.name,))
+    minimums = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
+    for name, minimum in minimums.items():
+        value = getattr(model, name)
+        if value is not None and value < minimum:
+            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(name,))
+    if (model.concurrency or 0) > _MOST_AT_ONCE:
+        message = f"`concurrency: {model.concurrency}` is too much"
+        yield Problem("BK602", message, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
+    if model.retry is not None:
+        yield from (
+            replace(problem, at=("retry", *(problem.at or ()))) for problem in _retry_problems(model.retry)
+        )
+    if model.prices and min(model.prices.input, model.prices.output, model.prices.cached or 0) < 0:
+        yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
+
+
+def _retry_problems(retry: Retry) -> Iterator[Problem]:
+    minimums = {"wait": 0, "longest": 0, "factor": 1}
+    for name, minimum in minimums.items():
+        value = getattr(retry, name)
+        if value < minimum:
+            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(name,))
+    for number, status in enumerate(retry.statuses or ()):
+        if not may_change(status):
+            hint = "such as 408, 429, 500, 502, 503 and 504"
+            message = f"the status {status} is not one that another try changes"
+            yield Problem("BK602", message, hint, at=("statuses", number))
+
+
+@frozen
+class _ReadyModel:
+    """A model whose entry is valid. `lane` is None where its limits leave nothing for this process."""
+
+    model: Model
+    form: Form
+    lane: Lane | None
+    redactor: Redactor
+
+
+ASKED_ELSEWHERE = "BK621"
+
+
+def _too_many_processes(name: str) -> tuple[str, str]:
+    message = f"the model {name!r} answers fewer questions at once, or in a minute, than there are processes"
+    return message, "raise its `concurrency` or `per_minute`, or lower --processes"
+
+
+class Models:
+    """The models of a configuration, for any number of threads, with one budget for all of them."""
+
+    def __init__(
+        self, models: Mapping[str, Model], limits: Limits, world: World, number: int = 0, of: int = 1
+    ):
+        """`number` and `of`: which of several processes this is. Each of them gets its part of the questions
+        that a model answers at once and in a minute."""
+        self._models, self._limits, self._world = models, limits, world
+        self._number, self._of = number, of
+        self._budget = Budget(limits)
+        self._lock = threading.Lock()
+        self._ready: dict[str, _ReadyModel] = {}
+
+    @property
+    def spent(self) -> ModelUsage:
+        return self._budget.spent
+
+    @property
+    def lease(self) -> Callable[[ModelUsage, int | None, int | None, Decimal | None], None]:
+        return self._budget.lease
+
+    def ask(self, ask: ModelQuestion) -> Answer:
+        """Return the answer; CannotReplay when there is none (OutOfBudget when the model was not asked),
+        InvalidInput or Refused when the entry is not valid."""
+        ready = self._prepared(ask.model)
+        try:
+            question = with_model_settings(ask, ready.model)
+            if ready.lane is None:
+                raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_too_many_processes(ask.model)))
+            retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
+            attempt = partial(self._attempt, question, ready.model, ready.form)
+            with ready.lane.place():
+                limit, retry = question.timeout or 0.0, ready.model.retry
+                reply, tries = ask_with_retries(attempt, retries, limit, ready.lane, self._world, retry)
+            if reply.fault is not None:
+                raise CannotReplay(reply.fault)
+            return replace(reply.answer, attempts=tries)
+        except BaselinekitError as error:
+            self._raise(error, ready.redactor)
+
+    def check(self, name: str, asked: bool = True) -> None:
+        """Raise the problems of a model's entry. Not `asked`: only those that recorded answers have."""
+        if asked:
+            self._prepared(name)
+        else:
+            entry(name, self._models)
+
+    def parts(self, ask: ModelQuestion) -> dict[str, Json]:
+        """The parts that distinguish one question from another, for recording answers, without secrets."""
+        model = entry(ask.model, self._models)
+        return parts_of(with_model_settings(ask, model), model, kind_of(model), self._world.mask)
+
+    def mask(self, text: str) -> str:
+        """Mask the secrets in a text, including the keys of the models."""
+        with self._lock:
+            redactors = [ready.redactor for ready in self._ready.values()]
+        text = self._world.mask(text)  # first: a text that looks like a secret may be part of a known one
+        for redactor in redactors:
+            text = redactor.mask(text)
+        return text
+
+    def _prepared(self, name: str) -> _ReadyModel:
+        with self._lock:
+            if name in self._ready:
+                return self._ready[name]
+            model, world = entry(name, self._models), self._world
+            value = ""
+            with suppress(InvalidInput):  # the check reports it
+                value = world.secret(model.key) if model.key is not None else ""
+            redactor = Redactor({} if model.key is None else {model.key: Secret(value)})
+            try:
+                form = form_of(name, model)
+                problems = list(problems_of(name, model, form, self._limits, world))
+                if problems:
+                    raise InvalidInput(*problems)
+            except BaselinekitError as error:
+                self._raise(error, redactor)
+            ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form), redactor)
+            return ready
+
+    def _lane(self, model: Model, form: Form) -> Lane | None:
+        """This process's part of the model's limits; None if there are more processes than parts."""
+        at_once = self._part(model.concurrency or form.at_once)
+        per_minute = None if model.per_minute is None else self._part(model.per_minute)
+        if at_once and per_minute != 0:
+            return Lane(at_once, per_minute, self._world.clock, self._world.sleep)
+        return None
+
+    def _part(self, number: int) -> int:
+        return number // self._of + (self._number < number % self._of)
+
+    def _attempt(self, ask: ModelQuestion, model: Model, form: Form, left: Callable[[], float]) -> Reply:
+        tokens_in, tokens_out = estimate(ask, model)
+        cost = price(model.prices, tokens_in, tokens_out)
+        reservation = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
+        try:
+            reply = form.ask(Question(ask, model, self._world, left()))
+        except BaseException as error:
+            if isinstance(error, NeverSent) or (isinstance(error, RetryableFailure) and error.unheard):
+                self._budget.release(reservation)
+            elif isinstance(error, CannotReplay) and error.problems[0].code == "BK610":
+                self._budget.settle(
+                    reservation, 0, price(model.prices, 0, 0)
+                )  # refused before it was processed
+            else:
+                self._budget.fail(reservation)
+            raise
+        reported = reply.answer.usage
+        answer = replace(reply.answer, usage=with_cost(reported, model.prices))
+        tokens, usd = usage_of(ask, model, answer)
+        full_price = at_full_price(reported, model.prices) if reported.cost_usd is None else 0
+        self._budget.settle(reservation, tokens, usd, full_price)
+        if usd is None and self._limits.usd is not None:
+            message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
+            raise CannotReplay(Problem("BK605", message, "state its `prices:`"))
+        return Reply(answer, reply.fault)
+
+    def _raise(self, error: BaselinekitError, redactor: Redactor) -> NoReturn:
+        """Raise the error with the secrets in its messages masked."""
+
+        def mask(text: str) -> str:
+            return redactor.mask(self._world.mask(text))
+
+        raise shown(error, mask) from None

@@ -1,0 +1,140 @@
+"""The wire form of OpenAI's `/v1/chat/completions`, which Ollama, vLLM, llama.cpp and others speak too."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from baselinekit.clients.models.budget import count
+from baselinekit.clients.models.post import (
+    AT_ONCE,
+    USES,
+    Form,
+    Question,
+    Reply,
+    World,
+    check_wire,
+    key_of,
+    message_in,
+    post,
+    unread_part,
+)
+from baselinekit.errors import Problem, cannot_replay
+from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.model.recipes import Answer, Model, Usage
+from baselinekit.model.traces import ToolCall
+from baselinekit.model.values import Json
+
+_PATH = "/chat/completions"
+_DEFAULT = "https://api.openai.com"
+_MEND = "raise `max_tokens`, or ask for less"
+_UNREAD = ("thinking", "reasoning", "reference")
+_LENGTH = ("length", "max_tokens", "model_length")
+_BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system_resource")
+"""What servers of this form report for an answer that they did not finish. For a finished one they report
+anything: `stop`, `tool_calls`, `eos_token`, nothing."""
+
+
+def ask(question: Question) -> Reply:
+    key = key_of(question)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
+    try:
+        return _reply(question, body, seconds)
+    except (LookupError, TypeError, AttributeError):
+        message = f"{question.name} answered with something that is not a chat completion"
+        hint = "is its `base_url` that of an OpenAI-compatible API?"
+        if isinstance(body, dict) and body.get("type") == "message":
+            hint = "it answers as Anthropic does: write `anthropic:` in its entry"
+        raise cannot_replay("BK612", message, hint) from None
+
+
+def check(model: Model, world: World) -> Iterator[Problem]:
+    return check_wire(model, world, _PATH, _DEFAULT)
+
+
+FORM = Form(ask, USES, AT_ONCE, check)
+
+
+def _body(question: Question) -> dict[str, Json]:
+    """The body of a request. A setting of the entry replaces the default; null leaves it out. Newer models
+    have another name for the token limit, and refuse a request with both."""
+    ask, model = question.ask, question.model
+    body: dict[str, Json] = {
+        "model": model.openai,
+        "messages": [{"role": message.role, "content": message.content} for message in ask.messages],
+        "temperature": ask.temperature,
+        "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
+        "response_format": {"type": "json_object"} if ask.json else None,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters or {"type": "object", "properties": {}},
+                },
+            }
+            for tool in ask.tools
+        ]
+        or None,
+    }
+    return {**body, **model.settings}
+
+
+def _reply(question: Question, body: Any, seconds: float) -> Reply:
+    choice = body["choices"][0]
+    message, ended = choice["message"], choice.get("finish_reason")
+    served = body.get("model")
+    single_call = message.get("function_call")  # older servers give one call, without a list
+    calls = [call.get("function") or call["custom"] for call in message.get("tool_calls") or ()] or (
+        [single_call] if single_call else []
+    )
+    # Sources mean that the provider has searched: it does not report with which calls.
+    is_searched = any((message.get("annotations"), body.get("citations"), body.get("search_results")))
+    content = "" if message.get("content") is None else message["content"]
+    other_part = next((name for name in ("audio", "images") if message.get(name)), None)
+    if isinstance(content, list):  # several parts, of which some are texts
+        kinds = (str(part.get("type")) for part in content)
+        other_part = next((kind for kind in kinds if kind not in ("text", *_UNREAD)), other_part)
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    if not isinstance(content, str):
+        raise TypeError
+    answer = Answer(
+        text=content,
+        tool_calls=None if is_searched and not calls else tuple(map(_call, calls)),
+        usage=_usage(body.get("usage") or {}),
+        served=served if isinstance(served, str) else None,
+        seconds=seconds,
+    )
+    refusal, ended = message.get("refusal"), str(ended).lower()
+    if ended in _LENGTH:
+        fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
+    elif ended in _BROKEN_OFF or choice.get("error"):
+        reason = message_in(choice.get("error")) or ended
+        fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
+    elif ended == "content_filter" or refusal:
+        reason = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
+        fault = Problem("BK614", f"{question.name} did not answer: {reason}", "change the prompt")
+    else:
+        return Reply(answer, None if other_part is None else unread_part(question, other_part))
+    return Reply(answer, fault)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    tokens_in, details = count(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
+    cached = count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    is_part = cached is not None and cached <= (tokens_in or 0)
+    tokens_out = count(usage.get("completion_tokens"))
+    return Usage(tokens_in, tokens_out, tokens_cached=cached or None if is_part else None)
+
+
+def _call(function: Any) -> ToolCall:
+    """Read a tool call. Arguments that are not JSON are kept as text: a wrong answer, not a missing one."""
+    if "input" in function:  # of a custom tool: any text
+        return ToolCall(function["name"], function["input"])
+    arguments = function.get("arguments") or "{}"
+    if not isinstance(function["name"], str):
+        raise TypeError
+    try:
+        return ToolCall(function["name"], decode(arguments) if isinstance(arguments, str) else arguments)
+    except NotJson:
+        return ToolCall(function["name"], arguments)

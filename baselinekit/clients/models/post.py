@@ -1,0 +1,531 @@
+"""A question posted to a model over HTTPS, and retried where that may help."""
+
+import errno
+import os
+import random
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import field, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from math import ceil
+from typing import TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from baselinekit import __version__
+from baselinekit.clients.trust import Trust, origins_in
+from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
+from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import (
+    Answer,
+    Message,
+    Model,
+    ModelQuestion,
+    ProcessResult,
+    ProcessSpec,
+    Request,
+    Response,
+    Retry,
+)
+from baselinekit.model.values import Json
+
+# What every form of model takes and returns, how many questions a model gets at once, and how a question is
+# retried when the server was too busy.
+
+
+@frozen
+class World:
+    """The clients and their environment. A client that is cancelled by another thread raises, and `sleep`
+    then returns at once. `secret` returns the value of a declared variable, or raises InvalidInput; `mask`
+    takes the secrets out of a text."""
+
+    send: Callable[[Request], Response]
+    execute: Callable[[ProcessSpec], ProcessResult]
+    sleep: Callable[[float], None]
+    root: str
+    secret: Callable[[str], str]
+    mask: Callable[[str], str] = lambda text: text
+    trust: Trust = field(default_factory=Trust)
+    verify: bool | str = True
+    clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = random.random
+
+
+@frozen
+class Question:
+    """One try at a question: all settings in `ask` are filled in, and the answer is due in `seconds`."""
+
+    ask: ModelQuestion
+    model: Model
+    world: World
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return f"the model {self.ask.model!r}"
+
+
+@frozen
+class Reply:
+    """The reply of a model. `fault`: why its answer cannot be used, although it had its cost."""
+
+    answer: Answer
+    fault: Problem | None = None
+
+
+class RetryableFailure(Exception):
+    """A try failed, and another may succeed. `wait`: seconds, if the server asked to wait. `unheard`: the
+    server did not begin to process it, so nothing was used. `hopeless`: another try would not help."""
+
+    def __init__(
+        self, problem: Problem, wait: float | None = None, unheard: bool = False, hopeless: bool = False
+    ):
+        super().__init__(problem)
+        self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
+
+
+@frozen
+class Form:
+    """A way to ask a model. `uses`: the keys of an entry that this form uses, beside those that all forms do;
+    `at_once`: how many questions at the same time, unless the entry says it; `check` finds the problems of an
+    entry without asking the model; `tells_cost`: whether an answer can report its cost.
+
+    An installed package can provide a form: an entry point of the group `baselinekit.clients.models` that names a
+    Form. The name of the entry point is written under `form` in the entry of the model."""
+
+    ask: Callable[[Question], Reply]
+    uses: frozenset[str] = frozenset()
+    at_once: int = 4
+    check: Callable[[Model, World], Iterator[Problem]] = lambda model, world: iter(())
+    tells_cost: Callable[[Model], bool] = lambda model: False
+
+
+# How many questions a model gets at once, and how many a minute. First come, first served.
+
+_MINUTE = 60.0
+_BURST = 10
+"""A tenth of the requests of a minute can be sent at once; the rest is spread over the minute."""
+
+
+class Lane:
+    """Shared by all threads that ask the same model."""
+
+    def __init__(
+        self,
+        at_once: int,
+        per_minute: int | None,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ):
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.Lock()
+        self._free = at_once
+        self._waiting: deque[threading.Event] = deque()
+        burst = max(1, (per_minute or 0) // _BURST)
+        # No minute has more requests than allowed: those that may come at once, and those that follow them.
+        self._apart = _MINUTE / (per_minute - burst + 1) if per_minute else 0.0
+        self._early = (burst - 1) * self._apart
+        self._due = self._rested = float("-inf")
+        self.deserted = False
+        """Whether no try of a question could reach the server: then others do not wait as long."""
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place for a question, its waits between tries included: a model that turns questions away
+        gets fewer of them."""
+        admitted = threading.Event()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                admitted.set()
+            else:
+                self._waiting.append(admitted)
+        try:
+            admitted.wait()  # those before it end: every client has a limit, and can be cancelled
+        except BaseException:
+            with self._lock:
+                if not admitted.is_set():
+                    self._waiting.remove(admitted)
+                    raise
+            self._leave()
+            raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def keep_pace(self) -> None:
+        """Wait until the next request may be sent. Each thread knows its own time: none wakes up in vain."""
+        with self._lock:
+            now = self._clock()
+            send_at = max(now, self._rested, self._due - self._early)
+            self._due = max(send_at, self._due) + self._apart
+        if send_at > now:
+            self._sleep(send_at - now)
+
+    def rest(self, seconds: float) -> None:
+        """Send no requests for so many seconds, from any thread: the server asked for it."""
+        with self._lock:
+            self._rested = max(self._rested, self._clock() + seconds)
+
+    def _leave(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
+# Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
+# else the wait doubles each time, with a random part taken off, so that many do not come back at once.
+
+T = TypeVar("T")
+DEFAULT_RETRIES = 4
+LONGEST_WAIT = 30.0
+_SPREAD = 0.5
+_STATED_SPREAD = 0.25
+_GROWS = 64
+"""After so many tries the wait grows no further."""
+
+_UNREACHABLE = "BK301"
+
+
+def ask_with_retries(
+    attempt: Callable[[Callable[[], float]], T],
+    retries: int,
+    seconds: float,
+    lane: Lane,
+    world: World,
+    retry: Retry | None = None,
+) -> tuple[T, int]:
+    """Try until an attempt succeeds. Return its result, and the number of tries. Each attempt gets a function
+    that returns the seconds left: time runs from its first call, so waiting for a place costs none of it.
+    `retry`: how long the entry of the model says to wait."""
+    started: list[float] = []
+
+    def seconds_left() -> float:
+        started[:] = started or [world.clock()]
+        return started[0] + seconds - world.clock()
+
+    longest = LONGEST_WAIT if retry is None else retry.longest * (1 + _STATED_SPREAD)
+    tries = 0
+    failure: RetryableFailure | None = None
+    while True:
+        tries += 1
+        lane.keep_pace()
+        if failure is not None and seconds_left() <= 0:
+            raise final_error(failure, tries - 1)
+        try:
+            result = attempt(seconds_left)
+            lane.deserted = False
+            return result, tries
+        except OutOfBudget:
+            if failure is None:
+                raise
+            raise final_error(failure, tries - 1) from None
+        except RetryableFailure as again:
+            failure = again
+        wait = _wait(failure, tries, retry, world)
+        is_unreachable = failure.problem.code == _UNREACHABLE
+        is_final = failure.hopeless or tries > retries or (is_unreachable and lane.deserted)
+        if is_final or wait > longest or wait >= seconds_left():
+            lane.deserted = is_unreachable
+            raise final_error(failure, tries, longest) from None
+        if failure.wait:
+            lane.rest(failure.wait)
+        world.sleep(wait)  # ends at once when the run is interrupted: the next attempt then raises
+
+
+def may_change(status: int) -> bool:
+    """Whether another try may give a different status: this one is an error, and not about permissions."""
+    return 400 <= status <= 599 and status not in (401, 403)
+
+
+def _wait(failure: RetryableFailure, tries: int, retry: Retry | None, world: World) -> float:
+    if failure.wait is not None:
+        return failure.wait + world.jitter() * _SPREAD
+    if retry is None:
+        return world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
+    wait = retry.wait * float(retry.factor) ** min(tries - 1, _GROWS)
+    return min(retry.longest, wait) * (1 + (2 * world.jitter() - 1) * _STATED_SPREAD)
+
+
+def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
+    problem = failure.problem
+    times = f" ({tries} tries)" if tries > 1 else ""
+    if (failure.wait or 0) <= longest:
+        return CannotReplay(Problem(problem.code, f"{problem.message}{times}", problem.hint))
+    message = f"{problem.message}; it asks to wait {failure.wait:.0f} s{times}"
+    allowed = f"`retry: {{longest: {ceil(failure.wait or 0)}}}` and a `timeout` above it"
+    return CannotReplay(Problem(problem.code, message, f"{problem.hint}; to wait that long, state {allowed}"))
+
+
+# One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
+
+
+_DURATION = lazy_pattern(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
+_LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
+
+
+def asked_wait(response: Response) -> float | None:
+    """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
+    clocks differ."""
+    for text, unit in (
+        (response.header("retry-after-ms"), 1000.0),
+        (response.header("retry-after"), 1.0),
+    ):
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()):
+            return float(text) / unit
+    until = _date(response.header("retry-after"))
+    waits = [seconds_until(until, response)] if until else [_reset(name, response) for name in _LIMITS]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _reset(name: str, response: Response) -> float | None:
+    """The seconds until a used-up limit is renewed, by the headers of either wire form."""
+    if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
+        return seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
+    if response.header(f"x-ratelimit-remaining-{name}") == "0":
+        match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
+        if match and match[0]:
+            hours, minutes, whole, milli = (float(part or 0) for part in match.groups())
+            return hours * 3600 + minutes * 60 + whole + milli / 1000
+    return None
+
+
+def seconds_until(until: datetime | None, response: Response) -> float | None:
+    now = _date(response.header("date"))
+    return max(0.0, (until - now).total_seconds()) if until and now else None
+
+
+def _date(text: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime  # seldom needed
+
+    for parse in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            date = parse(text.strip())
+        except (ValueError, TypeError, OverflowError, IndexError):
+            continue
+        if date.tzinfo is not None:
+            return date
+    return None
+
+
+USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
+AT_ONCE = 512
+"""A server reports when it is too busy, so the limits are `-j`, and `concurrency` of the entry."""
+
+_UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
+_SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
+_RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
+_BROKEN_OFF = {"BK301": True, "BK304": False}
+_DEMO = "demo"
+_UNKNOWN = lazy_pattern(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
+_NO_CREDIT = lazy_pattern(
+    r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
+)
+_FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
+CONTEXT_WINDOW = "send less text, or use a model with a larger context"
+"""What to do if a question with its answer exceeds the context window of the model."""
+
+CUT_OFF = {
+    "model_context_window_exceeded": CONTEXT_WINDOW,
+    "pause_turn": "the provider paused its own tools after a long turn: limit them, or ask for less",
+}
+"""What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
+
+_TOO_LONG = lazy_pattern(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
+_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
+_BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
+
+
+def post(
+    question: Question, path: str, default: str, extra: dict[str, str], body: Json
+) -> tuple[Json, float]:
+    """Return the body of a successful response, and the seconds that it took; else Again or CannotReplay."""
+    model = question.model
+    headers = {
+        "User-Agent": f"baselinekit/{__version__}",
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip, deflate",
+        "Content-Type": "application/json",
+        **extra,
+    }
+    stated_headers = {name.lower() for name in model.headers}
+    request = Request(
+        "POST",
+        url_of(model, path, default),
+        (*((n, v) for n, v in headers.items() if n.lower() not in stated_headers), *model.headers.items()),
+        to_bytes({name: value for name, value in body.items() if value is not None}),
+        timeout=question.seconds,
+        verify=question.world.verify,
+    )
+    trust = question.world.trust.naming(request.url)  # named by the configuration, or the default of its form
+    request = replace(request, admit=partial(trust.check_address, request.url))
+    try:
+        response = question.world.send(request)
+    except CannotReplay as error:
+        problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
+        if problem.code not in _BROKEN_OFF:
+            raise type(error)(problem) from None
+        parts = urlsplit(request.url)
+        is_local = parts.hostname in ("localhost", "::1") or (parts.hostname or "").startswith("127.")
+        # A closed port of this machine seldom opens in a moment; other failures may be short.
+        is_port_closed = is_local and os.strerror(errno.ECONNREFUSED) in problem.message
+        if is_port_closed:
+            demo = f"start it in another terminal: baselinekit demo --serve --port {parts.port or 80}"
+            server = "start the model's server, or correct its `base_url`"
+            problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else server)
+        hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
+        raise RetryableFailure(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
+    if not 200 <= response.status < 300:
+        try:
+            body = decode(response.body.decode())
+        except (NotJson, UnicodeDecodeError):
+            body = None
+        error_body = body if isinstance(body, dict) else {}
+        error_body = error_body.get("error") or error_body.get("detail") or error_body
+        message = message_in(error_body) if isinstance(body, dict) else _body_text(response)
+        raise _failure(question, response.status, message, response, request.url)
+    try:
+        answer = decode(response.body.decode())
+    except (NotJson, UnicodeDecodeError) as error:
+        message = f"{question.name} did not answer in JSON: {error}; it begins {_body_text(response)!r}"
+        is_stream = response.body.lstrip().startswith((b"data:", b"event:"))
+        hint = "is its `base_url` that of the API?"
+        hint = "streams are not read: remove `stream` from its `settings`" if is_stream else hint
+        raise cannot_replay("BK612", message, hint) from None
+    reported = answer.get("error") if isinstance(answer, dict) else None
+    if reported:  # some servers fail with status 200
+        code = reported.get("code") if isinstance(reported, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 200
+        raise _failure(question, status, message_in(reported), response, request.url)
+    return answer, response.seconds
+
+
+def url_of(model: Model, path: str, default: str) -> str:
+    """The URL of an API call. `base_url` may end before `/v1`, with a version or a path that stands for one
+    (`/openai`, `/inference`, a deployment of Azure), or with the whole path."""
+    return _url_below(model.base_url or default, path)
+
+
+_VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
+
+
+@lru_cache(maxsize=1024)
+def _url_below(address: str, path: str) -> str:
+    parts = urlsplit(address)
+    base = parts.path.rstrip("/")
+    if not base.endswith(path):
+        base = f"{base}{path}" if _VERSIONED.search(base) else f"{base}/v1{path}"
+    return urlunsplit(parts._replace(path=base))
+
+
+def key_of(question: Question) -> str | None:
+    key = question.model.key
+    return question.world.secret(key) if key else None
+
+
+def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
+    """The problems of an entry that is asked over HTTP. Refused where its host is not allowed."""
+    if model.base_url is None and model.key is None and not model.headers:
+        hint = "`key:` names the variable that holds it; `base_url:` sets another address"
+        yield Problem("BK603", f"{urlsplit(default).hostname} requires a key", hint, at=("key",))
+    if not origins_in([model.base_url or default]):
+        hint = "such as http://127.0.0.1:11434, without user and password"
+        yield Problem("BK602", "`base_url` does not say unambiguously where it leads", hint, at=("base_url",))
+    else:
+        url = url_of(model, path, default)
+        world.trust.naming(url).check_request(url)
+    for name, value in model.headers.items():
+        if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
+            hint = "leave it out, or correct it"
+            yield Problem("BK602", f"the header {name!r} cannot be sent", hint, at=("headers", name))
+    if model.key is not None:
+        try:
+            key = world.secret(model.key)
+        except InvalidInput as error:
+            yield from error.problems
+        else:
+            if not key or _BAD_VALUE.search(key) or key != key.strip():
+                message = (
+                    f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
+                )
+                yield Problem("BK603", message, "correct its value", at=("key",))
+
+
+def unread_part(question: Question, kind: str) -> Problem:
+    message = f"{question.name}: the answer holds a part of the type {kind!r}, which would be lost"
+    return Problem("BK612", message, "ask for text and tool calls only")
+
+
+def _failure(question: Question, status: int, message: str, response: Response, url: str) -> Exception:
+    model = question.model
+    text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")
+    statuses = model.retry.statuses if model.retry is not None else None
+    is_out_of_credit = _NO_CREDIT.search(message) is not None
+    if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
+        hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
+        return RetryableFailure(
+            Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD
+        )
+    if status < 500 and _FILTERED.search(message):
+        return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
+    if is_out_of_credit:
+        hint = "its account has no credit left: check the plan and billing at the provider"
+    elif status in (401, 403):
+        hint = (
+            f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
+        )
+    elif status == 404 or 300 <= status < 400:
+        text, hint = f"{text} (asked: {url})", "correct `base_url`, or the model's id"
+    elif _UNKNOWN.search(message):
+        hint = f"correct the model's id, {model.openai or model.anthropic!r}"
+    elif _TOO_LONG.search(message):
+        hint = CONTEXT_WINDOW
+    else:
+        hint = "correct the prompt or the model's entry"
+    return cannot_replay("BK610", text, hint)
+
+
+def message_in(error: Json) -> str:
+    """The message of an error, in the words of the server."""
+    if isinstance(error, dict):
+        kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
+        message = error.get("message")
+        text = message if isinstance(message, str) else ""
+        if kind.isdigit():  # the status once more
+            kind = ""
+        return on_one_line(f"{text} ({kind})" if text and kind else text or kind)
+    return on_one_line(error) if isinstance(error, str) else ""
+
+
+def _body_text(response: Response) -> str:
+    return on_one_line(response.body.decode("utf-8", "replace"))
+
+
+def on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# A conversation as one text, for programs that read only a text.
+
+
+def as_prompt(messages: Sequence[Message]) -> str:
+    """The messages as one text: a single message of a user as it is, others each under its role."""
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0].content
+    return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+
+
+def split_system(messages: Sequence[Message]) -> tuple[str, list[Message]]:
+    """Split messages into the system messages, joined to one text, and the others."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    return system, [message for message in messages if message.role != "system"]

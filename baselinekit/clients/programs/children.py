@@ -1,0 +1,65 @@
+"""How a child process is started: its environment, and where its program and scripts are found. And how the
+end of its error output is quoted."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from baselinekit.errors import cannot_replay
+from baselinekit.lazy import lazy_pattern
+from baselinekit.values.texts import Mask, mask_and_clip, no_mask
+
+_LONGEST_QUOTE = 300
+_FOR_A_SHELL = lazy_pattern(r"[|&;<>()$`\\*?\[\]#~!{}\n]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
+SHELL = "/bin/sh"
+_PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
+
+
+def child_environment(names: Iterable[str] = (), own: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a child: the variables that every program needs, those that the configuration names,
+    and those that the recipe sets (`own`). The folder of our own interpreter is at the end of the PATH, so
+    that `python` is found even if no virtual environment is activated."""
+    environment = {name: os.environ[name] for name in (*_PASSED, *names) if name in os.environ}
+    folder = os.path.dirname(sys.executable)
+    environment["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH", os.defpath), folder)))
+    return {**environment, **(own or {})}
+
+
+def needs_shell(command: str) -> bool:
+    """Whether a command line has syntax that needs a shell, or sets a variable before its program."""
+    return _FOR_A_SHELL.search(command) is not None
+
+
+def configured_argv(argv: Sequence[str], root: str, hint: str) -> list[str]:
+    """The words of a command in the configuration. Relative paths in them are taken from the project's root:
+    the child starts in the folder of the baseline, where another file may have the same name."""
+    program, *rest = argv
+    words = [program_at(program, root, hint)]
+    for word in rest:
+        path = os.path.join(root, word)
+        names_a_file = os.sep in word or os.path.splitext(word)[1]
+        words.append(path if names_a_file and not os.path.isabs(word) and os.path.isfile(path) else word)
+    return words
+
+
+def program_at(program: str, folder: str, hint: str) -> str:
+    """The path of a program, by its name in the PATH or by a path from a folder."""
+    if os.sep in program:
+        path = os.path.join(folder, program)
+    else:
+        from shutil import which  # it imports every archive format
+
+        path = which(program, path=child_environment()["PATH"]) or ""
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        reason = "is not executable" if os.path.exists(path) else "is not found"
+        raise cannot_replay("BK320", f"the program {program!r} {reason}", hint)
+    return path
+
+
+def last_error_line(stderr: bytes, mask: Mask | None) -> str:
+    """The last line that a program wrote to its standard error, as the end of a message. The secrets are
+    masked first, as one may have several lines. Without a `mask` nothing is quoted."""
+    lines = mask(stderr.decode("utf-8", "replace")).strip().splitlines() if mask else []
+    return (
+        f"; its last output was: {mask_and_clip(lines[-1].strip(), _LONGEST_QUOTE, no_mask)}" if lines else ""
+    )

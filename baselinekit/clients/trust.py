@@ -1,0 +1,504 @@
+"""What may be run, requested and read. Only the operator and the configuration grant it, never a data
+file."""
+
+import ipaddress
+import os.path
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from functools import lru_cache
+from unicodedata import normalize
+from urllib.parse import unquote, urlsplit
+
+from baselinekit.errors import Problem, Refused
+from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
+from baselinekit.secrets.variables import Secret
+
+# Which network an address is in, and which address a host stands for. A URL can write 169.254.169.254 as
+# 2852039166, 0xA9FEA9FE, 0251.0376.0251.0376, 169.254.43518, [::ffff:a9fe:a9fe] and in many more ways, and
+# each library reads some of them. Code that connects checks the resolved address; the text of the host is
+# read here only if it has not been resolved yet.
+
+
+class NetworkKind(IntEnum):
+    """Ordered: the larger the value, the more permission a request to the network needs."""
+
+    LOOPBACK = 0
+    PUBLIC = 1
+    PRIVATE = 2
+    LINK_LOCAL = 3
+
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_NETWORKS = {
+    NetworkKind.LOOPBACK: (
+        "127.0.0.0/8",
+        "0.0.0.0/32",
+        "::1/128",
+        "::/128",
+    ),  # 0.0.0.0 connects to this machine
+    NetworkKind.LINK_LOCAL: (
+        *("169.254.0.0/16", "fe80::/10"),
+        *("100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32"),  # metadata: Alibaba, Oracle, Azure
+        *("fd00:ec2::/32", "fd20:ce::/64"),  # metadata over IPv6: AWS, Google
+    ),
+    NetworkKind.PRIVATE: (
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
+        *("100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24"),  # carrier-grade NAT, benchmarks, IETF protocols
+        *("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),  # this network, multicast, reserved
+    ),
+}
+_NETWORK_TABLE = [
+    (ipaddress.ip_network(text), network) for network, texts in _NETWORKS.items() for text in texts
+]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_METADATA = _words(
+    """
+    metadata.google.internal metadata.goog metadata.azure.internal metadata.azure.com
+    metadata.tencentyun.com metadata.packet.net metadata.platformequinix.com instance-data
+    instance-data.ec2.internal instance-data.amazonaws.com
+    """
+)
+"""Names under which clouds serve metadata, for when somebody else, such as a proxy, resolves them."""
+
+_DOTS = str.maketrans({"。": ".", "｡": ".", "．": "."})
+_MAX_HOST_LENGTH = 64
+_LINK_LOCAL = "a link-local address or cloud metadata"
+_32 = 0xFFFF_FFFF
+
+
+@lru_cache(maxsize=1024)
+def network_of(address: str) -> NetworkKind:
+    """The network of a resolved address. If it embeds an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP),
+    the stricter of the two counts; a text that is not an address counts as link-local."""
+    try:
+        return _network(ipaddress.ip_address(address.partition("%")[0]))
+    except ValueError:
+        return NetworkKind.LINK_LOCAL
+
+
+@lru_cache(maxsize=1024)
+def network_of_host(host: str) -> NetworkKind:
+    """The network of a host judged by its text alone; a name does not tell it, and counts as public."""
+    text = _normalize_host(host)
+    if text in _METADATA:
+        return NetworkKind.LINK_LOCAL
+    return max(map(_network, _parse_all_ways(text)), default=NetworkKind.PUBLIC)
+
+
+def _normalize_host(host: str) -> str:
+    text = normalize("NFKC", unquote(host[:_MAX_HOST_LENGTH].translate(_DOTS))).lower()
+    return text.strip("[]").partition("%")[0].rstrip(".")
+
+
+def _network(address: _Address) -> NetworkKind:
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return _network(address.ipv4_mapped)
+    inner = _embedded_addresses(address) if isinstance(address, ipaddress.IPv6Address) else ()
+    return max(map(_network_by_table, (address, *inner)))
+
+
+def _network_by_table(address: _Address) -> NetworkKind:
+    kinds = (kind for net, kind in _NETWORK_TABLE if net.version == address.version and address in net)
+    return next(kinds, NetworkKind.PUBLIC)
+
+
+def _embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    """The IPv4 addresses that an IPv6 address may lead to."""
+    number = int(address)
+    high, low = number >> 32, number & _32
+    if high in (0, 0xFFFF_0000) and low > 1:  # ::a.b.c.d, and ::ffff:0:a.b.c.d
+        yield ipaddress.IPv4Address(low)
+    if number >> 96 == 0x0064_FF9B:  # NAT64, both prefixes
+        yield ipaddress.IPv4Address(low)
+    if number >> 112 == 0x2002:  # 6to4
+        yield ipaddress.IPv4Address(number >> 80 & _32)
+    if number >> 96 == 0x2001_0000:  # Teredo: its server, and the client with inverted bits
+        yield ipaddress.IPv4Address(number >> 64 & _32)
+        yield ipaddress.IPv4Address(low ^ _32)
+    if high & 0xFCFF_FFFF == 0x0000_5EFE:  # ISATAP
+        yield ipaddress.IPv4Address(low)
+
+
+def _parse_all_ways(text: str) -> Iterator[_Address]:
+    """Each address that some library may read from a text: a leading zero means octal to some of them and
+    nothing to others."""
+    if ":" in text:
+        try:
+            yield ipaddress.IPv6Address(text)
+        except ValueError:
+            return
+        return
+    parts = text.split(".")
+    for with_octal in (True, False):
+        numbers = [_parse_number(part, with_octal) for part in parts]
+        address = _join_numbers([number for number in numbers if number is not None])
+        if None not in numbers and address is not None:
+            yield ipaddress.IPv4Address(address)
+
+
+def _parse_number(part: str, with_octal: bool) -> int | None:
+    if re.fullmatch(r"0x[0-9a-f]*", part):
+        return int(part[2:] or "0", 16)
+    if with_octal and re.fullmatch(r"0[0-7]+", part):
+        return int(part, 8)
+    return int(part) if re.fullmatch(r"[0-9]+", part) else None
+
+
+def _join_numbers(numbers: list[int]) -> int | None:
+    """One to four numbers as one address; the last fills the remaining bytes."""
+    if not 1 <= len(numbers) <= 4:
+        return None
+    *first, last = numbers
+    bits = 8 * (4 - len(first))
+    if any(number > 255 for number in first) or last >= 1 << bits:
+        return None
+    value = 0
+    for number in first:
+        value = value << 8 | number
+    return value << bits | last
+
+
+# What may be run, requested and read. These are pure rules: code that opens files, connects or runs programs
+# asks here first, with paths already resolved.
+
+
+_CONTROLS = lazy_pattern(r"[\x00-\x1f\x7f]")
+
+
+_INTERPRETERS = _words(
+    """
+    python pypy sh bash zsh dash ksh fish csh tcsh busybox node nodejs deno bun ruby perl php lua luajit
+    tclsh rscript r julia java groovy scala kotlin ghci erl elixir iex swift osascript pwsh powershell
+    cmd ipython tsx ts-node ts-node-esm sqlite psql mysql
+    """
+)
+"""The first argument of these is a script: if the configuration gives it, a data file may add arguments."""
+
+_PROGRAM_RUNNERS = _words(
+    """
+    awk gawk mawk sed find xargs parallel env nice nohup timeout time watch sudo su doas ssh scp sftp
+    rsync tar zip cpio git hg svn less more man vi vim nvim emacs nano ed ex gdb lldb strace ltrace make
+    gmake cmake ninja npm yarn pnpm pip pip3 pipx cargo go mvn gradle ant rake bundle gem composer
+    docker podman kubectl helm terraform ansible ansible-playbook curl wget nmap socat nc ncat openssl
+    dd install crontab at batch systemd-run unshare nsenter chroot setsid stdbuf script expect tmux
+    screen just task pytest tox nox uv poetry pipenv npx pnpx bunx
+    """
+)
+"""With these an argument (`tar --to-command`, `git -c`) or a file that they find decides what is run or
+read."""
+
+_PYTHONS = _words("python pypy ipython")
+
+_FALSE_WORDS = frozenset(("", "0", "false"))
+_CI_VARIABLES = (
+    *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "BUILDKITE", "TEAMCITY_VERSION", "JENKINS_URL", "CIRCLECI"),
+    *("TRAVIS", "APPVEYOR", "DRONE", "WOODPECKER_CI", "BITBUCKET_BUILD_NUMBER", "CODEBUILD_BUILD_ID"),
+    *("SEMAPHORE", "CIRRUS_CI", "BITRISE_IO", "CM_BUILD_ID", "HARNESS_BUILD_ID", "GO_PIPELINE_NAME"),
+    *("BUDDY", "CF_BUILD_ID", "bamboo_buildKey", "NEVERCODE", "GITEA_ACTIONS", "FORGEJO_ACTIONS"),
+)
+"""Each is set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
+
+_MAX_LINKS = 40  # the limit of Linux
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@frozen
+class Trust:
+    """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
+    run, by a variable, a base_url or a host; secrets may be sent only there. `configured_origins`: all that
+    appear anywhere in the configuration, including other environments. `ci`: whether a CI system runs
+    this. `config_from`: the commit whose configuration counts, if not that of the checkout."""
+
+    allow_hosts: tuple[str, ...] | None = None
+    named_origins: frozenset[str] = frozenset()
+    allow_exec: bool = False
+    configured_origins: frozenset[str] = frozenset()
+    ci: bool = False
+    config_from: str | None = None
+
+    @property
+    def configuration(self) -> str:
+        """The configuration that counts, in messages."""
+        return "the configuration" + (
+            f" as of {self.config_from} (--config-from)" if self.config_from else ""
+        )
+
+    def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
+        """Raise Refused if this request, with these secrets in it, may not be sent."""
+        url_origin = origin(url)
+        if self.allow_hosts is not None and not any(
+            host_matches(url_origin, host) for host in self.allow_hosts
+        ):
+            hint = f"pass --allow-host {host_of(url_origin)}, or add it to `allow_hosts:` in baselinekit.yaml"
+            raise Refused(Problem("BK401", f"requests to {url_origin} are not allowed", hint))
+        self.check_address(url)
+        for name, secret in secrets:
+            hosts = (*secret.hosts, *(self.allow_hosts or ()))
+            if url_origin not in self.named_origins and not any(
+                host_matches(url_origin, host) for host in hosts
+            ):
+                message = f"the secret {name} would go to {url_origin}, which only the file names"
+                hint = f"allow it yourself: --allow-host {host_of(url_origin)}, or `hosts:` of the secret"
+                raise Refused(Problem("BK402", message, hint))
+
+    def naming(self, url: str) -> "Trust":
+        """The same trust, with this origin named by the operator or the configuration as well."""
+        return replace(self, named_origins=self.named_origins | origins_in([url]))
+
+    def allowing(self, url: str) -> "Trust":
+        """The same trust, with requests to this origin allowed by the operator as well."""
+        hosts = self.allow_hosts
+        trust = self.naming(url)
+        return trust if hosts is None else replace(trust, allow_hosts=(*hosts, host_of(origin(url))))
+
+    def check_address(self, url: str, address: str | None = None) -> None:
+        """Raise Refused if this request may not go to this address, which is about to be connected to.
+        Without an address, before a look-up or if a proxy resolves the name, the text of the URL is judged.
+
+        Link-local addresses, where clouds hand out credentials, have to be named themselves: the owner of a
+        host name decides where it leads."""
+        network = network_of_host(_host(url)) if address is None else network_of(address)
+        if network is NetworkKind.LINK_LOCAL:
+            url_origin = origin(url)
+            if not self.names(url_origin, exactly=True) or network_of_host(_host(url)) is not network:
+                raise Refused(unnamed_address_problem(url_origin, address, _LINK_LOCAL))
+        elif network is NetworkKind.PRIVATE and self.ci and not self.names(origin(url)):
+            raise Refused(unnamed_address_problem(origin(url), address, "in a private network"))
+
+    def names(self, url_origin: str, exactly: bool = False) -> bool:
+        """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
+        hosts = [host for host in self.allow_hosts or () if not (exactly and "*" in host)]
+        is_named = url_origin in self.named_origins or url_origin in self.configured_origins
+        return is_named or any(host_matches(url_origin, host) for host in hosts)
+
+    def check_program(self, program: str) -> None:
+        """Raise Refused if this program, which the configuration does not name, may not be run."""
+        if not self.allow_exec:
+            name = os.path.basename(program).split(".")[0] or "name"
+            message = f"the program {program!r} is not named in {self.configuration}"
+            hint = f"add it under `commands:` in baselinekit.yaml ({name}: [{program}]), or pass --allow-exec"
+            raise Refused(Problem("BK403", message, hint))
+
+
+def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> Problem:
+    subject = (
+        url_origin
+        if address is None or f"//{address}:" in url_origin
+        else f"{url_origin} leads to {address}, which"
+    )
+    if "link-local" in kind:
+        message = f"{subject} is {kind}, and the configuration does not name that address"
+        hint = (
+            "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts"
+        )
+        return Problem("BK407", message, hint)
+    short = url_origin.removesuffix(f":{_DEFAULT_PORTS[url_origin.partition('://')[0]]}")
+    message = f"{subject} is {kind}, and in CI only what the configuration names may be reached there"
+    hint = (
+        f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
+        "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
+        f"{host_of(url_origin)}"
+    )
+    return Problem("BK407", message, hint)
+
+
+def _host(url: str) -> str:
+    """The host as it is written, or "" if it cannot be parsed; `origin` refuses such a URL."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether a CI system runs this: `CI` decides if it is set, even to `false`; then the systems' own
+    variables."""
+    ci_value = environ.get("CI", "").strip().lower()
+    return (
+        ci_value not in _FALSE_WORDS
+        if ci_value
+        else any(environ.get(name, "").lower() not in _FALSE_WORDS for name in _CI_VARIABLES)
+    )
+
+
+def check_inside(root: str, path: str, shown_path: str) -> None:
+    """Raise Refused if a path leaves the project. Both paths must be resolved (links followed)."""
+    if os.path.commonpath([root, path]) != root:
+        raise _outside_error(shown_path)
+    if ".git" in os.path.relpath(path, root).lower().split(os.sep):
+        raise Refused(Problem("BK404", f"{shown_path} leads into .git", "use a path outside .git"))
+
+
+def follow_links(
+    root: str, start: str, path: str, link: Callable[[str], str | None], shown_path: str | None = None
+) -> str:
+    """Follow the links of a path in a data file, starting from a folder in the project; both folders must be
+    resolved. It goes step by step and refuses the first step outside, so nothing outside is looked at, and
+    the message does not reveal whether it exists. `link`: the target of a link, None if it is not a link."""
+    shown_path = path if shown_path is None else shown_path
+    if start != root:
+        check_inside(root, start, shown_path)
+    current, remaining, links = start, [path], 0
+    while remaining:
+        step = remaining.pop()
+        if os.path.isabs(step):
+            normalized = os.path.normpath(step)
+            if normalized != root and not normalized.startswith(root.rstrip(os.sep) + os.sep):
+                raise _outside_error(shown_path)
+            current, step = root, normalized[len(root) :].lstrip(os.sep)
+        first, _, rest = step.partition(os.sep)
+        if rest:
+            remaining.append(rest.lstrip(os.sep))
+        if first in ("", "."):
+            continue
+        if first == "..":
+            if current == root:
+                raise _outside_error(shown_path)
+            current = os.path.dirname(current)
+            continue
+        next_path = f"{current}{'' if current == os.sep else os.sep}{first}"
+        if first.lower() == ".git":
+            check_inside(root, next_path, shown_path)
+        target = link(next_path)
+        if target is None:
+            current = next_path
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return next_path  # a loop of links, which the system cannot open either
+        remaining.append(target)
+    return current
+
+
+def _outside_error(shown_path: str) -> Refused:
+    return Refused(
+        Problem("BK404", f"{shown_path} leads out of the project", "use a path inside the project")
+    )
+
+
+def origin(url: str) -> str:
+    """`scheme://host:port` in lower case, always with the port. A URL that two parsers could read as two
+    different hosts is refused: a request might go to a host that was not checked."""
+    result = _origin(url)
+    if result is None:
+        from baselinekit.model.addresses import why_unclear  # not needed by most runs
+
+        raise Refused(Problem("BK405", *why_unclear(url)))
+    return result
+
+
+def origins_in(values: Iterable[object]) -> frozenset[str]:
+    """The origins of those values that are URLs."""
+    origins = (_origin(value) for value in values if isinstance(value, str))
+    return frozenset(url_origin for url_origin in origins if url_origin is not None)
+
+
+@lru_cache(maxsize=1024)
+def _origin(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    odd = set("@\\ ") & set(parts.netloc) or _CONTROLS.search(url) or url != url.strip()
+    if scheme not in _DEFAULT_PORTS or not host or odd:
+        return None
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or _DEFAULT_PORTS[scheme]}"
+
+
+def host_of(url_origin: str) -> str:
+    return url_origin.split("://", 1)[1]
+
+
+def host_matches(url_origin: str, allowed: str) -> bool:
+    """`example.com` (any port), `example.com:8080`, `*.example.com`, `https://example.com`."""
+    scheme, host_port = url_origin.split("://", 1)
+    wanted_scheme, has_scheme, pattern = allowed.rpartition("://")
+    if has_scheme and wanted_scheme.lower() != scheme:
+        return False
+    pattern = pattern.rstrip("/").lower()
+    if pattern.count(":") > 1 and "[" not in pattern:
+        pattern = f"[{pattern}]"
+    host, _, port = host_port.rpartition(":")
+    wanted_host, colon, wanted_port = pattern.rpartition(":")
+    if not colon or not wanted_port.isdigit():
+        wanted_host = pattern
+    elif wanted_port != port:
+        return False
+    return host == wanted_host or (wanted_host.startswith("*.") and host.endswith(wanted_host[1:]))
+
+
+def unrestricted_programs(commands: Mapping[str, Sequence[str]]) -> list[str]:
+    """The named programs with which a data file can run anything, by further arguments or by files that they
+    read. The lists are not complete: nobody knows every program."""
+    names = []
+    for name, argv in commands.items():
+        program = name_of_program(argv[0]) if argv else ""
+        bare = program in _INTERPRETERS and all(word.startswith("-") for word in argv[1:])
+        if argv and (bare or program in _PROGRAM_RUNNERS or imports_from_its_folder(argv)):
+            names.append(name)
+    return sorted(names)
+
+
+def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
+    """Whether a program of the configuration is this very file of the project, run directly or by an
+    interpreter. The paths have to be the same: naming a link does not name its target."""
+    if is_interpreted_script(argv):
+        word = argv[1]
+    else:
+        word = argv[0] if argv and os.sep in argv[0] else ""
+    return bool(word) and os.path.normpath(os.path.join(root, word)) == os.path.normpath(
+        os.path.join(root, file)
+    )
+
+
+def is_interpreted_script(argv: Sequence[str]) -> bool:
+    """Whether the second word is a script that the first one interprets."""
+    return len(argv) > 1 and name_of_program(argv[0]) in _INTERPRETERS
+
+
+def name_of_program(program: str) -> str:
+    """The name of a program without its folder and version."""
+    return re.sub(r"[0-9.]+$", "", os.path.basename(program).lower().removesuffix(".exe"))
+
+
+def imports_from_its_folder(argv: Sequence[str]) -> bool:
+    """Whether a Python looks for modules first in its working folder, which is the checkout: it does so with
+    `-m` and `-c`, unless `-P` or `-I` comes before."""
+    if not argv or name_of_program(argv[0]) not in _PYTHONS:
+        return False
+    words = iter(argv[1:])
+    for word in words:
+        if not word.startswith("-"):
+            return False
+        for index, letter in enumerate(word[1:], 1):
+            if letter in "PI":
+                return False
+            if letter in "mc":
+                return True
+            if letter in "XW":  # its value follows, in this word or the next
+                if index == len(word) - 1:
+                    next(words, "")
+                break
+    return False
+
+
+def programs_from_checkout(
+    commands: Mapping[str, Sequence[str]], is_file: Callable[[str], bool]
+) -> dict[str, list[str]]:
+    """The named programs that consist of files of the project, with these files: a pull request may have
+    changed them, whatever commit the configuration is from. `is_file`: whether a word is such a file."""
+    files_by_name = {
+        name: [word for word in argv if is_file(word)] for name, argv in sorted(commands.items())
+    }
+    return {name: files for name, files in files_by_name.items() if files}

@@ -1,0 +1,307 @@
+"""doctor: check every file, rule and recipe without replaying anything; and show how one baseline is read."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from baselinekit.commands.judging import check, target_of
+from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
+from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
+from baselinekit.errors import BaselinekitError, Problem, ProblemLimiter, Refused, internal_error
+from baselinekit.frozen import frozen
+from baselinekit.kinds.table import kind_of
+from baselinekit.learning.learning import evidence_for
+from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import (
+    OLD_NAMES,
+    PURPOSE,
+    Baseline,
+    FieldRule,
+    Rules,
+    Source,
+    find_old_method_names,
+    least_similarity,
+)
+from baselinekit.model.recipes import Config, Recipe
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.replaying.settings import Clients
+from baselinekit.secrets.declared import SHORTEST_WITHIN
+from baselinekit.secrets.variables import as_text
+from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
+from baselinekit.store.project import place_in_config
+from baselinekit.store.reading import LoadedFiles, find_repeated_ids
+from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.places import children
+from baselinekit.values.texts import Mask, mask_and_clip
+
+_LONGEST_INPUT = 60
+USUAL = Config()
+ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
+"""No base_url, a variable without a value: not wrong in a file that leaves these to the operator on
+purpose."""
+
+
+@frozen
+class Findings:
+    """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
+    permission. `shape`: problems of prompt folders that do not stop a run. `cases`, `gates` and `prompts`:
+    how many of the evals were checked."""
+
+    checked: int
+    problems: tuple[Problem, ...]
+    notes: tuple[Problem, ...]
+    drafts: int
+    cases: int = 0
+    gates: int = 0
+    prompts: int = 0
+    shape: tuple[Problem, ...] = ()
+
+
+def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
+    """Collect everything that a compare would report before its first request, divided by who can fix it. Of
+    a checked file only the problems and the ids are kept in memory."""
+    loaded = LoadedFiles()
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+    firsts = ProblemLimiter(), ProblemLimiter("note")
+    records: list[NamedRecord] = []
+    drafts = 0
+    for file in find_files(project, paths).files:
+        loaded.read(file, project.root)
+        for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
+            (notes if is_note else problems).append(placed)
+        records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
+        drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
+        loaded.baselines.clear()
+        loaded.sizes.clear()
+    if records:
+        provide_schema(project.root)
+    problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]
+    problems += firsts[False].rest()
+    notes += firsts[True].rest()
+    notes = [*([] if paths else _missing_folders(project)), *notes]
+    return Findings(len(records), tuple(problems), tuple(notes), drafts)
+
+
+def _missing_folders(project: Project) -> list[Problem]:
+    """Return the folders that the configuration names and that do not exist: their name may be misspelt, or
+    nothing may be captured yet. Default folders need not exist."""
+    config, missing = project.config, []
+    for key, setting, default in (
+        ("baselines", config.baselines, USUAL.baselines),
+        ("evals", config.evals, USUAL.evals),
+    ):
+        if setting == default:
+            continue
+        for number, folder in enumerate([setting] if isinstance(setting, str) else setting):
+            if not os.path.isdir(os.path.join(project.root, folder)):
+                at: Path = (key,) if isinstance(setting, str) else (key, number)
+                hint = "check the name" + ("; the first capture makes it" if key == "baselines" else "")
+                missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=at))
+    if not missing or project.config_file is None or project.config_from is not None:
+        return missing
+    return place_in_config(project.root, project.config_file, missing)
+
+
+@frozen
+class NamedRecord:
+    """What is kept of a baseline whose file has been checked."""
+
+    id: str
+    source: Source
+
+
+def _placed_problems(
+    project: Project,
+    baselines: Sequence[Baseline],
+    clients: Clients,
+    firsts: tuple[ProblemLimiter, ProblemLimiter],
+) -> Iterator[tuple[Problem, bool]]:
+    """Yield the problems of the baselines in one file, each with its place, and whether it is a note."""
+    problems_of_baselines = [
+        (
+            baseline,
+            [
+                (problem, is_note)
+                for problem, is_note in find_problems(project, baseline, clients)
+                if firsts[is_note].takes(baseline.source.file, problem)
+            ],
+        )
+        for baseline in baselines
+    ]
+    to_locate = [
+        (baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in problems_of_baselines
+    ]
+    for (_, pairs), placed in zip(
+        problems_of_baselines, locate_each_problem(to_locate, project.root), strict=True
+    ):
+        for (_, is_note), problem in zip(pairs, placed, strict=True):
+            yield problem, is_note
+
+
+def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
+    """Move the large outputs to files beside their file, as `capture` writes them; and return why others
+    stay."""
+    large: list[tuple[str, str]] = []
+    for file in find_files(project, paths).files:
+        loaded = LoadedFiles()
+        loaded.read(file, project.root)
+        large += [
+            (file, baseline.id) for baseline in loaded.baselines if _has_large_output(project, baseline)
+        ]
+    return move_all(project.root, large, project.config.inline_limit)
+
+
+def _has_large_output(project: Project, baseline: Baseline) -> bool:
+    stored, limit = baseline.baseline, project.config.inline_limit
+    if stored is None:
+        return False
+    try:  # a small file cannot hold a large output: no need to serialize it
+        size = os.path.getsize(os.path.join(project.root, baseline.source.file))
+    except OSError:
+        return False
+    return size * _YAML_PER_BYTE > limit and has_large(stored, limit)
+
+
+_YAML_PER_BYTE = 4
+"""How much larger a value can be as indented YAML than as JSON in one line."""
+
+
+def find_short_secrets(project: Project) -> list[Problem]:
+    """Return the secrets that are masked only as whole values, with the place of their declaration."""
+    unplaced, declared = [], []
+    for name, secret in sorted(project.scope.secrets.items()):
+        if not 0 < len(secret.value) < SHORTEST_WITHIN:
+            continue
+        message = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
+        message += ", so it is masked only as a whole value and not inside a longer text"
+        problem = Problem("BK510", message, f"use a secret of {SHORTEST_WITHIN} characters or more")
+        at = _place_of_variable(project, name)
+        if at is None or project.config_file is None or project.config_from is not None:
+            unplaced.append(problem)
+        else:
+            declared.append(replace(problem, at=at))
+    placed = place_in_config(project.root, project.config_file or "", declared) if declared else []
+    return [*placed, *unplaced]
+
+
+def _place_of_variable(project: Project, name: str) -> Path | None:
+    chosen = project.environment
+    if chosen is not None and name in project.config.environments[chosen].variables:
+        return "environments", chosen, "variables", name
+    return ("variables", name) if name in project.config.variables else None
+
+
+def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
+    """Yield the problems of one baseline, and whether each is a note."""
+    for at, message in find_old_method_names(baseline.comparison):
+        yield Problem("BK207", message, "write the new name", at=at), True
+    if baseline.baseline is None:
+        hint = f"baselinekit capture from {baseline.source.file}"
+        yield Problem("BK223", "no stored output yet", hint), True
+    else:
+        if _has_large_output(project, baseline):
+            message = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
+            yield Problem("BK116", message, "baselinekit doctor --fix moves it", at=("baseline",)), True
+        stored = baseline.baseline  # in another environment another variant is used
+        outputs = [baseline] if stored.output is not ABSENT else []
+        for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(stored.variants)))):
+            try:
+                compile_baseline(variant, project.words_of(baseline))
+            except BaselinekitError as error:
+                yield from (
+                    (problem, False) for problem in error.problems if problem.code not in ASKED_OF_OPERATOR
+                )
+            except Exception as error:  # an unexpected exception is a problem of this baseline
+                yield internal_error(error).problems[0], False
+    try:
+        check(baseline, project.setting_of(baseline, clients))
+    except BaselinekitError as error:
+        for problem in error.problems:
+            yield problem, isinstance(error, Refused) or problem.code in ASKED_OF_OPERATOR
+
+
+def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
+    """Describe the inputs of a prompt or a skill, and its graders."""
+    inputs, file = kind_of(recipe).inputs(recipe)
+    for name, value in inputs.items():
+        text = as_text(value)
+        yield f"  input     {name}: {mask_and_clip(text, _LONGEST_INPUT, mask, counted=False)}"
+    if file:
+        yield f"  inputs    {file}"
+    for entry in recipe.checks:
+        for name, value in entry.items():
+            yield f"  check     {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
+    scores = recipe.scores
+    if scores is not None:
+        by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)
+        yield f"  scores    {by} (from {scores.scale[0]} to {scores.scale[-1]}, by {scores.model})"
+
+
+def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
+    """Describe the fields whose texts may be worded differently, and the method that compares them."""
+    rules_by_path: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
+    for text, rule in rules_by_path:
+        if rule.type == "semantic" or rule.method:
+            method = rule.method or rules.method or ""
+            minimum = least_similarity(method) if rule.min_similarity is None else rule.min_similarity
+            name = OLD_NAMES.get(method or "words", method or "words")
+            yield text, f"{minimum:g} at least, {name} ({PURPOSE[name]})"
+
+
+def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
+    """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
+    placeholders."""
+    ((baseline, matcher),) = prepare(CaptureEnvironment(project, clients), [baseline])
+    if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
+        matcher = compile_baseline(baseline, project.words_of(baseline))  # raises an unexpected exception
+    if matcher is None:
+        yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
+        return
+    title = f": {baseline.name}" if baseline.name else ""
+    yield f"{baseline.id}{title}"
+    yield f"  file      {baseline.source.file}"
+    yield f"  asks      {target_of(baseline.current, project)}"
+    stored = baseline.baseline
+    if stored is not None and baseline.variant is not None:
+        condition = stored.variants[baseline.variant].when
+        yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in condition.items())}"
+    if stored is not None and stored.captured_at:
+        yield f"  captured  {stored.captured_at}"
+    yield from describe_inputs(baseline.current, project.redactor.mask)
+    yield f"  type      {matcher.type}"
+    for text, mode in describe_similarity(baseline.comparison):
+        yield f"  similar   {text}: {mode}"
+    for path, mode in matcher.arrays.items():
+        yield f"  array     {render(path)}: {_ARRAYS.get(mode, mode)}"
+    applied = {rule.at for rule in matcher.hits}
+    for at, rule in {rule.at: rule for rule in matcher.path_rules}.items():
+        below = " below body" if rule.pattern.segments[:1] == ("body",) and not rule.pattern.absolute else ""
+        unused = "" if at in applied else "   (matches nothing in the stored output)"
+        yield f"  rule      {rule.kind}: {rule.text}{below}{unused}"
+    if program := kind_of(baseline.current).brought_by:
+        yield f"  rules     more may stand in the test: {program} knows them"
+    if stored is not None:
+        folded: dict[tuple[str, str], list[Path]] = {}
+        for path, text in _placeholders(stored.output, ()):
+            folded.setdefault((render(of_any_row(path)), text), []).append(path)
+        for (where, text), paths in folded.items():
+            yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
+            if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
+                yield f"            learnt of {evidence}"
+
+
+_ARRAYS = {
+    "each": "one element describes every element",
+    "ordered": "element by element, in order",
+    "unordered": "any order, each with its own partner",
+    "subset": "each must be there, additional ones are allowed",
+}
+
+
+def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str) and has_marker(value):
+        yield path, value
+    for key, child in children(value):
+        yield from _placeholders(child, (*path, key))

@@ -1,0 +1,195 @@
+"""init --git: tell git how to merge and show baselines; first a plan to look at, then the writing."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
+
+from baselinekit.clients.programs.git import Git
+from baselinekit.errors import InvalidInput, NotRecorded, Problem
+from baselinekit.files.languages import SUFFIXES
+from baselinekit.files.text import BOM, newline
+from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
+from baselinekit.store import atomic
+from baselinekit.store.atomic import STATE_FOLDER, cannot_write
+from baselinekit.store.project import read
+
+ATTRIBUTES, IGNORE = ".gitattributes", ".gitignore"
+DRIVER = "baselinekit"
+
+_BEGIN = "# baselinekit (these lines: `baselinekit init --git`; without them: `baselinekit init --undo-git`)"
+_END = "# baselinekit: end"
+_BLOCK = lazy_pattern(rf"^{re.escape(_BEGIN)}\r?\n(?:.*\n)*?{re.escape(_END)}(?:\r?\n|\Z)", re.MULTILINE)
+_SPECIAL = lazy_pattern(r"([\\*?\[\]])")
+_IGNORED = (f"/{STATE_FOLDER}/", f".{DRIVER}-*.tmp", "results.json")
+
+_MERGE, _DIFF = f"merge.{DRIVER}", f"diff.{DRIVER}"
+_DRIVER = f"{_MERGE}.driver"
+_KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
+
+
+@frozen
+class GitSetupPlan:
+    """What changes: the texts of files by name, None for one that is removed; settings of this clone, None
+    for one that is unset. `before` holds the present texts."""
+
+    before: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str | None] = field(default_factory=dict)
+    settings: dict[str, str | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.settings)
+
+    def lines(self) -> Iterator[str]:
+        """Yield every line that is added or removed."""
+        for name, text in self.files.items():
+            old, new = self.before[name].splitlines(), (text or "").splitlines()
+            yield name + ("" if text is not None else " (it contains nothing else, so it is removed)")
+            yield from (f"  - {line}" for line in old if line not in new)
+            yield from (f"  + {line}" for line in new if line not in old)
+        if self.settings:
+            yield "git config of this clone"
+            yield from (
+                f"  - {key}" if value is None else f"  + {key} = {value}"
+                for key, value in self.settings.items()
+            )
+
+
+def is_repository(git: Git) -> bool:
+    return git.run("rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
+
+
+def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
+    """Return what is still to be done in the project of this clone. `program`: how git is to call us."""
+    _check_repository(git)
+    before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
+    old_attributes, ignore = before[ATTRIBUTES], before[IGNORE]
+    after = {
+        ATTRIBUTES: with_block(old_attributes, attribute_lines(folders)),
+        IGNORE: with_block(ignore, ignore_lines(ignore)),
+    }
+    settings = _git_settings(program)
+    return GitSetupPlan(
+        before,
+        {name: text for name, text in after.items() if text != before[name]},
+        {key: value for key, value in settings.items() if git.setting(key) != value},
+    )
+
+
+def plan_removal(git: Git) -> GitSetupPlan:
+    """Return what is set up and has to be removed."""
+    _check_repository(git)
+    before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
+    after = {name: without_block(text) for name, text in before.items()}
+    return GitSetupPlan(
+        before,
+        {name: text or None for name, text in after.items() if text != before[name]},
+        {key: None for key in _KEYS if git.setting(key) is not None},
+    )
+
+
+def carry_out(plan: GitSetupPlan, git: Git) -> None:
+    """Write the plan. Each file is replaced whole or not at all; the settings of the clone come last."""
+    for name, text in plan.files.items():
+        if text is not None:
+            atomic.replace_file(git.folder, name, text.encode("utf-8", "surrogateescape"))
+            continue
+        try:
+            os.unlink(os.path.join(git.folder, name))
+        except OSError as error:
+            raise NotRecorded(cannot_write(name, error)) from None
+    for key, value in plan.settings.items():
+        git.ask(
+            "config", "--local", *(("--unset-all", key) if value is None else ("--replace-all", key, value))
+        )
+
+
+def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
+    """Return the user's own attributes that win over ours, so that git never calls us."""
+    names = [os.path.join(folder, "x.yaml") for folder in folders]
+    attributes = git.attributes(names, "merge", "diff")
+    return sorted({f"{key}={value}" for (_, key), value in attributes.items() if value != DRIVER})
+
+
+def missing_driver(git: Git) -> Problem | None:
+    """Report a clone whose files name the driver but that does not have it: there git merges as texts."""
+    try:
+        if f"merge={DRIVER}" not in _read_text(git.folder, ATTRIBUTES) or git.setting(_DRIVER):
+            return None
+        if not is_repository(git):
+            return None
+    except InvalidInput:
+        return None
+    message = f"{ATTRIBUTES} names a merge driver that this clone does not have"
+    return Problem("BK543", message, "run this once in each clone: baselinekit init --git")
+
+
+def _git_settings(words: Sequence[str]) -> dict[str, str]:
+    """Return the settings. Git runs both commands in a shell; without our program they do what git does by
+    default."""
+    exists = f"if command -v {shlex.quote(words[0])} >/dev/null 2>&1"
+    program = shlex.join(words)
+    merge = f"{program} git-merge".replace("%", "%%") + " %O %A %B %L %P %S %X %Y"
+    return {
+        f"{_MERGE}.name": "baselines: their record and provenance merge by themselves",
+        _DRIVER: exists.replace("%", "%%")
+        + f"; then {merge}; else git merge-file -q --marker-size=%L %A %O %B; fi",
+        f"{_DIFF}.textconv": f'f() {{ {exists}; then {program} git-textconv "$1"; else cat "$1"; fi; }}; f',
+    }
+
+
+def _read_text(root: str, name: str) -> str:
+    if not os.path.lexists(os.path.join(root, name)):
+        return ""
+    return read(root, name).decode("utf-8", "surrogateescape")
+
+
+def _check_repository(git: Git) -> None:
+    if not is_repository(git):
+        git.ask("rev-parse", "--git-dir")
+        raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
+
+
+# Our lines in `.gitattributes` and `.gitignore`: between two comments, at the top, so that the user's lines
+# below come later, win, and stay byte for byte the same when ours are removed.
+
+
+def attribute_lines(folders: Iterable[str]) -> list[str]:
+    """Return the lines that tell git which files in these folders (from the root) hold baselines."""
+    return [
+        f"{_attribute_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
+        for folder in folders
+        for ending in SUFFIXES
+    ]
+
+
+def ignore_lines(text: str) -> list[str]:
+    """Return what git is to ignore, unless the user's own lines already say so."""
+    own_lines = {line.strip().strip("/") for line in without_block(text).splitlines()}
+    return [line for line in _IGNORED if line.strip("/") not in own_lines]
+
+
+def with_block(text: str, lines: Sequence[str]) -> str:
+    """Return the text with these lines of ours in place of the previous ones."""
+    remaining = without_block(text)
+    bom = BOM if remaining.startswith(BOM) else ""
+    end = newline(remaining)
+    block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
+    return bom + block + remaining.removeprefix(bom)
+
+
+def without_block(text: str) -> str:
+    bom = BOM if text.startswith(BOM) else ""
+    return bom + _BLOCK.sub("", text.removeprefix(bom), count=1)
+
+
+def _attribute_pattern(folder: str, ending: str) -> str:
+    """Return the pattern for every file with this ending in a folder, quoted for git."""
+    inside = os.path.normpath(folder).replace(os.sep, "/")
+    escaped = _SPECIAL.sub(r"\\\1", inside)
+    pattern = f"*{ending}" if inside == "." else f"/{escaped}/**/*{ending}"
+    if not re.search(r'[\s"]', pattern):
+        return pattern
+    return '"' + pattern.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,248 @@
+"""Load, compile and locate baselines: all errors in any file are reported before anything is replayed."""
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+
+from baselinekit.commands.judging import check
+from baselinekit.commands.project import CaptureEnvironment, Project
+from baselinekit.errors import (
+    BaselinekitError,
+    InvalidInput,
+    Problem,
+    ProblemLimiter,
+    Refused,
+    lacks_variables,
+)
+from baselinekit.frozen import frozen
+from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.results import Result
+from baselinekit.model.values import ABSENT
+from baselinekit.store import reading
+from baselinekit.store.atomic import STATE_FOLDER, sweep
+from baselinekit.store.discovery import Discovery, discover_files
+from baselinekit.store.project import nearest_config
+from baselinekit.store.reading import locate_each
+
+Prepared = tuple[Baseline, Matcher | None]
+
+
+@frozen
+class UnfitBaseline:
+    """A baseline that cannot be compared as it is written, and why."""
+
+    source: Source
+    error: BaselinekitError
+
+
+_MOST_LOCATED = 1_000
+"""How many differences of one baseline get a line."""
+
+
+def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
+    """Load the baselines below the paths (as the user sees them), or in the project's own folders."""
+    baselines, broken = load_partly(project, paths)
+    if broken is not None:
+        raise broken
+    return baselines
+
+
+def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
+    """Load what can be read; also return the error of the rest."""
+    return reading.load_partly([*find_files(project, paths).files], project.root)
+
+
+def find_files(project: Project, paths: Sequence[str]) -> Discovery:
+    """Find the files below the paths, or below the project's own folders. Temporary files of killed runs are
+    removed."""
+    folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
+    if paths:
+        check_configuration(project, [os.path.join(project.cwd, path) for path in paths])
+        folders = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in paths]
+    discovery = discover_files(folders, project.root)
+    check_configuration(
+        project, [os.path.dirname(os.path.join(project.root, path)) for path in discovery.configs]
+    )
+    if paths or os.curdir in map(os.path.normpath, project.folders):
+        discovery.pass_over_foreign([path for path in project.folders if os.path.normpath(path) != os.curdir])
+    sweep(project.root, discovery.folders, discovery.temporaries)
+    return discovery
+
+
+def check_configuration(project: Project, paths: Sequence[str]) -> None:
+    """Refuse files of another project: they must not be asked with the addresses, variables and permissions
+    of this one. The operator has to go there, or name the configuration to use."""
+    operator = project.operator
+    if not paths or operator is None or operator.config is not None:
+        return
+    nearest, operator_config = cache(nearest_config), nearest_config(operator.cwd)
+    foreign: dict[str, str] = {}
+    for path in map(os.path.normpath, paths):
+        config_path = nearest(path if os.path.isdir(path) else os.path.dirname(path))
+        if (
+            config_path is not None
+            and config_path != operator_config
+            and not (operator_config and os.path.samefile(config_path, operator_config))
+        ):
+            foreign.setdefault(config_path, os.path.relpath(path, operator.cwd))
+    problems = []
+    for config_path, path in foreign.items():
+        config = os.path.relpath(config_path, operator.cwd)
+        message = (
+            f"{path} belongs to the project of {config}, which is not the configuration that counts here"
+        )
+        hint = f"cd {shlex.quote(os.path.dirname(config))}, or add --config {shlex.quote(config)}"
+        problems.append(Problem("BK511", message, hint))
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def relative_to_root(path: str, root: str) -> str:
+    """Return a path of the operator relative to the root. A path in the project stays as it is: links in it
+    are checked when the file is read."""
+    path = os.path.normpath(path)
+    if os.path.commonpath([path, root]) != root:
+        path = os.path.realpath(path)
+    return os.path.relpath(path, root)
+
+
+def prepare(
+    environment: CaptureEnvironment, selected: Iterable[Baseline], broken: BaselinekitError | None = None
+) -> list[Prepared]:
+    """Compile every baseline and check whether its recipe can work; all problems, also what was `broken`
+    before, are one error."""
+    prepared, unfit = compile_and_check(environment, selected)
+    raise_problems(broken, unfit, environment.project.root)
+    return prepared
+
+
+def compile_and_check(
+    environment: CaptureEnvironment, selected: Iterable[Baseline]
+) -> tuple[list[Prepared], list[UnfitBaseline]]:
+    """Return the baselines with their matchers, and those that have a problem. First all are compiled, then
+    all are checked: to do both in turn takes a fifth longer, because of the processor's code cache. An
+    unexpected exception occurs again where the baseline is judged, and is reported there."""
+    project = environment.project
+    prepared: list[Prepared] = []
+    failed: dict[int, UnfitBaseline] = {}
+    fit: list[tuple[int, Baseline]] = []
+    for number, baseline in enumerate(selected):
+        try:
+            chosen, matcher = compiled(environment, baseline)
+        except BaselinekitError as error:
+            failed[number] = UnfitBaseline(baseline.source, error)
+            continue
+        prepared.append((chosen, matcher))
+        if matcher is not None:
+            fit.append((number, baseline))
+    for number, baseline in fit:
+        try:
+            check(baseline, project.setting_of(baseline, environment.clients))
+        except BaselinekitError as error:
+            failed[number] = UnfitBaseline(baseline.source, error)
+        except Exception:
+            continue
+    return prepared, [failed[number] for number in sorted(failed)]
+
+
+def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+    """Return a baseline with its matcher; None as matcher if it has no output yet or an unexpected exception
+    occurred: both are reported where it is judged."""
+    try:
+        chosen = environment.chosen(baseline)
+        if chosen.baseline is None or chosen.baseline.output is ABSENT:
+            return chosen, None
+        return chosen, compile_baseline(chosen, environment.project.words_of(baseline))
+    except BaselinekitError:
+        raise
+    except Exception:
+        return baseline, None
+
+
+def raise_unless_variables(
+    broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str
+) -> None:
+    """Raise all problems, unless nothing is wrong but variables without a value: then only the baselines that
+    need them are errors, where they are judged, and the others run."""
+    if broken is not None or any(not lacks_variables(item.error) for item in unfit):
+        raise_problems(broken, unfit, root)
+
+
+def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str) -> None:
+    """Raise all problems as one error, each with its place; of many similar ones in one file only the
+    first."""
+    problems: list[Problem] = []
+    refused: list[Problem] = []
+    if broken is not None:
+        (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
+    if unfit:
+        first, first_refused = ProblemLimiter(), ProblemLimiter()
+        new = []
+        for item in unfit:
+            takes = (first_refused if isinstance(item.error, Refused) else first).takes
+            new.append([problem for problem in item.error.problems if takes(item.source.file, problem)])
+        to_locate = [(item.source, kept_problems) for item, kept_problems in zip(unfit, new, strict=True)]
+        for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
+            (refused if isinstance(item.error, Refused) else problems).extend(placed)
+        problems += first.rest()
+        refused += first_refused.rest()
+    if problems:
+        raise InvalidInput(*problems, *refused)
+    if refused:
+        raise Refused(*refused)
+
+
+def provide_schema(root: str) -> None:
+    """Write the schema that the first line of each baseline names, where it is missing: git ignores it, so a
+    clone does not have it."""
+    if not os.path.lexists(os.path.join(root, STATE_FOLDER, "baseline.schema.json")):
+        from baselinekit.store.writing import reference  # not needed otherwise
+
+        reference(root, root)
+
+
+def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
+    """Return the problems with their places in the file: of the whole record, where there is no exact one."""
+    return locate_each_problem([(baseline.source, problems)], root)[0]
+
+
+def locate_each_problem(
+    problems_by_source: Sequence[tuple[Source, Iterable[Problem]]], root: str
+) -> list[list[Problem]]:
+    """Do the same for many baselines: each file is read once, however many of them it holds."""
+    problem_lists = [(source, list(problems)) for source, problems in problems_by_source]
+    to_locate = [
+        (source, [problem.at or () for problem in problems]) for source, problems in problem_lists if problems
+    ]
+    places = iter(locate_each(to_locate, root))
+    return [
+        [problem.placed(place) for problem, place in zip(problems, next(places), strict=True)]
+        if problems
+        else []
+        for _, problems in problem_lists
+    ]
+
+
+def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root: str) -> list[Result | None]:
+    """Return the results with the lines they refer to. These are found once all is recorded: a record that
+    gains its first `last_passed` moves the lines below it."""
+    placed = list(results)
+    failures = [
+        (number, result, result.differences[:_MOST_LOCATED])
+        for number, result in enumerate(results)
+        if result and result.outcome not in ("passed", "skipped")
+    ]
+    if not failures:
+        return placed
+    to_locate = [(sources[n], [result.at, *(spot.at for spot in spots)]) for n, result, spots in failures]
+    for (n, result, spots), (result_place, *places) in zip(
+        failures, locate_each(to_locate, root), strict=True
+    ):
+        pairs = zip(spots, places, strict=True)
+        differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
+        unlocated = result.differences[len(spots) :]
+        placed[n] = replace(result, line=result_place.line, differences=(*differences, *unlocated))
+    return placed

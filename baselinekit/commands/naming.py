@@ -1,0 +1,102 @@
+"""The id of a new baseline: no other baseline has it, and it shows what the baseline asks.
+
+The id is made of the target alone (`get-orders`) unless another recipe has it. Then what distinguishes the
+two is added (`get-orders-page-2`), or a hash of the recipe if nothing readable does: the same recipe gets the
+same id beside the same others."""
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from baselinekit.commands.project import Project
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.values import Json
+from baselinekit.replaying.dispatch import digest, recipe_hash
+from baselinekit.store.reading import locate, records_by_id
+from baselinekit.store.records import id_of, read_record
+
+LONGEST = 60
+_HASH = 6
+_UNLIMITED = 1_000
+
+
+def slug(text: str, longest: int = LONGEST) -> str:
+    """A name for a file: lower case, words joined by `-`."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:longest] or "baseline"
+
+
+def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
+    """Return the id of a new baseline. `is_chosen`: the operator has chosen its id, which is used or refused
+    as it is."""
+    taken = records_by_id(project.root, project.folders)
+    if draft.id.casefold() not in taken:
+        return draft.id
+    source, raw = taken[draft.id.casefold()]
+    existing, _ = read_record(raw, source)
+    candidate = draft.id
+    for candidate in (draft.id, *longer_ids(draft, existing, project)):
+        if candidate.casefold() not in taken:
+            break
+        if not is_chosen or candidate == draft.id:
+            refuse_same(draft, candidate, *taken[candidate.casefold()], project)
+    if not is_chosen:
+        return candidate
+    mask, owner = project.redactor.mask, "another baseline"
+    if existing is not None:
+        owner = kind_of(existing.current).target(existing.current, mask, _base_url(existing, project))
+    hint = f"choose another --id, such as {candidate}"
+    raise InvalidInput(_taken_problem(draft.id, str(id_of(raw, source)), owner, hint, source, project))
+
+
+def refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], project: Project) -> None:
+    existing, _ = read_record(raw, source)
+    if existing is not None and is_same(draft, existing, project):
+        hint = f"choose another --id, or accept its new answer: baselinekit refresh {existing.id} --replay"
+        raise InvalidInput(_taken_problem(id, existing.id, "the same recipe", hint, source, project))
+
+
+def _taken_problem(
+    id: str, existing_id: str, owner: str, hint: str, source: Source, project: Project
+) -> Problem:
+    message = f"the id {id!r} is taken by {owner}"
+    if existing_id != id:
+        message = f"the id {id!r} is {existing_id!r} in different case, which is taken by {owner}"
+    return Problem("BK113", message, hint, locate(source, ("id",), project.root))
+
+
+def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
+    """Yield the id with what distinguishes its recipe from the other one, a word more each time, and finally
+    with a hash."""
+    words = slug(draft.id)
+    own_parts, other_parts = _distinctions(draft, project), _distinctions(other, project) if other else []
+    for part, other_part in zip_longest(own_parts, other_parts, fillvalue=""):
+        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED):
+            longer = f"{words}-{slug(part, _UNLIMITED)}"
+            if len(longer) <= LONGEST:
+                words = longer
+                yield words
+    digits = recipe_hash(draft.current)
+    for length in range(_HASH, len(digits) + 1):
+        yield f"{slug(words, LONGEST - length - 1).rstrip('-')}-{digits[:length]}"
+
+
+def _distinctions(baseline: Baseline, project: Project) -> list[str]:
+    return kind_of(baseline.current).distinctions(baseline.current, _base_url(baseline, project))
+
+
+def _base_url(baseline: Baseline, project: Project) -> str:
+    """Return the base_url, as long as the operator does not override it."""
+    kind = kind_of(baseline.current)
+    return str(kind.base_url(baseline.current, None, project.base_url) or "").rstrip("/")
+
+
+def is_same(draft: Baseline, other: Baseline, project: Project) -> bool:
+    """Whether both send the same request to the same address. Timeouts are not compared for requests."""
+    recipe, other_recipe = draft.current, other.current
+    if recipe.kind != other_recipe.kind or _base_url(draft, project) != _base_url(other, project):
+        return False
+    if kind_of(recipe).asks_address:
+        return digest(recipe.input) == digest(other_recipe.input)
+    return recipe_hash(recipe) == recipe_hash(other_recipe)

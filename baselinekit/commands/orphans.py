@@ -1,0 +1,167 @@
+"""orphans: baselines whose recipe refers to something that is gone, files without a baseline, and baselines
+that no run covers.
+
+Nothing is reported about what could not be checked: a file that cannot be read is an error, and a baseline is
+reported as not run only if some run covered everything and still skipped it."""
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from shutil import which
+from typing import Literal
+
+from baselinekit.clients.programs.git import Git
+from baselinekit.commands.history import Part, merge
+from baselinekit.commands.judging import check
+from baselinekit.commands.loading import load
+from baselinekit.commands.project import Project
+from baselinekit.commands.since import used_files
+from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.frozen import frozen
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.results import Report
+from baselinekit.replaying.settings import Clients
+from baselinekit.store import at_revision, atomic, records
+from baselinekit.store.results import pending_ids
+from baselinekit.values.texts import count_noun
+
+Kind = Literal["baseline", "output", "pending", "unrun"]
+
+_MISSING: Mapping[str, str] = {
+    "BK320": "does not exist",
+    "BK324": "no skill is called",
+    "BK325": "does not exist",
+    "BK403": "is not named in the configuration",
+    "BK601": "no model is called",
+}
+"""For each code, what its message says when the thing that a recipe refers to does not exist. Other problems
+of the same code can be fixed."""
+
+
+@frozen
+class Orphan:
+    """`file` is relative to the root. `alone`: nothing else is in the file, so that it can be removed."""
+
+    kind: Kind
+    id: str
+    file: str
+    why: str
+    alone: bool = True
+
+
+@frozen
+class Orphans:
+    """`notes`: why nothing is reported about others."""
+
+    found: tuple[Orphan, ...]
+    looked_at: int
+    notes: tuple[str, ...] = ()
+
+
+def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ()) -> Orphans:
+    """Find everything in the project that nothing needs any more; with result files, also what is never
+    run."""
+    baselines = load(project, ())
+    left_out = _sparse_files(project, clients)
+    sparse_ids = {baseline.id for baseline in left_out[1]}  # in the project, but not on the disk
+    orphans = [
+        *missing_sources(project, baselines, clients, left_out[0]),
+        *unnamed_outputs(project, baselines),
+        *(
+            Orphan("pending", id, f"{atomic.STATE_FOLDER}/pending/{id}.json", "there is no such baseline")
+            for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines} - sparse_ids)
+        ),
+    ]
+    notes: list[str] = []
+    if parts:
+        shards = [part for part in parts if part[1].shard is not None]  # all shards together are one run
+        runs = [report for _, report in parts if report.shard is None] + ([merge(shards)] if shards else [])
+        unrun, notes = find_unrun(baselines, runs)
+        known_ids = {orphan.id for orphan in orphans if orphan.kind == "baseline"}
+        orphans += [orphan for orphan in unrun if orphan.id not in known_ids]
+    return Orphans(tuple(orphans), len(baselines), tuple(notes))
+
+
+def _sparse_files(project: Project, clients: Clients) -> tuple[set[str], list[Baseline]]:
+    """Return the files that a sparse checkout leaves out, and the baselines among them."""
+    git = Git(clients.execute, project.root)
+    try:
+        names = set(git.left_out())
+        return names, at_revision.sparse_baselines(git, project.folders) if names else []
+    except BaselinekitError:  # no git, or no repository
+        return set(), []
+
+
+def missing_sources(
+    project: Project, baselines: Sequence[Baseline], clients: Clients, left_out: Collection[str] = ()
+) -> Iterator[Orphan]:
+    """Yield the baselines whose recipe refers to something missing. Files left out by a sparse checkout
+    exist."""
+    counts = Counter(baseline.source.file for baseline in baselines)
+    for baseline in baselines:
+        try:
+            check(baseline, project.setting_of(baseline, clients))
+        except BaselinekitError as error:
+            gone = next((problem for problem in error.problems if is_gone(problem, baseline)), None)
+            if gone is not None and not (left_out and _is_using(baseline, project, left_out)):
+                file = baseline.source.file
+                yield Orphan("baseline", baseline.id, file, gone.message, counts[file] == 1)
+
+
+def _is_using(baseline: Baseline, project: Project, names: Collection[str]) -> bool:
+    files, folders = used_files(baseline, project)
+    inside = tuple(f"{folder}/" for folder in folders)
+    return any(name in names for name in files) or any(name.startswith(inside) for name in names)
+
+
+def is_gone(problem: Problem, baseline: Baseline) -> bool:
+    """Whether the problem means that something is gone. A program that is not named may be allowed in another
+    way: it is gone when it is not installed."""
+    if problem.code not in _MISSING or _MISSING[problem.code] not in problem.message:
+        return False
+    family, name = kind_of(baseline.current).asks(baseline.current)
+    return family != "commands" or ("/" not in name and which(name) is None)
+
+
+def unnamed_outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
+    """Yield the files beside baselines that are named like outputs, and that no baseline refers to."""
+    named_paths = set()
+    for baseline in baselines:
+        versions: list[Known | Variant] = [baseline.baseline] if baseline.baseline else []
+        versions += baseline.baseline.variants if baseline.baseline else []
+        for version in versions:
+            if version.output_file:
+                root, name = records.output_location(project.root, baseline.source.file, version.output_file)
+                named_paths.add(os.path.realpath(os.path.join(root, name)))
+    for folder in project.folders:
+        for path, inside, files in os.walk(os.path.join(project.root, folder)):
+            inside[:] = sorted(name for name in inside if not name.startswith("."))
+            for name in sorted(files):
+                if records.MARK in name and os.path.realpath(os.path.join(path, name)) not in named_paths:
+                    file = os.path.relpath(os.path.join(path, name), project.root)
+                    yield Orphan("output", name.split(records.MARK)[0], file, "no baseline refers to it")
+
+
+def find_unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[Orphan], list[str]]:
+    """Return the baselines that every full run skipped, and a note about those that were not run."""
+    full_runs = [run for run in runs if not run.coverage.chosen and run.complete and not run.interrupted]
+    ran = {result.id for run in runs for result in run.results if result.outcome != "skipped"}
+    passed_over = {result.id: result.reason for run in full_runs for result in run.results}
+    remaining = [baseline for baseline in baselines if baseline.id not in ran]
+    orphans = [
+        Orphan(
+            "unrun",
+            baseline.id,
+            baseline.source.file,
+            f"every run skips it: {passed_over[baseline.id]}",
+            False,
+        )
+        for baseline in remaining
+        if baseline.id in passed_over
+    ]
+    count = len(remaining) - len(orphans)
+    reason = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
+    return orphans, [
+        f"{count_noun(count, 'baseline')} {reason}: nothing is reported about them"
+    ] if count else []

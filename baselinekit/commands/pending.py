@@ -1,0 +1,260 @@
+"""What is kept of a replay that failed, and which of its differences are expected by nature."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import pairwise
+
+from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
+from baselinekit.commands.templating import with_declared_names
+from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.table import kind_of
+from baselinekit.learning.listing import lists_above
+from baselinekit.model.baselines import (
+    SETTLED_BY_REFRESH,
+    Baseline,
+    Comparison,
+    Difference,
+    is_settled_by_refresh,
+)
+from baselinekit.model.changes import KeptOutput
+from baselinekit.model.recipes import Observation
+from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE
+from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.placeholders.grammar import texts_in
+from baselinekit.placeholders.nature import Nature, SinceCapture, is_next_id, nature_of_change
+from baselinekit.replaying.dispatch import recipe_hash
+from baselinekit.secrets.variables import Redactor
+from baselinekit.values.equality import canonical, is_number
+from baselinekit.values.paths import render
+from baselinekit.values.places import children, value_at
+from baselinekit.values.texts import count_noun
+
+# What is kept of a replay that failed: all that a refresh needs, and no secrets.
+
+
+def seen_of(
+    here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
+) -> KeptOutput:
+    """Return what a refresh would approve. An environment that cannot be detected is left out."""
+    around: dict[str, Json] = {}
+    with suppress(BaselinekitError):
+        here.environment()
+        around = here.seen
+    return seen_around(here.project, baseline, comparison, observation, now, around)
+
+
+def seen_around(
+    project: Project,
+    baseline: Baseline,
+    comparison: Comparison,
+    observation: Observation,
+    now: str,
+    around: dict[str, Json],
+) -> KeptOutput:
+    """Return the same, for a caller that knows the environment around it."""
+    redactor = project.redactor.knowing(observation.output)
+    stored = baseline.baseline
+    named = with_declared_names(
+        comparison.resolved, redactor.mask_value(comparison.resolved), project.words_of(baseline).scope
+    )
+    resolved, masked = without_secrets(named, stored.output if stored else None, redactor)
+    return KeptOutput(
+        id=baseline.id,
+        recipe_hash=recipe_hash(baseline.current),
+        resolved=resolved,
+        captured_at=now,
+        environment=environment_of(project, baseline, observation, around),
+        observed=observed_for(baseline.comparison, observation),
+        compared_with=compared_with(baseline),
+        masked=masked,
+        flaw=observation.reason_not_to_store,
+        troubles=tuple(
+            trouble.message
+            for trouble in kind_of(baseline.current).troubles(baseline.current, observation)
+            if not trouble.visible
+        ),
+        unsettled=tuple(redactor.mask_value(list(_describe_unsettled(comparison.differences)))),
+        settled=tuple(
+            f"{difference.rule}: {difference.note}"
+            for difference in comparison.differences
+            if difference.rule in SETTLED_BY_REFRESH
+        ),
+        variant=baseline.variant,
+        differing=tuple(_differing_leaves(comparison.differences, redactor)),
+    )
+
+
+def compared_with(baseline: Baseline) -> str:
+    """Return a short hash of the output and the rules of a baseline. The order of keys in an object does not
+    matter."""
+    output = baseline.baseline.output if baseline.baseline else None
+    return _short_hash(f"{canonical(output)}\n{baseline.comparison!r}")
+
+
+def expected_hash(output: Json) -> str:
+    """Return a short hash of a stored output alone, which a result file has beside the new one."""
+    return _short_hash(canonical(output))
+
+
+def _short_hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _describe_unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
+    """Describe the differences that no other stored output would resolve."""
+    for difference in differences:
+        if is_settled_by_refresh(rule := difference.rule or ""):
+            continue
+        if rule.startswith("require_keys"):
+            yield f"{render(difference.path)} is not there, but {rule} requires it"
+        else:
+            yield f"{rule}: {difference.note or 'the limit is passed'}"
+
+
+def _differing_leaves(differences: tuple[Difference, ...], redactor: Redactor) -> Iterator[tuple[Path, Json]]:
+    """Yield the differing values, for learning from this answer later. A value with a secret in it is left
+    out: masked, it would be another value."""
+    for difference in differences:
+        is_leaf = difference.kind in ("value", "type") and not isinstance(difference.actual, dict | list)
+        if is_leaf and redactor.mask_value(difference.actual, difference.at) == difference.actual:
+            yield difference.at, difference.actual
+
+
+def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple[Json, tuple[Path, ...]]:
+    """Return the output without its secrets, and where they were. A text that is in the file anyway stays:
+    its author wrote it, and a refresh must not report it as a change."""
+    masked = redactor.mask_value(resolved)
+    if masked is resolved:
+        return resolved, ()
+    known_texts = frozenset(texts_in(expected))
+    return _restore_known(resolved, masked, known_texts), tuple(
+        _masked_paths(resolved, masked, known_texts, ())
+    )
+
+
+def _restore_known(value: Json, masked: Json, known_texts: frozenset[str]) -> Json:
+    if value is masked or (isinstance(value, str) and value in known_texts):
+        return value
+    if isinstance(value, list):
+        return [
+            _restore_known(item, masked_item, known_texts)
+            for item, masked_item in zip(value, masked, strict=True)
+        ]
+    if isinstance(value, dict) and len(value) == len(masked):
+        pairs = zip(value.items(), masked.items(), strict=True)
+        return {
+            name: _restore_known(item, masked_item, known_texts) for (_, item), (name, masked_item) in pairs
+        }
+    return masked
+
+
+def _masked_paths(value: Json, masked: Json, known_texts: frozenset[str], path: Path) -> Iterator[Path]:
+    if value is masked or (isinstance(value, str) and value in known_texts):
+        return
+    if isinstance(value, dict) and value.keys() != masked.keys():
+        yield path
+    elif isinstance(value, dict | list):
+        for (key, item), (_, masked_item) in zip(children(value), children(masked), strict=True):
+            yield from _masked_paths(item, masked_item, known_texts, (*path, key))
+    else:
+        yield path
+
+
+# Differences that are expected by nature: another id, a later time, a counter that moved.
+
+
+def span_of(baseline: Baseline, now: float) -> SinceCapture:
+    """Return the time since a baseline was captured."""
+    captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
+    return SinceCapture(captured.timestamp() if captured else None, now)
+
+
+def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counter[Nature]:
+    """Count the differences of each nature; none at all if one of them is a change."""
+    span, stored = span_of(baseline, now), baseline.baseline.output if baseline.baseline else None
+    writes = kind_of(baseline.current).writes(baseline.current)
+    counts: Counter[Nature] = Counter()
+    for difference in comparison.differences:
+        nature: Nature | None = None
+        if difference.kind == "value" and not isinstance(difference.actual, dict | list):
+            sides = (difference.at, difference.expected, difference.actual)
+            nature = nature_of_change(*sides, span, stored) or (
+                "id" if writes and is_next_id(*sides) else None
+            )
+        if nature is None or comparison.count > len(comparison.differences):
+            return Counter()
+        counts[nature] += 1
+    return counts
+
+
+def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput | None) -> list[Path]:
+    """Return the paths that differed in another way when the same output was compared last."""
+    if kept is None or kept.compared_with != compared_with(baseline):
+        return []
+    earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
+    return [
+        difference.at
+        for difference in comparison.differences
+        if difference.at in earlier
+        and difference.at not in outcomes
+        and earlier[difference.at] != difference.actual
+    ]
+
+
+def moved_on(*values: Json) -> bool:
+    """Whether these are numbers, each further on than the one before it."""
+    if not all(map(is_number, values)):
+        return False
+    pairs = list(pairwise(values))
+    return all(one < next_one for one, next_one in pairs) or all(one > next_one for one, next_one in pairs)
+
+
+def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
+    """Yield the differing lists that have another length in each of these outputs and in the new one, but are
+    never empty, and the numbers that state their lengths."""
+    outputs = (stored, *kept, comparison.resolved)
+    for path in dict.fromkeys(lists_above(stored, comparison.differences)):
+        with suppress(LookupError, TypeError):
+            lists = [value_at(output, path) for output in outputs]
+            described = all(isinstance(rows, list) and rows for rows in lists)
+            if described and len(set(map(len, lists))) == len(lists):
+                yield path
+                lengths = len(lists[0]), len(lists[-1])
+                for spot in comparison.differences:
+                    if spot.kind == "value" and (spot.expected, spot.actual) == lengths:
+                        yield spot.at
+
+
+def verdict_on_varying(
+    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, was_accepted: bool
+) -> tuple[str | None, str, tuple[Path, ...]]:
+    """Return the verdict on differences that are learnt, as accepting them would not help for long; a note on
+    them; and the places of which it is known by now that they vary: three answers at three times are more
+    than a change. `was_accepted`: whether the stored output was accepted since the last compare."""
+    stored = baseline.baseline.output if baseline.baseline else None
+    paths, varied = varied_before(baseline, comparison, kept), list[Path]()
+    if kept is not None and kept.compared_with == compared_with(baseline):
+        earlier, differing = dict(kept.differing), {spot.at: spot for spot in comparison.differences}
+        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
+        numbers = [
+            path
+            for path in paths
+            if moved_on(differing[path].expected, earlier[path], differing[path].actual)
+        ]
+        paths, varied = [*paths, *lists], [*kept.varied, *lists, *numbers]
+    natures = natures_of(baseline, comparison, now)
+    if natures:
+        counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
+        note = f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
+        return VOLATILE, note, tuple(dict.fromkeys(varied))
+    if paths:
+        further = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+        varies = f"{render(paths[0])}{further} differed in another way last time"
+        note = f"{varies}: refresh --learn stores placeholders for what varies"
+        return PARTLY_VOLATILE, note, tuple(dict.fromkeys(varied))
+    if was_accepted and kept is None:
+        note = "the answer accepted last has not come again: refresh --learn stores what varies"
+        return PARTLY_VOLATILE, note, tuple(lists_of_other_lengths(stored, comparison))
+    return None, "", tuple(varied)

@@ -1,0 +1,507 @@
+"""The project as a run sees it: its configuration, the operator's options, and where the run takes place."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
+from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.frozen import frozen
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Rules, Variant
+from baselinekit.model.recipes import (
+    Command,
+    Config,
+    Environment,
+    Execution,
+    Model,
+    Observation,
+    Recipe,
+    Surroundings,
+    Variable,
+)
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
+from baselinekit.replaying.settings import Ceilings, Clients, Execute, Setting, ceilings_of
+from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
+from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
+
+if TYPE_CHECKING:  # most runs do not need these
+    from baselinekit.clients.programs.gitaddress import FetchedFile
+    from baselinekit.suites.targets import Targets
+
+
+@frozen
+class Operator:
+    """The options of the command line and the user's environment: the most trusted input."""
+
+    cwd: str
+    environ: Mapping[str, str] = field(default_factory=dict)
+    config: str | None = None
+    environment: str | None = None
+    base_url: str | None = None
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    env_files: Sequence[str] = ()
+    secrets: Mapping[str, str | None] = field(default_factory=dict)
+    allow_hosts: Sequence[str] = ()
+    allow_exec: bool = False
+    now: float = 0.0
+    work: Callable[[], float] = lambda: 0.0
+    config_from: str | None = None
+    execute: Execute | None = None
+    """Runs git, if the configuration of another commit is to be used."""
+    targets: str | None = None
+    """A file of targets that goes before all others; `target`: whom to ask instead of those in eval files."""
+    target: str | None = None
+    file_values: Mapping[str, Json] = field(default_factory=dict)
+    """The variables of env files that are read already: some files can be read only once."""
+
+
+@frozen
+class Project:
+    root: str
+    config: Config
+    config_file: str | None
+    scope: Scope
+    trust: Trust
+    redactor: Redactor
+    words: PlaceholderContext
+    base_url: str | None
+    override_base_url: str | None
+    commands: Mapping[str, Command]
+    models: Mapping[str, Model]
+    cwd: str
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    environment: str | None = None
+    config_from: str | None = None
+    typed: Mapping[str, Json] = field(default_factory=dict)
+    """The variables of the command line. They are also inputs of a prompt that has inputs of their names."""
+    named_targets: "Targets | None" = None
+    """The targets of the operator and of the configuration; `target`: the one that the operator chose."""
+    target: str | None = None
+    executions: Mapping[str, Execution] = field(default_factory=dict)
+    """The targets that the operator or the configuration names."""
+    fetch_file: "Callable[[str], FetchedFile] | None" = None
+    """Reads a file that an eval file refers to by the address of a git repository."""
+    operator: Operator | None = field(default=None, repr=False)
+    """The options that the project was opened with: another process opens it with the same ones."""
+
+    @property
+    def targets(self) -> "Targets":
+        """The targets that eval files can refer to by name."""
+        from baselinekit.suites.targets import Targets  # a compare reads no eval files
+
+        named_targets = self.named_targets or Targets(declared=self.scope.declared)
+        return replace(named_targets, models=frozenset(self.models), chosen=self.target)
+
+    def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
+        """Return the setting of a recipe whose file is in `folder`; its paths may not leave `within`."""
+        surroundings = Surroundings(
+            self.root,
+            os.path.join(self.root, folder),
+            base_url=self.base_url,
+            override_base_url=self.override_base_url,
+            models=self.models,
+            skills=self.config.skills,
+            commands=self.commands,
+            targets=self.executions,
+            within=within,
+        )
+        scope, ceilings = self.scope, self.ceilings
+        return Setting(
+            surroundings, scope, self.trust, self.redactor, self.config.http, clients, ceilings=ceilings
+        )
+
+    def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
+        return replace(self.setting(os.path.dirname(baseline.source.file), clients), asker=baseline.id)
+
+    def claim(self, recipe: Recipe) -> str | None:
+        """Return what nothing else may use while the recipe is replayed."""
+        return kind_of(recipe).claim(recipe, self.config.http.serial)
+
+    def words_of(self, baseline: Baseline) -> PlaceholderContext:
+        """Return what placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
+        words = replace(self.words, regex_budget=RegexBudget(self.words.regex_budget.clock))
+        base = kind_of(baseline.current).base_url(baseline.current, self.override_base_url, self.base_url)
+        if base is None or "base_url" in self.scope.values:
+            return words
+        if self.override_base_url is None:
+            base = self.scope.expand(base, ("current", "execution", "base_url"))
+        return replace(words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
+
+    def allowing(self, url: str) -> "Project":
+        """Return the project with this origin named and allowed by the operator."""
+        return replace(self, trust=self.trust.allowing(url))
+
+    def naming(self, url: str) -> "Project":
+        """Return the project with this origin named by the operator as well."""
+        return replace(self, trust=self.trust.naming(url))
+
+    def granting(self, timeout: float | None) -> "Project":
+        """Return the project with the timeout that the operator typed."""
+        return replace(self, ceilings=self.ceilings.granting(timeout))
+
+    def trusting_any_certificate(self) -> "Project":
+        """Return the project without certificate checks, as the operator typed."""
+        http = replace(self.config.http, verify=False)
+        config, ceilings = replace(self.config, http=http), replace(self.ceilings, verify=False)
+        return replace(self, config=config, ceilings=ceilings)
+
+    def way_back(self, group: str, path: str = "") -> str:
+        """Return the path from the folder of a new baseline to the operator's folder, or to `path` in it."""
+        target_path = os.path.normpath(os.path.join(os.path.realpath(self.cwd), path))
+        return os.path.relpath(target_path, os.path.join(self.root, self.folders[0], group))
+
+    @property
+    def eval_folders(self) -> list[str]:
+        """The folders that are searched for evals unless paths are given."""
+        folders = self.config.evals
+        return [folders] if isinstance(folders, str) else list(folders)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders that are searched for baselines unless paths are given."""
+        folders = self.config.baselines
+        return [folders] if isinstance(folders, str) else list(folders)
+
+
+def open_project(operator: Operator) -> Project:
+    """Read the configuration and settle what a run may use: variables, secrets, hosts, programs."""
+    path, config = _load_configuration(operator)
+    root = os.path.realpath(project_root(path, operator.cwd))
+    set_limits(root, config.limits)
+    chosen = _environment(config, operator.environment)
+    for key, setting in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
+        for folder in [setting] if isinstance(setting, str) else setting:
+            check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
+    operator = replace(operator, env_files=(), file_values=_read_env_files(operator))
+    scope = _scope(config, chosen, operator)
+    keys = {model.key for model in config.models.values() if model.key in scope.values}
+    secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
+    values = {name: value for name, value in scope.values.items() if name not in keys}
+    scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
+    targets, scope = _targets(operator, config, path, root, scope)
+    readable = [] if targets is None else list(targets.readable())
+    described = {target.name: target.model for target in readable if target.model is not None} | config.models
+    models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
+    base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
+    addresses = (
+        *scope.values.values(),
+        base_url,
+        operator.base_url,
+        *(model.base_url for model in models.values()),
+        *(_expanded(address, scope) for target in readable for address in target.addresses()),
+    )
+    names_hosts = config.allow_hosts is not None or operator.allow_hosts
+    trust = Trust(
+        allow_hosts=(*(config.allow_hosts or ()), *operator.allow_hosts) if names_hosts else None,
+        named_origins=origins_in(addresses),
+        allow_exec=operator.allow_exec,
+        configured_origins=_configured_origins(config, scope),
+        ci=in_ci(operator.environ),
+        config_from=operator.config_from,
+    )
+    words = PlaceholderContext(config.placeholders, scope, operator.now, RegexBudget(operator.work))
+    return Project(
+        root=root,
+        config=config,
+        config_file=os.path.relpath(path, root) if path else None,
+        scope=scope,
+        trust=trust,
+        redactor=Redactor(scope.secrets),
+        words=replace(words, config_from=operator.config_from),
+        base_url=base_url,
+        override_base_url=operator.base_url,
+        commands={
+            name: spec if isinstance(spec, Command) else Command(argv=spec)
+            for name, spec in config.commands.items()
+        },
+        models=models,
+        cwd=operator.cwd,
+        ceilings=ceilings_of(config),
+        environment=operator.environment,
+        config_from=operator.config_from,
+        typed=operator.variables,
+        named_targets=targets,
+        target=operator.target,
+        executions={target.name: target.execution for target in readable},
+        operator=operator,
+    )
+
+
+def _targets(
+    operator: Operator, config: Config, config_file: str | None, root: str, scope: Scope
+) -> "tuple[Targets | None, Scope]":
+    """Return the targets, None if there are none, and the variables, with those that targets need."""
+    if operator.targets is None and not config.targets:
+        return None, scope
+    from baselinekit.suites.targets import Targets
+    from baselinekit.suites.targetsfile import add_named_targets
+
+    targets = Targets(models=frozenset(config.models), declared=scope.declared)
+    file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
+    now = operator.config_from is None
+    return add_named_targets(targets, config, config_file, root, scope, operator.environ, file, now)
+
+
+def _load_configuration(operator: Operator) -> tuple[str | None, Config]:
+    """Return the path and content of the configuration, as it is now or at the commit of --config-from."""
+    if operator.config_from is None or operator.execute is None:
+        path = operator.config or nearest_config(operator.cwd)
+        return path, load_config(path) if path else Config()
+    from baselinekit.clients.programs.git import Git
+    from baselinekit.store import at_revision
+
+    git = Git(operator.execute, operator.cwd)
+    commit = git.commit(operator.config_from, "--config-from")
+    return at_revision.find_config(git, commit, operator.config) or (None, Config())
+
+
+def _configured_origins(config: Config, scope: Scope) -> frozenset[str]:
+    """Return every origin in the configuration, also in environments that were not chosen, and those that its
+    variables get from the operator's environment."""
+    environments = config.environments.values()
+    values: list[Json] = [config.base_url, *(environment.base_url for environment in environments)]
+    variables = [config.variables, *(environment.variables for environment in environments)]
+    values += [getattr(value, "value", value) for mapping in variables for value in mapping.values()]
+    values += [secret.value for secret in scope.secrets.values()]
+    values += [skill.http.url for skill in config.skills.values() if skill.http is not None]
+    return origins_in(_expanded(value, scope) if isinstance(value, str) else None for value in values)
+
+
+def _expanded(text: str, scope: Scope) -> Json:
+    """Expand the variables in a text; None if it needs a variable that this run does not have."""
+    try:
+        return scope.expand(text, ()) if "{{" in text else text
+    except InvalidInput:
+        return None
+
+
+def _environment(config: Config, name: str | None) -> Environment:
+    if name is None:
+        return Environment()
+    if name not in config.environments:
+        names = list(config.environments)
+        choices = f"there are {', '.join(names)}" if names else "declare `environments:`"
+        hint = suggest(name, names) or choices
+        raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
+    return config.environments[name]
+
+
+def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
+    """Collect the variables: command line, then env files, then the environment, then the configuration."""
+    values: dict[str, Json] = {}
+    secrets: dict[str, Secret] = {}
+    unset: dict[str, str] = {}
+    for name, spec in {**config.variables, **chosen.variables}.items():
+        variable = spec if isinstance(spec, Variable) else Variable(value=spec)
+        value = variable.value
+        if variable.from_env is not None:
+            if variable.from_env not in operator.environ:
+                unset[name] = variable.from_env
+                continue
+            value = operator.environ[variable.from_env]
+        if variable.secret:
+            secrets[name] = Secret(str(value), tuple(variable.hosts))
+        else:
+            values[name] = value
+    for name, new_value in {**operator.file_values, **operator.variables}.items():
+        if name in secrets:  # declared as a secret, so it stays one wherever its value comes from
+            secrets[name] = Secret(as_text(new_value), secrets[name].hosts)
+        else:
+            values[name] = new_value
+    for name, new_value in operator.secrets.items():
+        if name in values and name in operator.variables:
+            raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
+        values.pop(name, None)
+        unset.pop(name, None)
+        declared = {**config.variables, **chosen.variables}.get(name)
+        hosts = tuple(declared.hosts) if isinstance(declared, Variable) else ()  # those it was declared for
+        secrets[name] = Secret(_secret(name, new_value, operator.environ), hosts)
+    return Scope(values, secrets, unset)
+
+
+def _secret(name: str, given: str | None, environ: Mapping[str, str]) -> str:
+    value = environ.get(name) if given is None else given
+    if not value:
+        text = f"the secret {name} has no value" if given is not None else f"{name} is not in the environment"
+        raise InvalidInput(Problem("BK506", text, f"export {name}=…, or pass --secret {name}=…"))
+    return value
+
+
+def _read_env_files(operator: Operator) -> dict[str, Json]:
+    """Return the variables of all env files, also of those that were read before."""
+    values = dict(operator.file_values)
+    for path in operator.env_files:
+        try:
+            with open(path, encoding="utf-8") as file:
+                values.update(parse_env_file(file.read(), path))
+        except UnicodeDecodeError:
+            message = f"the env file {path} is not UTF-8 text"
+            raise InvalidInput(Problem("BK502", message, "save it as UTF-8")) from None
+        except OSError as error:
+            message = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
+            raise InvalidInput(Problem("BK502", message, "check the name")) from None
+    return values
+
+
+# Where a run takes place, and which of a baseline's known-good outputs is the one for that environment.
+
+_CHOSEN_NAME = "environment"  # chosen with --environment; all other facts are detected
+
+
+class CaptureEnvironment:
+    """The environment of the run. It is detected once and only on demand: git and other programs are slow."""
+
+    def __init__(self, project: Project, clients: Clients):
+        self.project = project
+        self.clients = clients
+        self._lock = threading.Lock()
+        self.seen: dict[str, Json] = {}
+
+    def environment(self) -> dict[str, Json]:
+        """Return the environment as a capture records it, flat: `git.commit`, `platform` and so on."""
+        with self._lock:
+            if not self.seen:
+                from baselinekit.replaying.environment import capture_environment
+
+                project = self.project
+                environment = capture_environment(
+                    project.root, project.config.environment, self.clients.execute, project.folders
+                )
+                self.seen = project.redactor.mask_value(environment)
+            return flatten(self.seen)
+
+    def chosen(self, baseline: Baseline) -> Baseline:
+        """Return the baseline with the output for this environment: the first fitting variant, or its own."""
+        stored = baseline.baseline
+        if stored is None or not stored.variants:
+            return baseline
+        facts = self._facts()
+        problems = [
+            problem
+            for number, variant in enumerate(stored.variants)
+            for name, value in variant.when.items()
+            for problem in self._problems(name, value, facts, ("baseline", "variants", number, "when", name))
+        ]
+        if problems:
+            raise InvalidInput(*problems)
+        for number, variant in enumerate(stored.variants):
+            if _is_fitting(variant, facts):
+                return as_variant(baseline, number)
+        return baseline
+
+    def describe_for(self, baseline: Baseline) -> str:
+        """Describe this environment by the names that the variants of a baseline depend on."""
+        stored = baseline.baseline
+        names = {name: None for variant in (stored.variants if stored else ()) for name in variant.when}
+        facts = self._facts()
+        return ", ".join(
+            f"{name}: {'none' if facts.get(name) is None else as_text(facts[name])}" for name in names
+        )
+
+    def _facts(self) -> dict[str, Json]:
+        return {**self.environment(), _CHOSEN_NAME: self.project.environment}
+
+    def _problems(self, name: str, value: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
+        """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
+        if name not in facts and not name.startswith("git."):
+            others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
+            hint = suggest(name, facts) or others
+            yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
+        environments = self.project.config.environments
+        for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
+            if "*" not in glob and glob not in environments:
+                hint = suggest(glob, environments) or "declare it under `environments:` of the configuration"
+                yield Problem("BK232", f"there is no environment {glob!r}", hint, at=at)
+
+
+def as_variant(baseline: Baseline, number: int) -> Baseline:
+    """Return the baseline with the output of one of its variants in place of its own."""
+    stored = baseline.baseline
+    assert stored is not None
+    variant = stored.variants[number]
+    chosen_output = replace(
+        stored,
+        output=variant.output,
+        output_file=variant.output_file,
+        captured_at=variant.captured_at or stored.captured_at,
+        environment=variant.environment or stored.environment,
+    )
+    return replace(baseline, baseline=chosen_output, variant=number)
+
+
+def flatten(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
+    flat: dict[str, Json] = {}
+    for key, value in values.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
+
+
+def _is_fitting(variant: Variant, facts: Mapping[str, Json]) -> bool:
+    return all(
+        facts.get(name) is not None
+        and any(fnmatchcase(as_text(facts[name]), as_text(pattern)) for pattern in _as_list(expected))
+        for name, expected in variant.when.items()
+    )
+
+
+def _as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
+
+
+# How the environment has changed since a baseline was captured.
+
+_NO_DRIFT = ("git.dirty", "git.branch")
+"""These explain no difference. Files of earlier versions contain a branch."""
+
+
+def drift_of(
+    here: CaptureEnvironment, baseline: Baseline, observation: Observation
+) -> dict[str, tuple[Json, Json]]:
+    """Return the environment values, also those of the answer, that differ from the ones of the capture."""
+    before = flatten(baseline.baseline.environment if baseline.baseline else {})
+    if not before:
+        return {}
+    answer_environment = here.project.redactor.mask_value(dict(observation.environment))
+    now = {**here.environment(), **flatten(answer_environment)}
+    common = {key: (value, now[key]) for key, value in before.items() if key in now and key not in _NO_DRIFT}
+    return {key: pair for key, pair in common.items() if pair[0] != pair[1]}
+
+
+# What is recorded beside a known-good output: its environment, and its time, cost and tokens.
+
+
+def environment_of(
+    project: Project, baseline: Baseline, observation: Observation, around: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the environment `around` a run, with the address that was asked and what the answer says."""
+    mask = project.redactor.mask_value
+    environment = without_branch(around)
+    base_url = project.words_of(baseline).scope.values.get("base_url")
+    if isinstance(base_url, str) and kind_of(baseline.current).asks_address:
+        environment["base_url"] = project.redactor.mask(base_url)
+    return {**mask(environment), **mask(dict(observation.environment))}
+
+
+def without_branch(environment: Mapping[str, Json]) -> dict[str, Json]:
+    """Return an environment as it is stored: a branch is short-lived, and differs on every checkout."""
+    git = environment.get("git")
+    if not isinstance(git, dict):
+        return dict(environment)
+    return {**environment, "git": {key: value for key, value in git.items() if key != "branch"}}
+
+
+def observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
+    """Return the time, cost and tokens of a replay, if a rule limits them."""
+    usage = observation.usage
+    observed: dict[str, Json] = {}
+    if rules.latency is not None:
+        observed["seconds"] = round(observation.seconds, 3)
+    if rules.cost is not None:
+        cost = None if usage.cost_usd is None else float(usage.cost_usd)
+        observed |= {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+    return {name: value for name, value in observed.items() if value is not None}

@@ -1,0 +1,278 @@
+"""Which baselines a run covers: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Protocol, TypeVar
+
+from baselinekit.commands.project import Project
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.baselines import Entry
+from baselinekit.model.recipes import Variable
+from baselinekit.model.results import Coverage, Result, Shard
+from baselinekit.replaying.dispatch import digest
+
+_WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
+_MOST_NAMED = 8
+_GLOB = frozenset("*?[")
+
+
+class Selectable(Protocol):
+    """A baseline, or its entry."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str | None: ...
+
+    @property
+    def tags(self) -> Sequence[str]: ...
+
+
+Chosen = TypeVar("Chosen", bound=Selectable)
+Test = Callable[[Selectable], bool]
+
+
+@frozen
+class Selection:
+    ids: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    exclude_tags: Sequence[str] = ()
+    expression: str | None = None
+    among: frozenset[str] | None = None
+    """Only these ids: those that failed last time."""
+    first: frozenset[str] = frozenset()
+    """These ids run before the others."""
+    shard: Shard | None = None
+    since: str | None = None
+    """Only what has changed since this commit."""
+
+    def in_turn(self, ids: Sequence[str]) -> list[int]:
+        """Return the order in which they are run."""
+        return sorted(range(len(ids)), key=lambda number: ids[number] not in self.first)
+
+    def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
+        """Return what a run was narrowed to, as the result file states it."""
+        criteria = {
+            "paths": list(paths),
+            "ids": list(self.ids),
+            "tags": list(self.tags),
+            "exclude_tags": list(self.exclude_tags),
+            "expression": self.expression,
+            "last_failed": self.among is not None,
+            "changed_since": self.since,
+        }
+        return Coverage({name: value for name, value in criteria.items() if value}, left_out)
+
+
+def select(baselines: Sequence[Chosen], selection: Selection) -> list[Chosen]:
+    """Return the chosen ones, in their order. An empty selection is an error: a run that cannot fail must not
+    pass."""
+    test = test_of(selection)
+    chosen = [baseline for baseline in baselines if test(baseline)]
+    if not chosen:
+        raise NothingSelected(Problem("BK509", *_describe_no_match(baselines, selection)))
+    return chosen
+
+
+def test_of(selection: Selection) -> Test:
+    """Return a test whether a baseline is chosen by its id, its name and its tags."""
+    tests: list[Test] = []
+    if selection.ids:
+        plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
+        globs = [glob for glob in selection.ids if glob not in plain]
+        tests.append(
+            (lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs))
+            if globs
+            else (lambda baseline: baseline.id in plain)
+        )
+    if selection.tags:
+        tests.append(lambda baseline: bool({*selection.tags} & {*baseline.tags}))
+    if selection.exclude_tags:
+        tests.append(lambda baseline: not {*selection.exclude_tags} & {*baseline.tags})
+    if selection.expression:
+        tests.append(expression(selection.expression))
+    if (among := selection.among) is not None:
+        tests.append(lambda baseline: baseline.id in among)
+    if len(tests) == 1:  # the usual case: a large project calls it for each baseline
+        return tests[0]
+    return lambda baseline: all(test(baseline) for test in tests)
+
+
+class IsWanted:
+    """Tests whether a baseline is chosen and belongs to the shard; it can be sent to another process."""
+
+    def __init__(self, selection: Selection):
+        self._selection = selection
+        self._test = test_of(selection)
+
+    def __call__(self, baseline: Selectable) -> bool:
+        shard = self._selection.shard
+        return self._test(baseline) and (shard is None or shard_of(baseline.id, shard.of) == shard.number)
+
+    def __reduce__(self) -> tuple[type["IsWanted"], tuple[Selection]]:
+        return IsWanted, (self._selection,)
+
+
+def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) -> tuple[str, str]:
+    if not baselines:
+        return "there are no baselines here", "capture one: baselinekit capture http GET URL"
+    if selection.among is not None and not selection.among:
+        return "nothing failed last time", "leave out --lf to compare everything"
+    if selection.among is not None and not any(baseline.id in selection.among for baseline in baselines):
+        return "what did not pass last time no longer exists", "leave out --lf to compare everything"
+    if selection.among is not None:
+        return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
+    message = f"none of the {len(baselines)} baselines is selected"
+    ids = [baseline.id for baseline in baselines]
+    tags = sorted({tag for baseline in baselines for tag in baseline.tags})
+    if selection.ids:
+        return message, suggest(selection.ids[0], ids) or f"the ids are {list_names(ids)}"
+    if selection.tags:
+        hint = f"the tags are {list_names(tags)}" if tags else "none of them has a tag"
+        return message, suggest(selection.tags[0], tags) or hint
+    if selection.expression:
+        return message, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
+    return message, "leave out --exclude-tag"
+
+
+def list_names(names: Sequence[str]) -> str:
+    """List the first of many names, and how many more there are."""
+    remaining = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f", and {remaining:,} more" if remaining > 0 else "")
+
+
+def expression(text: str) -> Test:
+    """Parse `and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
+    words = [match[1] or match[2] for match in _WORD.finditer(text) if match[1] or match[2]]
+    test, remaining = parse_or(words, text)
+    if remaining:
+        raise _expression_error(text, f"nothing can follow before {remaining[0]!r}")
+    return test
+
+
+def parse_or(words: list[str], text: str) -> tuple[Test, list[str]]:
+    left, words = parse_and(words, text)
+    while words[:1] == ["or"]:
+        right, words = parse_and(words[1:], text)
+        left = _or_test(left, right)
+    return left, words
+
+
+def parse_and(words: list[str], text: str) -> tuple[Test, list[str]]:
+    left, words = _parse_operand(words, text)
+    while words[:1] == ["and"]:
+        right, words = _parse_operand(words[1:], text)
+        left = _and_test(left, right)
+    return left, words
+
+
+def _parse_operand(words: list[str], text: str) -> tuple[Test, list[str]]:
+    if not words or words[0] in ("and", "or", ")"):
+        raise _expression_error(text, "a word is missing")
+    first, remaining = words[0], words[1:]
+    if first == "not":
+        inner, remaining = _parse_operand(remaining, text)
+        return (lambda baseline: not inner(baseline)), remaining
+    if first == "(":
+        inner, remaining = parse_or(remaining, text)
+        if remaining[:1] != [")"]:
+            raise _expression_error(text, "a parenthesis is not closed")
+        return inner, remaining[1:]
+    return _mentions(first.casefold()), remaining
+
+
+def _mentions(word: str) -> Test:
+    def test(baseline: Selectable) -> bool:
+        texts = (baseline.id, baseline.name or "", *baseline.tags)
+        return any(word in text.casefold() for text in texts)
+
+    return test
+
+
+def _or_test(left: Test, right: Test) -> Test:
+    return lambda baseline: left(baseline) or right(baseline)
+
+
+def _and_test(left: Test, right: Test) -> Test:
+    return lambda baseline: left(baseline) and right(baseline)
+
+
+def _expression_error(text: str, reason: str) -> InvalidInput:
+    return InvalidInput(
+        Problem("BK507", f"the expression {text!r} cannot be read: {reason}", 'as in "users and not slow"')
+    )
+
+
+# Sharding: which baseline belongs to which shard of a run, and its position in the whole run.
+
+
+MOST = 10_000
+_FORM = lazy_pattern(r"(\d{1,9})/(\d{1,9})")
+
+
+def parse_shard(text: str) -> Shard:
+    """Parse `2/4`: the second of four."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise InvalidInput(Problem("BK508", f"--shard {text!r} is not NUMBER/OF", "as in --shard 2/4"))
+    number, of = int(match[1]), int(match[2])
+    if not 1 <= of <= MOST:
+        raise InvalidInput(
+            Problem("BK508", f"--shard {text}: from 1 to {MOST:,} shards", "as in --shard 2/4")
+        )
+    if not 1 <= number <= of:
+        message = f"--shard {text}: the shards of {of} are {f'1/{of} to {of}/{of}' if of > 1 else '1/1'}"
+        raise InvalidInput(Problem("BK508", message, "they are counted from 1"))
+    return Shard(number, of)
+
+
+def shard_of(id: str, of: int) -> int:
+    """Return the shard of a baseline: it depends on its id alone, on every machine and in every version."""
+    return int.from_bytes(sha256(id.encode("utf-8", "surrogatepass")).digest()[:8], "big") % of + 1
+
+
+def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_rules: bool) -> Shard:
+    """Return the shard with what all shards of a run have in common, so that `merge` can check it. What a
+    file records of its runs does not count, and neither does a variable that each machine's environment sets:
+    that may well be the number of a job."""
+    config = project.config
+    declared = [*config.variables.items()]
+    if project.environment is not None:
+        declared += config.environments[project.environment].variables.items()
+    from_env = {name for name, spec in declared if isinstance(spec, Variable) and spec.from_env}
+    values = {name: value for name, value in project.scope.values.items() if name not in from_env}
+    fixed_config = replace(config, variables={}, environments={})
+    models = {name: [model, project.models[name]] for name, model in config.models.items()}
+    base_url = project.override_base_url or project.base_url
+    environment = f"environment {project.environment}" if project.environment else ""
+    target = ", ".join(filter(None, (project.redactor.mask(str(base_url)) if base_url else "", environment)))
+    return replace(
+        shard,
+        target=target or "as the files say",
+        configuration=digest([fixed_config, values, models, strict_rules]),
+        content=digest([[entry.id, entry.content] for entry in sorted(chosen, key=lambda entry: entry.id)]),
+    )
+
+
+class Share:
+    """The part of the selected baselines that is run here, and their positions in the whole. Without a shard:
+    all."""
+
+    def __init__(self, chosen: Sequence[Entry], shard: Shard | None):
+        numbered = list(enumerate(chosen))
+        if shard is not None:
+            numbered = [(n, entry) for n, entry in numbered if shard_of(entry.id, shard.of) == shard.number]
+        self.entries = [entry for _, entry in numbered]
+        self.shard = None if shard is None else replace(shard, total=len(chosen))
+        self._positions = [number for number, _ in numbered]
+
+    def placed(self, results: Sequence[Result]) -> tuple[Result, ...]:
+        """Return the results, each with its position if this is not the whole."""
+        if self.shard is None:
+            return tuple(results)
+        return tuple(replace(result, position=n) for result, n in zip(results, self._positions, strict=True))

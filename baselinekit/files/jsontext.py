@@ -1,0 +1,497 @@
+"""JSON, read strictly and written exactly: big integers stay exact, long decimals stay Decimal."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from itertools import islice
+from math import isinf
+from typing import Any, Literal
+
+from baselinekit.errors import InvalidInput, Problem, ProblemLimiter
+from baselinekit.files.text import (
+    DOCUMENT,
+    END,
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    Event,
+    place,
+    refuse_conflict,
+    repeated_key,
+)
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import ABSENT, Json
+
+# Numbers as they are written: integers are exact, and a literal that a float cannot hold becomes a Decimal.
+
+MAX_DIGITS = 1_000
+_INT_LIMIT = 10**MAX_DIGITS
+_SURELY_EXACT = 15  # every decimal with this many digits survives a round trip through a float
+
+
+def whole(text: str) -> int:
+    _check_length(text)
+    return int(text)
+
+
+def parse_fraction(text: str) -> float | Decimal:
+    """Parse a literal with a point or an exponent. ValueError if it cannot be represented."""
+    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
+        return float(text)
+    number = float(text)
+    if text == repr(number):
+        return number
+    _check_length(text)
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        exact = Decimal("Infinity")
+    if not exact.is_finite() or abs(exact.adjusted()) > MAX_DIGITS:
+        raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
+    return exact if isinf(number) or exact != Decimal(repr(number)) else number
+
+
+def format_number(number: float | Decimal | int) -> str:
+    """Return a literal that every reader takes for this number: a fraction has a point, and its exponent a
+    sign, as YAML 1.1 requires. ValueError if there is none."""
+    if isinstance(number, int):
+        if abs(number) >= _INT_LIMIT:
+            raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
+        return str(number)
+    text = repr(number) if isinstance(number, float) else str(number)
+    if "n" in text.lower():
+        raise ValueError(f"{text}, which is not a JSON number,")
+    mantissa, separator, exponent = text.replace("E", "e").partition("e")
+    if len(mantissa) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(mantissa):,} digits")
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}{separator}{exponent if not separator or exponent[0] in '+-' else f'+{exponent}'}"
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_DIGITS and sum(map(str.isdigit, text.lower().partition("e")[0])) > MAX_DIGITS:
+        raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
+
+
+def number(value: Json) -> str:
+    """Write a number for YAML or JSON."""
+    if not isinstance(value, int | float | Decimal):
+        raise TypeError(f"no JSON value: {value!r}")
+    try:
+        return format_number(value)
+    except ValueError as error:
+        raise InvalidInput(
+            Problem("BK114", f"{error} cannot be stored", "leave it out of the output")
+        ) from None
+
+
+# The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.
+
+_WORDS: dict[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBER_STARTS = frozenset("-+.0123456789")
+NO_TEXT_STARTS = _NUMBER_STARTS | {word[:1] for word in _WORDS}
+"""A plain scalar with any other first character is a text."""
+
+_INT_OR_FLOAT = lazy_pattern(r"([-+]?[0-9]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_OCTAL_OR_HEX = lazy_pattern(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_INF_OR_NAN = lazy_pattern(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+
+def plain_scalar(text: str) -> Json:
+    """Return the value of a plain scalar. ValueError for a number that cannot be represented."""
+    if text in _WORDS:
+        return _WORDS[text]
+    return _number_or_text(text) if text[0] in _NUMBER_STARTS else text
+
+
+@lru_cache(maxsize=4096)
+def _number_or_text(text: str) -> Json:
+    if match := _INT_OR_FLOAT.fullmatch(text):
+        return whole(text) if match[1] else parse_fraction(text)
+    if _OCTAL_OR_HEX.fullmatch(text):
+        if len(text) > MAX_DIGITS:
+            raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
+        return int(text, 0)
+    if _INF_OR_NAN.fullmatch(text):
+        raise ValueError(f"{text}, which is not a JSON number")
+    return text
+
+
+# Strict reading: a repeated key, NaN, and unlimited nesting or digits are faults.
+
+MAX_DEPTH = 64
+"""Levels of nesting in anything that is read or written here."""
+
+MAX_NODES = 200_000
+"""Values and keys that any YAML file may have."""
+
+
+def most_nodes(size: int) -> int:
+    """Return how many values and keys a file of this size may have. A large file written for people has at
+    most one per ten characters; a file with more takes more memory than its size suggests."""
+    return max(MAX_NODES, size // 10)
+
+
+_JSON_TOKEN = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+Kind = Literal["syntax", "repeated", "deep", "long", "value"]
+
+
+class NotJson(ValueError):
+    """What is wrong, and where: `position` counts characters from 0, the message counts bytes."""
+
+    def __init__(self, kind: Kind, message: str, text: str, position: int):
+        self.kind, self.message, self.position = kind, message, position
+        super().__init__(f"{message} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
+
+    @property
+    def is_beyond_limits(self) -> bool:
+        """Whether the text may be valid JSON that only exceeds our limits."""
+        return self.kind in ("deep", "long")
+
+
+class _Fault(ValueError):
+    """Something is wrong; `first_fault` finds out what and where."""
+
+
+def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
+    """Return the value of a JSON text. NotJson if it is not valid."""
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotJson("syntax", error.msg.removesuffix(" at"), text, error.pos) from None
+    except (_Fault, RecursionError):
+        raise first_fault(text, max_depth) from None
+    if text.count("[") + text.count("{") > max_depth and is_deep(value, max_depth):
+        raise first_fault(text, max_depth)
+    return value
+
+
+def encode(value: Json) -> str:
+    """Write a value as compact JSON, with the digits of a Decimal as they were written."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except TypeError:
+        return encode_exactly(value)
+
+
+def to_bytes(value: Json) -> bytes:
+    """Like `encode`, in UTF-8. Half of a surrogate pair, which UTF-8 cannot hold, becomes a JSON escape."""
+    return encode(value).encode("utf-8", "backslashreplace")
+
+
+_DECIMAL_MARK = "\ufdd0"  # a code point that Unicode reserves as a noncharacter
+
+
+def encode_exactly(value: Json, mark: str = _DECIMAL_MARK) -> str:
+    """Write JSON with Decimals: each is encoded as a string between marks, whose quotes are then removed."""
+    count = 0
+
+    def mark_decimal(number: object) -> str:
+        nonlocal count
+        if isinstance(number, Decimal):
+            count += 1
+            return f"{mark}{number}{mark}"
+        raise TypeError(f"{type(number).__name__} is no JSON value")
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=mark_decimal)
+    if mark == _DECIMAL_MARK and text.count(mark) != 2 * count:  # a text of the value contains the mark too
+        longest = max(map(len, re.findall(f"{mark}+", text)))
+        return encode_exactly(value, mark * (longest + 1))
+    return text.replace(f'"{mark}', "").replace(f'{mark}"', "")
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _Fault
+    return result
+
+
+def _parse_integer(text: str) -> int:
+    if len(text) <= MAX_DIGITS:  # nearly always: saves a call for each number
+        return int(text)
+    try:
+        return whole(text)
+    except ValueError:
+        raise _Fault from None
+
+
+def _parse_fraction(text: str) -> float | Decimal:
+    try:
+        return parse_fraction(text)
+    except ValueError:
+        raise _Fault from None
+
+
+def _refuse_constant(_: str) -> None:
+    raise _Fault
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_build_object,
+    parse_float=_parse_fraction,
+    parse_int=_parse_integer,
+    parse_constant=_refuse_constant,
+)
+
+
+def is_deep(value: Json, max_depth: int) -> bool:
+    level = [value]
+    for _ in range(max_depth):
+        level = [
+            child
+            for parent in level
+            if type(parent) is dict or type(parent) is list
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) is dict or type(child) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
+def first_fault(text: str, max_depth: int) -> NotJson:
+    keys: list[set[str] | None] = []  # of each open object; None for an array
+    previous = ""
+    for match in _JSON_TOKEN.finditer(text):
+        token = match[0]
+        kind: Kind = "value"
+        message = ""
+        if token in "{[":
+            keys.append(set() if token == "{" else None)
+            kind, message = "deep", f"nested deeper than {max_depth} levels" if len(keys) > max_depth else ""
+        elif token in "}]":
+            del keys[-1:]
+        elif token[0] == '"':
+            seen_keys = keys[-1] if keys and previous in "{," else None
+            if seen_keys is not None:
+                key = json.loads(token, strict=False)
+                kind, message = "repeated", f"the key {key!r} for the second time" if key in seen_keys else ""
+                seen_keys.add(key)
+        elif token[0] in "-0123456789" and token[1:2] != "I":
+            try:
+                (parse_fraction if set(token) & set(".eE") else whole)(token)
+            except ValueError as error:
+                kind, message = "long", str(error)
+        elif token.lstrip("-") in ("NaN", "Infinity"):
+            message = f"{token}, which is not a JSON value"
+        if message:
+            return NotJson(kind, message, text, match.start())
+        previous = token
+    return NotJson("syntax", "something that cannot be read", text, 0)
+
+
+# JSON in the answer of a model: the whole text, or one fenced block in it.
+
+_FENCED = lazy_pattern(r"^[ \t]*```[a-zA-Z]*[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+def json_in(text: str) -> Json:
+    """Return the value of a text that is JSON, or of its only fenced block that is JSON; ABSENT if there is
+    none or more than one, which would be ambiguous."""
+    values = []
+    for candidate in (text, *_FENCED.findall(text)):
+        try:
+            values.append(decode(candidate.strip()))
+        except NotJson:
+            continue
+    return values[0] if len(values) == 1 else ABSENT
+
+
+_OBJECT_STARTS = lazy_pattern(r'\{\s*"')
+_MOST_STARTS = 1_000
+
+
+def object_at(text: str, place: int) -> Json:
+    """Return the outermost JSON object that spans a place of a text, whatever stands around it; ABSENT if
+    there is none."""
+    for start in islice(_OBJECT_STARTS.finditer(text, 0, place), _MOST_STARTS):
+        try:
+            end = json.JSONDecoder().raw_decode(text, start.start())[1]
+        except (ValueError, RecursionError):
+            continue
+        if end > place:
+            with suppress(NotJson):
+                return decode(text[start.start() : end])
+            return ABSENT
+    return ABSENT
+
+
+# JSON files: a repeated key, NaN or a file nested too deeply is an error with its place; integers and
+# decimals keep every digit. `json_events` gives the positions.
+
+
+_JSON_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_TOKEN = lazy_pattern(rf'({_JSON_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
+
+
+def load_json(body: str, file: str, deeper: int = 0) -> Json:
+    """Load the value of a JSON file. `deeper`: how many levels it may have beyond MAX_DEPTH."""
+    try:
+        return decode(body, MAX_DEPTH + deeper)
+    except NotJson as fault:
+        refuse_conflict(body, file)  # which is never JSON
+        raise InvalidInput(*_explain_fault(fault, body, file, (0, len(body)))) from None
+
+
+def load_json_lines(body: str, file: str) -> list[Json]:
+    """Load the values of JSON Lines, one per line; empty lines are skipped. All problems are raised at
+    once."""
+    refuse_conflict(body, file)
+    values: list[Json] = []
+    first_problems = ProblemLimiter()
+    problems: list[Problem] = []
+    for start, end in _line_spans(body):
+        try:
+            values.append(decode(body[start:end]))
+        except NotJson as fault:
+            line_problems = _explain_fault(fault, body, file, (start, end))
+            problems += [problem for problem in line_problems if first_problems.takes(file, problem)]
+    if problems:
+        raise InvalidInput(*problems, *first_problems.rest())
+    return values
+
+
+def json_line_events(body: str) -> Iterator[Event]:
+    """Yield the events of JSON Lines: each line is a document."""
+    for line_start, line_end in _line_spans(body):
+        for kind, start, end, value, style, anchor in json_events(body[line_start:line_end]):
+            yield kind, start + line_start, end + line_start, value, style, anchor
+
+
+def _line_spans(body: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each line that is not empty. Only a line feed ends a line: JSON strings may
+    contain other line ends."""
+    start = 0
+    for line in body.split("\n"):
+        if line.strip(" \t\r"):
+            yield start, start + len(line)
+        start += len(line) + 1
+
+
+def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) -> list[Problem]:
+    """Return the problems of the value in a part of a text."""
+    start, end = span
+    fault_place = place(file, body, start + fault.position)
+    if fault.kind == "repeated":
+        problems: list[Problem] = []
+        with suppress(ValueError, IndexError):  # after the first one the text need not be valid JSON
+            for key, at, first in _repeated_keys(body[start:end]):
+                problems.append(repeated_key(key, file, body, start + at, start + first))
+        return problems
+    if fault.kind == "syntax":
+        hint = "fix the text there, or the end of the value before it"
+        return [
+            Problem(
+                "BK101", f"not valid JSON: {fault.message[0].lower()}{fault.message[1:]}", hint, fault_place
+            )
+        ]
+    hint = "store such data as a string" if fault.kind == "deep" else "write it as a string, in quotes"
+    return [Problem("BK106", fault.message, hint, fault_place)]
+
+
+def dump_json(value: Json, indent: str = "  ") -> str:
+    """Write a value as pretty-printed JSON, with a line end."""
+    return pretty(value, indent) + "\n"
+
+
+def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str:
+    """Write a value over several lines. The first line is not indented, the others by at least `indent`."""
+    if not isinstance(value, dict | list) or not value:
+        return compact(value)
+    inner_indent = indent + step
+    inner = f"{newline}{inner_indent}"
+    items = [
+        pretty(item, step, inner_indent, newline) if isinstance(item, dict | list) else compact(item)
+        for item in (value if isinstance(value, list) else value.values())
+    ]
+    if isinstance(value, list):
+        return f"[{inner}{f',{inner}'.join(items)}{newline}{indent}]"
+    items = [f"{json_string(key)}: {item}" for key, item in zip(value, items, strict=True)]
+    return f"{{{inner}{f',{inner}'.join(items)}{newline}{indent}}}"
+
+
+def compact(value: Json) -> str:
+    """Write a value on one line."""
+    kind = value.__class__
+    if kind is str:
+        return json_string(value)
+    if kind is int or kind is float:
+        return number(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json_string(key)}: {compact(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(compact, value))}]"
+    if isinstance(value, str):
+        return json_string(value)
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return number(value)
+
+
+def tight_json(value: Json) -> str:
+    """Write a value on one line without blanks after colons and commas."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json_string(key)}:{tight_json(item)}" for key, item in value.items()) + "}"
+    return f"[{','.join(map(tight_json, value))}]" if isinstance(value, list) else compact(value)
+
+
+_HIDDEN = lazy_pattern(
+    "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+"""Characters that are invisible, or no characters: they are written as escapes."""
+
+
+def json_string(value: str) -> str:
+    """Write a string, with invisible characters and noncharacters as escapes."""
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def json_events(body: str) -> Iterator[Event]:
+    """Yield the events of a valid JSON text."""
+    yield (DOCUMENT, 0, 0, "", "", None)
+    for token in _TOKEN.finditer(body):
+        string, opening, closing = token.groups()
+        start, end = token.span()
+        if string:
+            value = json.loads(string) if "\\" in string else string[1:-1]
+            yield (SCALAR, start, end, value, '"', None)
+        elif opening:
+            yield (MAPPING if opening == "{" else SEQUENCE, start, end, "", "flow", None)
+        elif closing:
+            yield (END, start, end, "", "", None)
+        else:
+            yield (SCALAR, start, end, token[0], "", None)
+
+
+def _repeated_keys(body: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each repeated key of an object, with its index and that of its first occurrence."""
+    stack: list[tuple[dict[str, int] | None, bool]] = []
+    keys: dict[str, int] | None = None
+    at_key = False
+    for kind, start, _, value, _, _ in json_events(body):
+        if kind == SCALAR and keys is not None and at_key:
+            if value in keys:
+                yield value, start, keys[value]
+            keys.setdefault(value, start)
+            at_key = False
+            continue
+        if kind in (MAPPING, SEQUENCE):
+            stack.append((keys, True))
+            keys, at_key = ({}, True) if kind == MAPPING else (None, False)
+        elif kind == END:
+            keys, at_key = stack.pop()
+        elif kind == SCALAR:
+            at_key = True

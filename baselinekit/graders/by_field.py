@@ -1,0 +1,345 @@
+"""The grader of single fields: those of the output are compared with those of the right answer, each by its
+own rule, and make one score."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.files.jsontext import NotJson, decode, encode
+from baselinekit.frozen import frozen
+from baselinekit.graders.task import (
+    GradeClients,
+    GraderType,
+    Task,
+    never_fails,
+    parse_json_output,
+    pass_at_problems,
+)
+from baselinekit.graders.verdict import exact_fraction, weighted_mean
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.baselines import Number
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grade
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.values.equality import EXACT, decimal, is_number, same_json
+from baselinekit.values.paths import find, parse, render
+from baselinekit.values.texts import mask_and_clip
+
+_LONGEST_SHOWN = 200
+
+
+@frozen
+class GradedField:
+    """A field by its path. `exact`: equal as JSON; `numeric_tolerance`: no further apart than `tolerance`,
+    which with `relative` is a share of the right value; `date`: the same day (and time, if both have one), in
+    one of the `formats`. A field that is not `required` may be missing, and counts only if it is there."""
+
+    path: str
+    match: Literal["exact", "numeric_tolerance", "date"] = "exact"
+    required: bool = True
+    weight: Number = 1
+    tolerance: Number = 0
+    relative: bool = False
+    formats: list[str] = field(default_factory=list)
+
+
+@frozen
+class FieldAccuracy:
+    """Compares fields of the output with those of the right answer: the last message of the reference, else
+    the expected value. `weighted_average`: the share of right fields, by weight; `all_or_nothing`: 1 if all
+    are right. `pass_at`: the score that passes, if it differs from that of the case."""
+
+    fields: list[GradedField]
+    aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
+    of: str | None = None
+    pass_at: Number | None = None
+
+
+def right_answer(case: Case) -> Json:
+    """The value that the fields are compared with; ABSENT if there is none."""
+    if case.wanted.messages:
+        return parse_json_output(case.wanted.messages[-1].content)
+    return ABSENT if case.expected is None else parse_json_output(case.expected.value)
+
+
+def field_accuracy(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: FieldAccuracy = task.method
+    right, output = right_answer(task.case), parse_json_output(task.look(observation.output))
+    if output is ABSENT:
+        return task.scored(exact_fraction(0.0), "the output is no JSON", config.pass_at)
+    hits: list[Json] = []
+    misses: list[str] = []
+    scores = []
+    for graded in config.fields:
+        fault = field_fault(graded, right, output)
+        if fault is None:
+            continue
+        description = mask_and_clip(
+            f"{graded.path}: {fault}" if fault else graded.path, _LONGEST_SHOWN, clients.mask
+        )
+        misses += [description] if fault else []
+        hits += [] if fault else [description]
+        scores.append((exact_fraction(float(not fault)), float(graded.weight)))
+    mean = weighted_mean(scores)
+    if mean is None:
+        return task.scored(exact_fraction(0.0), "the output has none of the fields", config.pass_at)
+    if config.aggregation == "all_or_nothing":
+        mean = exact_fraction(float(not misses))
+    details: dict[str, Json] = {"hits": hits, "misses": [*misses]}
+    return task.scored(mean, "; ".join(misses), config.pass_at, details=details)
+
+
+def field_fault(graded: GradedField, right: Json, output: Json) -> str | None:
+    """What is wrong with a field: "" if nothing, and None if the field does not count."""
+    expected, actual = dict(find(parse(graded.path), right)), dict(find(parse(graded.path), output))
+    if not graded.required and (not expected or not actual):
+        return None
+    for path in dict.fromkeys((*expected, *actual)):
+        prefix = f"{render(path)}: " if render(path) != graded.path else ""
+        if path not in actual:
+            return f"{prefix}missing"
+        if path not in expected:
+            return f"{prefix}{encode(actual[path])} is not expected"
+        if difference := difference_of(graded, expected[path], actual[path]):
+            return prefix + difference
+    return "" if expected else "missing"
+
+
+def difference_of(graded: GradedField, expected: Json, actual: Json) -> str:
+    """How a value differs from the expected one; "" if it does not."""
+    message = f"{encode(actual)}, and {encode(expected)} is right"
+    if graded.match == "exact":
+        return "" if same_json(expected, actual) else message
+    if graded.match == "numeric_tolerance":
+        number, target = number_in(actual), number_in(expected)
+        if number is None or target is None:
+            return f"{encode(actual)} is no number, and {encode(expected)} is right"
+        allowed = Decimal(str(graded.tolerance)) * (abs(target) if graded.relative else 1)
+        distance = abs(EXACT.subtract(number, target))
+        return "" if distance <= allowed else f"{message}: {distance:f} apart, at most {allowed:f} is allowed"
+    moments, expected_moments = dates_in(actual, graded.formats), dates_in(expected, graded.formats)
+    if not moments:
+        return f"{encode(actual)} is no date in a form that is allowed, and {encode(expected)} is right"
+    return "" if any(same_time(*pair) for pair in product(moments, expected_moments)) else message
+
+
+def number_in(value: Json) -> Decimal | None:
+    """The value of a number, or of a text that is nothing but a number."""
+    if isinstance(value, str):
+        try:
+            value = decode(value.strip())
+        except NotJson:
+            return None
+    return decimal(value) if is_number(value) else None
+
+
+# Dates as texts.
+
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_MONTH_NAME = "|".join(sorted({*MONTHS, *(month[:3] for month in MONTHS), "sept"}, key=len, reverse=True))
+_PARTS = {
+    "YYYY": r"(?P<year>\d{4})",
+    "YY": r"(?P<short_year>\d{2})",
+    "MMMM": rf"(?P<name>{_MONTH_NAME})\.?",
+    "MMM": rf"(?P<name>{_MONTH_NAME})\.?",
+    "MM": r"(?P<month>\d{2})",
+    "M": r"(?P<month>\d{1,2})",
+    "DD": r"(?P<day>\d{2})",
+    "D": r"(?P<day>\d{1,2})",
+    "HH": r"(?P<hour>\d{2})",
+    "H": r"(?P<hour>\d{1,2})",
+    "hh": r"(?P<hour>\d{2})",
+    "h": r"(?P<hour>\d{1,2})",
+    "mm": r"(?P<minute>\d{2})",
+    "ss": r"(?P<second>\d{2})",
+    "SSS": r"(?P<fraction>\d{1,9})",
+    "A": r"(?P<half>[ap]m)",
+    "a": r"(?P<half>[ap]m)",
+    "Z": r"(?P<zone>z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)",
+}
+_TOKEN = lazy_pattern("|".join(sorted(_PARTS, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
+USUAL_FORMATS = (
+    "YYYY-MM-DD",
+    "YYYY-MM-DDTHH:mm",
+    "YYYY-MM-DDTHH:mm:ss",
+    "YYYY-MM-DDTHH:mm:ss.SSS",
+    "YYYY-MM-DDTHH:mmZ",
+    "YYYY-MM-DDTHH:mm:ssZ",
+    "YYYY-MM-DDTHH:mm:ss.SSSZ",
+    "YYYY-MM-DD HH:mm:ss",
+    "YYYY/M/D",
+    "M/D/YYYY",
+    "D/M/YYYY",
+    "D.M.YYYY",
+    "D-MMM-YYYY",
+    "D MMM YYYY",
+    "MMM D, YYYY",
+)
+"""Used if no `formats` are stated. 03/04/2025 may be either day then."""
+
+
+@lru_cache(maxsize=256)
+def compiled(form: str) -> re.Pattern[str]:
+    """A date format as a regular expression; InvalidInput if it has no day."""
+    pieces, seen_groups = [], set[str]()
+    for token in _TOKEN.findall(form):
+        part = _PARTS.get(token)
+        if part is None:
+            pieces.append(re.escape(token[1:-1] if len(token) > 1 else token))
+            continue
+        (name,) = re.compile(part).groupindex
+        if name in seen_groups:
+            raise InvalidInput(Problem("BK676", f"the format {form!r} has {token} twice", "state it once"))
+        seen_groups.add(name)
+        pieces.append(part)
+    if not (
+        seen_groups & {"year", "short_year"} and seen_groups & {"month", "name"} and "day" in seen_groups
+    ):
+        message = f"the format {form!r} tells no day"
+        raise InvalidInput(Problem("BK676", message, "such as YYYY-MM-DD or DD-MMM-YYYY"))
+    return re.compile("".join(pieces), re.IGNORECASE | re.ASCII)
+
+
+Moment = tuple[date, time | None, timedelta | None]
+"""A day, the time if there is one, and the offset of its zone from UTC."""
+
+
+def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
+    """The moments that a text may mean by the formats; none if it is a date in none of them."""
+    if not isinstance(value, str):
+        return []
+    text = " ".join(value.split())
+    matches = (compiled(form).fullmatch(text) for form in formats or USUAL_FORMATS)
+    moments = [moment for match in matches if match and (moment := moment_of(match.groupdict())) is not None]
+    return list(dict.fromkeys(moments))
+
+
+def moment_of(groups: Mapping[str, str | None]) -> Moment | None:
+    """The moment that the groups of a match state; None for a day or a time that does not exist."""
+    year = int(groups.get("year") or f"20{groups.get('short_year')}")
+    name = groups.get("name")
+    short_names = [month[:3] for month in MONTHS]
+    month = short_names.index(name.lower()[:3]) + 1 if name else int(groups.get("month") or 0)
+    hour, half = groups.get("hour"), (groups.get("half") or "").lower()
+    try:
+        day = date(year, month, int(groups.get("day") or 0))
+        if hour is None:
+            return day, None, None
+        hour_of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
+        micros = int((groups.get("fraction") or "0").ljust(6, "0")[:6])
+        day_time = time(hour_of_day, int(groups.get("minute") or 0), int(groups.get("second") or 0), micros)
+    except ValueError:
+        return None
+    return day, day_time, _offset(groups.get("zone"))
+
+
+def _offset(zone: str | None) -> timedelta | None:
+    if zone is None:
+        return None
+    if zone in "zZ":
+        return timedelta()
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
+
+
+def same_time(left: Moment, right: Moment) -> bool:
+    """Whether two moments are the same, as far as both are stated."""
+    if left[1] is None or right[1] is None:
+        return left[0] == right[0]
+    if left[2] is None or right[2] is None:
+        return left[:2] == right[:2]
+    return _since_year_1(left) == _since_year_1(right)
+
+
+def _since_year_1(moment: Moment) -> timedelta:
+    """The time since the first moment of year 1, in UTC. A timedelta can lie before that, a date cannot."""
+    day, at, zone = moment
+    first = datetime.combine(date.min, time())
+    return datetime.combine(day, at or time()) - first - (zone or timedelta())
+
+
+# Problems that are known before anything is asked.
+
+
+def field_problems(task: Task) -> Iterator[Problem]:
+    config: FieldAccuracy = task.method
+    yield from pass_at_problems(config.pass_at)
+    if not config.fields:
+        yield never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
+        return
+    right = right_answer(task.case)
+    if right is ABSENT or not isinstance(right, dict | list):
+        message = "there is no answer to set the fields beside"
+        hint = "state it as an object: `expected_output`, `reference` or `expected`"
+        yield Problem("BK677", message, hint)
+        return
+    if not any(graded.weight for graded in config.fields):
+        yield never_fails("no field has any weight", "state one above 0", "config", "fields")
+    for number, graded in enumerate(config.fields):
+        for problem in one_field_problems(graded, right):
+            yield replace_at(problem, ("config", "fields", number))
+
+
+def replace_at(problem: Problem, at: Path) -> Problem:
+    return replace(problem, place=None, at=(*at, *(problem.at or ())))
+
+
+def one_field_problems(graded: GradedField, right: Json) -> Iterator[Problem]:
+    """The problems of one field, with paths below it."""
+    try:
+        expected = find(parse(graded.path), right)
+    except InvalidInput as error:
+        yield from (replace(problem, at=("path",)) for problem in error.problems)
+        return
+    try:
+        for form in graded.formats:
+            compiled(form)
+    except InvalidInput as error:
+        yield from (replace(problem, at=("formats",)) for problem in error.problems)
+        return
+    if not expected and graded.required:
+        message = f"the right answer has no {graded.path!r}"
+        yield Problem("BK677", message, "add it there, or state `required: false`", at=("path",))
+    if graded.weight < 0:
+        yield Problem("BK677", f"the weight is {graded.weight:g}", "0 or more", at=("weight",))
+    if graded.tolerance < 0:
+        yield Problem("BK677", f"the tolerance is {graded.tolerance:g}", "0 or more", at=("tolerance",))
+    if graded.match != "numeric_tolerance" and (graded.tolerance or graded.relative):
+        message = f"`tolerance` has no effect where the match is {graded.match}"
+        yield Problem("BK677", message, "state `match: numeric_tolerance`", at=("tolerance",))
+    if graded.match != "date" and graded.formats:
+        message = f"`formats` have no effect where the match is {graded.match}"
+        yield Problem("BK677", message, "state `match: date`", at=("formats",))
+    for _, value in expected:
+        if graded.match == "numeric_tolerance" and number_in(value) is None:
+            yield Problem(
+                "BK677", f"the right answer is no number: {encode(value)}", "match it exactly", at=("match",)
+            )
+        if graded.match == "date" and not dates_in(value, graded.formats):
+            message = f"the right answer is no date in a form that is allowed: {encode(value)}"
+            yield Problem("BK677", message, "state its form: `formats: [DD-MMM-YYYY]`", at=("formats",))
+
+
+FIELD_ACCURACY = GraderType(
+    FieldAccuracy, field_accuracy, "field_accuracy", known_by=("fields",), problems=field_problems
+)

@@ -1,0 +1,292 @@
+"""Grader of a generated program: its code is taken from the reply and run, and the values that its function
+returns are compared with the expected ones."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+from baselinekit.errors import Problem, suggest
+from baselinekit.files.jsontext import encode
+from baselinekit.frozen import frozen
+from baselinekit.graders.by_text import matches_everything
+from baselinekit.graders.reply_code import code_in
+from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.evals import Expected
+from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
+from baselinekit.model.recipes import CallResult, Observation, SandboxResult
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.table import RegexBudget, compiled, full_match
+from baselinekit.schema.records import check, prefix_paths
+from baselinekit.values.equality import decimal, is_number, same_json
+from baselinekit.values.texts import Mask, beginning_of, describe_limit, end_of, mask_and_clip, no_mask
+
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOLERANCE = 1e-9
+_LONGEST_SHOWN = 2_000
+_LONGEST_PRINTED = 4_000
+_LONGEST_LINE = 300
+
+COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
+
+
+def function_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    """The grade by the calls, or by those of the first alternative that all pass."""
+    text = text_of(task.look(observation.output))
+    grades = []
+    for number, method in enumerate((task.method, *alternatives_of(task.method, task.case.expected))):
+        grade = grade_by_calls(task, method, text, clients)
+        if grade.outcome == "passed" and number:
+            grade = replace(grade, details={**grade.details, "alternative": number})
+        if grade.outcome != "failed":
+            return grade
+        grades.append(grade)
+    return max(grades, key=lambda grade: grade.score or 0)
+
+
+def grade_by_calls(task: Task, method: FunctionOutput, text: str, clients: GradeClients) -> Grade:
+    extracted = code_in(text, method.function_name)
+    if extracted.problem:
+        reason = f"the reply contains no usable program: {extracted.problem}"
+        return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
+    verdict = judge_calls(method, clients.run(method, extracted.code), clients.regex_budget(), clients.mask)
+    details = {"taken": extracted.description, **verdict.details}
+    if verdict.flaw:
+        return task.grader.graded("error", None, verdict.flaw, details=details)
+    reason = verdict.reason
+    reason += f" (taken from the reply: {extracted.description})" if reason and extracted.is_partial else ""
+    outcome: Outcome = "passed" if verdict.passed else "failed"
+    return task.grader.graded(outcome, verdict.score, reason, details=details)
+
+
+def problems(task: Task) -> Iterator[Problem]:
+    method: FunctionOutput = task.method
+    for number, call in enumerate(method.test_cases):
+        pattern = call.expected if call.comparator == "regex" else None
+        if isinstance(pattern, str) and matches_everything(f"^{pattern}$", ("dotall",)):
+            reason = f"call {number} gives whatever fits {pattern!r}, and every text does"
+            yield never_fails(reason, "say what it has to give")
+    if not method.test_cases:
+        hint = "add `test_cases: [{args: [1], expected: 2}]`"
+        yield Problem("BK706", "a function_output grader without a test case", hint)
+    if not _NAME.fullmatch(method.function_name):
+        yield Problem("BK706", f"{method.function_name!r} is not a function name", "letters, digits and _")
+    if method.timeout_per_case <= 0:
+        message = describe_limit(method.timeout_per_case)
+        yield Problem("BK706", message, "`timeout_per_case`: a number of seconds above 0")
+    choices = (method, *alternatives_of(method, task.case.expected))
+    for call in (call for choice in choices for call in choice.test_cases):
+        if call.comparator not in COMPARATORS:
+            hint = suggest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
+            yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
+
+
+# A `functional` expectation states the calls that the grader makes.
+
+
+STATED_TWICE = Problem(
+    "BK714", "test cases are stated both here and in the expected value", "keep one of the two lists", at=()
+)
+_CALL_KEYS = {"input": "args", "output": "expected"}
+
+
+@frozen
+class Program:
+    """The value of a `functional` expectation."""
+
+    test_cases: list[dict[str, Json]]
+    function_name: str | None = None
+
+
+def read_function_output(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+    """The config with its calls: those that it states, or those of the expectation."""
+    value = expected.value if expected is not None and expected.type == "functional" else None
+    if isinstance(value, dict) and value.get("function_name") is not None:
+        config = {"function_name": value["function_name"], **config}
+    method, problems = check(FunctionOutput, config)
+    if method is None or problems:
+        return method, problems
+    method, problems = with_calls(method, expected)
+    return None if problems else method, [replace(problem, at=("test_cases",)) for problem in problems]
+
+
+def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
+    """The config with the calls of the expectation. Problems of these calls are reported at the
+    expectation."""
+    if expected is None or expected.type != "functional":
+        return method, []
+    return replace(method, test_cases=calls_of(expected.value)[0]), [
+        STATED_TWICE
+    ] if method.test_cases else []
+
+
+def alternatives_of(method: FunctionOutput, expected: Expected | None) -> Iterator[FunctionOutput]:
+    """The config with the calls, and the function, of each alternative of the expectation."""
+    for value in expected.alternatives if expected is not None and expected.type == "functional" else ():
+        name = value.get("function_name") if isinstance(value, dict) else None
+        name = name if isinstance(name, str) else method.function_name
+        yield replace(method, function_name=name, test_cases=calls_of(value)[0])
+
+
+def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConfig:
+    problems = prefix_paths(calls_of(expected.value)[1], ("value",))
+    for number, value in enumerate(expected.alternatives):
+        problems += prefix_paths(calls_of(value)[1], ("alternatives", number))
+    if graders_stated or problems:
+        return None, problems
+    method, config_problems = read_function_output({}, expected)
+    hint = "add it beside `test_cases`, or to the grader's config"
+    return method, config_problems and [
+        Problem("BK714", "it is not stated which function is called", hint, at=("value",))
+    ]
+
+
+def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:
+    """The test cases of a functional expectation: `{input: [5], output: 120}`, or as a grader states them."""
+    program, problems = check(Program, value)
+    calls: list[Call] = []
+    for number, raw in enumerate(program.test_cases if program else ()):
+        renamed = {_CALL_KEYS.get(key, key): value for key, value in raw.items()}
+        call, call_problems = check(Call, renamed)
+        if len(renamed) < len(raw):
+            call_problems = [
+                Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())
+            ]
+        problems += prefix_paths(
+            [_with_stated_keys(problem, raw) for problem in call_problems], ("test_cases", number)
+        )
+        calls += [call] if call else []
+    if program and not program.test_cases:
+        problems.append(Problem("BK714", "there is no test case", "such as {input: [5], output: 120}"))
+    return calls, problems
+
+
+def _with_stated_keys(problem: Problem, raw: dict[str, Json]) -> Problem:
+    """The problem with the keys that the call uses: a call with `input` also has `output`."""
+    at = problem.at or ()
+    name = next((key for key, key_of_call in _CALL_KEYS.items() if at[:1] == (key_of_call,)), None)
+    if name is None or (name not in raw and not _CALL_KEYS.keys() & raw.keys()):
+        return problem
+    return replace(problem, message=problem.message.replace(repr(at[0]), repr(name)), at=(name, *at[1:]))
+
+
+FUNCTION_OUTPUT = GraderType(
+    FunctionOutput,
+    function_output,
+    "function_output",
+    expectation="functional",
+    known_by=("test_cases", "function_name"),
+    read=read_function_output,
+    derive=derive_function_output,
+    complete=with_calls,
+    problems=problems,
+    program=lambda config: config,
+    goes_by_expectation=lambda config: True,
+)
+
+
+@frozen
+class FunctionVerdict:
+    """Passed if every call gave the expected value; the score is the share of the calls that did."""
+
+    passed: bool
+    score: float
+    reason: str
+    details: dict[str, Json]
+    flaw: str = ""
+
+
+def judge_calls(
+    method: FunctionOutput, ran: SandboxResult, regex_budget: RegexBudget, mask: Mask
+) -> FunctionVerdict:
+    """The verdict on the values that a program returned. They are compared here, outside of the sandbox:
+    nothing that the program claims about itself counts."""
+    contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
+    if ran.not_contained:
+        contained["not_contained"] = list(ran.not_contained)
+    if ran.flaw:
+        return FunctionVerdict(False, 0.0, "", contained, ran.flaw)
+    results: list[Json] = []
+    for number, call in enumerate(method.test_cases):
+        returned = ran.calls[number] if number < len(ran.calls) else CallResult(error="was not reached")
+        results.append({"case": number, **_result(call, returned, regex_budget, mask)})
+    passed = sum(result["passed"] for result in results)
+    reason = ""
+    first = next((result for result in results if not result["passed"]), None)
+    if first is not None:
+        failure = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
+        lines = [line for line in mask(failure).strip().splitlines() if line.strip()]
+        last_line = mask_and_clip(lines[-1] if lines else mask(failure), _LONGEST_LINE, no_mask)
+        reason = f"{passed} of {len(results)} calls passed; call {first['case']} {last_line}"
+    details = {"test_results": results, "passed_count": passed, "total_count": len(results), **contained}
+    return FunctionVerdict(passed == len(results), passed / len(results), reason, details)
+
+
+def _result(call: Call, returned: CallResult, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
+    printed = end_of(returned.printed, _LONGEST_PRINTED, mask)
+    shared: dict[str, Json] = {"printed": printed} if printed else {}
+    if returned.error:
+        return {"passed": False, "error": _beginning(returned.error, mask), **shared}
+    output: Json = _beginning(returned.inexact, mask)
+    if not output:
+        text = encode(returned.value)
+        output = returned.value if len(text) <= _LONGEST_SHOWN else mask_and_clip(text, _LONGEST_SHOWN, mask)
+    if equal(call, returned, regex_budget):
+        return {"passed": True, "output": output, **shared}
+    return {"passed": False, "output": output, "expected": call.expected, **shared}
+
+
+def _beginning(text: str, mask: Mask) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{beginning_of(text, _LONGEST_SHOWN, mask)} …"
+
+
+def equal(call: Call, returned: CallResult, regex_budget: RegexBudget) -> bool:
+    """Whether a call returned the expected value, by its comparator. A value that is no JSON equals nothing,
+    whatever it looks like; but a set may be compared as the list of its elements."""
+    expected, actual = call.expected, returned.value
+    if actual is ABSENT:
+        return False
+    if call.comparator in ("unordered", "set") and isinstance(expected, list) and isinstance(actual, list):
+        return same_elements(expected, actual, with_counts=call.comparator == "unordered")
+    if returned.inexact:
+        return False
+    if call.comparator == "approx":
+        return near(expected, actual, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
+    if call.comparator == "regex":
+        return (
+            isinstance(actual, str) and full_match(compiled(str(expected)), actual, regex_budget) is not None
+        )
+    return same_json(expected, actual)
+
+
+def near(expected: Json, actual: Json, tolerance: Decimal) -> bool:
+    """Whether all numbers, at any depth, are within a tolerance: absolute, or as a share of the greater
+    one."""
+    if is_number(expected) and is_number(actual):
+        left, right = decimal(expected), decimal(actual)
+        if not (left.is_finite() and right.is_finite()):
+            return False
+        return abs(left - right) <= tolerance * max(Decimal(1), abs(left), abs(right))
+    if isinstance(expected, list) and isinstance(actual, list):
+        pairs = zip(expected, actual, strict=False)
+        return len(expected) == len(actual) and all(near(left, right, tolerance) for left, right in pairs)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(
+            near(expected[k], actual[k], tolerance) for k in expected
+        )
+    return same_json(expected, actual)
+
+
+def same_elements(expected: list[Json], actual: list[Json], with_counts: bool) -> bool:
+    """Whether two lists have the same elements; `with_counts`: each as often as in the other. What equals one
+    element equals all that are equal to it, so the first match will do."""
+    if not with_counts:
+        pairs = ((expected, actual), (actual, expected))
+        return all(any(same_json(a, b) for b in right) for left, right in pairs for a in left)
+    remaining = list(actual)
+    for element in expected:
+        place = next((place for place, other in enumerate(remaining) if same_json(element, other)), None)
+        if place is None:
+            return False
+        del remaining[place]
+    return not remaining

@@ -1,0 +1,402 @@
+"""Graders that ask a model for one line: a score, or a decision, and the reason for it.
+
+The form of the reply is fixed and repeats no mark of the question. So other rules keep the judged text from
+giving the verdict: the text stands between marks that it cannot know, the whole reply has to be one line with
+one verdict in it, and a verdict that already stands in the text does not count."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from functools import lru_cache
+from html import unescape
+from typing import Literal
+
+from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
+from baselinekit.graders.judging import (
+    JUDGE,
+    UnreadableReply,
+    between_marks,
+    nonce_of,
+    question_again,
+    retries_problems,
+    unusable_reply,
+)
+from baselinekit.graders.task import (
+    GradeClients,
+    GraderType,
+    Judged,
+    Task,
+    never_passes,
+    text_of,
+    threshold_problems,
+)
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.grades import Classified, Grade, Outcome
+from baselinekit.model.recipes import Message, ModelQuestion, Observation, Usage
+from baselinekit.model.values import Json
+from baselinekit.values.texts import mask_and_clip, no_mask
+
+# Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
+# are normalized for searching a text, never for showing it.
+
+_ESCAPE = lazy_pattern(
+    r"\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|(?:\\x|%)([0-9a-fA-F]{2})"
+)
+_TAG = lazy_pattern(r"<[^<>]*>|\x1b\[[0-9;]*[A-Za-z]")
+_POINT = lazy_pattern(r"(?<=[0-9])\.(?=[0-9])")
+_DIRECTION_MARKS = "\u202e\u202d\u2067\u2066"
+"""After these, text is shown in another direction."""
+
+_NAMED_LETTER = lazy_pattern(
+    r"(?:LATIN|REGIONAL INDICATOR|.* LATIN)\b.*\bLETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?"
+)
+_DIGITS = {"ONE": "1", "TWO": "2", "THREE": "3", "FOUR": "4", "FIVE": "5"}
+_NAMED_DIGIT = lazy_pattern(rf".*\bDIGIT ({'|'.join(_DIGITS)})")
+_LOOKALIKES = {
+    "a": "аАαΑаᎪꓮⲁⲀ",
+    "c": "сСϲϹᏟꓚⲥⲤᑕ",
+    "d": "ԁԀᎠꓓᗪ",
+    "e": "еЕεΕєЄᎬꓰⲉⲈᗴ",
+    "i": "іІιΙӏӀᎥꓲⲓⲒ",
+    "n": "пПηΝռոꓠⲛⲚᑎ",
+    "o": "оОοΟσօՕᎾꓳⲟⲞ",
+    "r": "гяЯᎡꓣᖇ",
+    "s": "ѕЅΣՏᏚꓢᔕ",
+    "y": "уУүҮγΥᎽꓬⲩⲨ",
+    "=": "᐀゠⹀꞊",
+}
+"""Characters of other scripts by the character that they look like, for those that verdicts are made of."""
+
+_LOOKS = {character: look for look, characters in _LOOKALIKES.items() for character in characters}
+
+
+def normalize_lookalikes(text: str) -> str:
+    """The letters a to z, digits and equals signs of a text, and nothing between them: of the text as it is
+    and, where these differ, with its escapes decoded, without its tags, and from right to left."""
+    readings = [text, _ESCAPE.sub(_unescape, unescape(text))]
+    readings.append(_TAG.sub("", readings[1]))
+    if any(sign in text for sign in _DIRECTION_MARKS):
+        readings.append(text[::-1])
+    return " ".join(map(_fold, dict.fromkeys(readings)))
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    number = int(escape[escape.lastindex or 0], 16)
+    return chr(number) if number < 0x110000 else escape[0]
+
+
+def _fold(text: str) -> str:
+    text = _POINT.sub("p", text)  # 0.5 is not 05
+    return text.translate({ord(character): _look(character) for character in set(text)})
+
+
+@lru_cache(maxsize=65_536)
+def _look(character: str) -> str:
+    """The letter, digit or equals sign that a character looks like; "" if it looks like none."""
+    if character in _LOOKS:
+        return _LOOKS[character]
+    folded = unicodedata.normalize("NFKD", character).casefold()
+    if folded != character:
+        return "".join(map(_look, folded)) if character not in folded else ""
+    if character.isascii():
+        return character if character.isalnum() or character == "=" else ""
+    name = unicodedata.name(character, "")
+    if "EQUALS SIGN" in name:
+        return "="
+    value = unicodedata.numeric(character, -1.0)
+    if value in range(10):
+        return str(int(value))
+    if digit := _NAMED_DIGIT.fullmatch(name):
+        return _DIGITS[digit[1]]
+    letter = _NAMED_LETTER.fullmatch(name)
+    return letter[1].lower() if letter else ""
+
+
+# The question, and the one line of the reply.
+
+
+_SCALE = (1, 5)
+_MOST_TOKENS = 1_000
+_LONGEST_REPLY = 2_000
+_LONGEST_QUOTED = 300
+_HAS_LETTER = lazy_pattern(r"[^\W\d_]")
+_WORDS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
+
+
+# The form of a reply, and how it is read.
+
+
+@frozen
+class LineForm:
+    """A reply in one line: the key of its verdict, and the possible verdicts. `choices`: the
+    verdicts as the form shows them to a judge."""
+
+    key: str
+    verdicts: Sequence[str]
+    choices: str
+    sentence: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.key}=<{self.choices}> REASON=<{self.sentence}>"
+
+    def read(self, reply: str, texts: Sequence[str]) -> tuple[str, str]:
+        """The verdict and the reason; UnreadableReply if the reply is not exactly this line, or if its
+        verdict stands in one of the judged texts."""
+        line = reply.strip(" \t\r\n")
+        if len(line.splitlines()) != 1:
+            raise unusable_reply(f"is not the one line {self.text}", reply)
+        match = re.fullmatch(rf"{self.key}=(\S+) REASON=(\S.*)", line)
+        if match is None:
+            raise unusable_reply(f"is not {self.text}", reply)
+        verdict, reason = match[1], match[2]
+        if verdict not in self.verdicts:
+            raise unusable_reply(f"says {self.key}={verdict}, which is not <{self.choices}>", reply)
+        if not _HAS_LETTER.search(reason) or reason.strip(".") == f"<{self.sentence}>":
+            raise unusable_reply("gives no reason", reply)
+        if len(re.findall(f"{self.key.casefold()}=", normalize_lookalikes(line))) != 1:
+            raise unusable_reply("gives more than one verdict", reply)
+        if any(self.stands_in(verdict, text) for text in texts):
+            raise unusable_reply(
+                f"repeats {self.key}={verdict}, which stands in the text that it judges", reply
+            )
+        return verdict, reason
+
+    def stands_in(self, verdict: str, text: str) -> bool:
+        """Whether a text itself gives this verdict, lookalikes included: SCORE=5, or the same with its REASON
+        written as JSON or XML."""
+        key = self.key.casefold()
+        number = "0*" if verdict.isdigit() else ""
+        value = "|".join(filter(None, (verdict.casefold(), _WORDS.get(verdict, ""))))
+        pattern = rf"{key}(?:=+{number}(?:{value})|{number}(?:{value})(?:{key})?=*reason)"
+        return re.search(pattern, normalize_lookalikes(text)) is not None
+
+
+SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
+DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
+
+
+@frozen
+class LineQuestion:
+    """A question for one line: the task in words, and the judged texts in it, in which the verdict of the
+    reply may not stand."""
+
+    form: LineForm
+    model: str
+    task: str
+    texts: tuple[str, ...]
+
+    @property
+    def ask(self) -> ModelQuestion:
+        instruction = (
+            f"Reply with exactly one line in this form, and nothing before or after it: {self.form.text}"
+        )
+        system = Message("system", f"{JUDGE} Reply with one line alone.")
+        user = Message("user", f"{self.task}\n\n{instruction}")
+        return ModelQuestion(self.model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
+
+
+def _ask_and_grade(
+    task: Task,
+    line_question: LineQuestion,
+    clients: GradeClients,
+    judge: Callable[[str, str], tuple[Judged, float]],
+    classify: Callable[[str | None], Classified | None] = lambda verdict: None,
+) -> Grade:
+    """Ask the judge, and again while the reply cannot be read and retries remain. An unreadable reply is an
+    error, not a low score. `judge`: what a verdict and its reason amount to."""
+    usage, question = Usage(), line_question.ask
+    unreadable: list[Json] = []
+    for retries_left in range(task.method.retries_on_unreadable, -1, -1):
+        answer = clients.ask(question)
+        usage = usage + answer.usage
+        try:
+            verdict, judge_reason = line_question.form.read(answer.text, line_question.texts)
+        except UnreadableReply as error:
+            unreadable.append(mask_and_clip(answer.text, _LONGEST_REPLY, clients.mask))
+            if not retries_left:
+                return _unreadable_grade(task, error, unreadable, usage, classify(None))
+            question = question_again(line_question.ask, error.why, clients.mask)
+            continue
+        (passed, reason, details), score = judge(verdict, judge_reason)
+        all_details: dict[str, Json] = {**details, "reason": judge_reason}
+        if unreadable:
+            all_details["replies_that_could_not_be_read"] = unreadable
+        outcome: Outcome = "passed" if passed else "failed"
+        return task.grader.graded(
+            outcome, score, reason, details=all_details, usage=usage, classified=classify(verdict)
+        )
+    raise AssertionError("the last reply is a grade")
+
+
+def _unreadable_grade(
+    task: Task, error: UnreadableReply, replies: list[Json], usage: Usage, classified: Classified | None
+) -> Grade:
+    problem, quoted = error.problems[0], mask_and_clip(str(replies[-1]), _LONGEST_QUOTED, no_mask)
+    details: dict[str, Json] = {"reply": replies[-1]}
+    if len(replies) > 1:
+        details["replies_that_could_not_be_read"] = replies
+    return task.grader.graded(
+        "error",
+        None,
+        f"judge output unparseable: it {error.why}: {quoted!r}",
+        verdict="unparseable",
+        code=problem.code,
+        details=details,
+        usage=usage,
+        classified=classified,
+    )
+
+
+# score_line
+
+
+@frozen
+class ScoreLine:
+    """A model scores the output from 1 to 5 by a rubric, and replies SCORE=… REASON=….
+    `pass_threshold`: the lowest score that passes. A reply of another form is an error, and the judge
+    is asked again `retries_on_unreadable` times."""
+
+    rubric: str
+    model: str = "judge"
+    pass_threshold: int = 4
+    retries_on_unreadable: int = 0
+    of: str | None = None
+
+
+def score_question(config: ScoreLine, output: str) -> LineQuestion:
+    low, high = _SCALE
+    task = (
+        f"Score the output by the rubric, from {low} (worst) to {high} (best).\n\n"
+        f"RUBRIC:\n{config.rubric}\n\nOUTPUT:\n{between_marks('output', output, nonce_of(output))}"
+    )
+    return LineQuestion(SCORE, config.model, task, (output,))
+
+
+def score_line(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: ScoreLine = task.method
+    low, high = _SCALE
+
+    def judge(verdict: str, judge_reason: str) -> tuple[Judged, float]:
+        score = int(verdict)
+        passed = score >= config.pass_threshold
+        reason = "" if passed else f"{score} of {high}, and {config.pass_threshold} passes: {judge_reason}"
+        details: dict[str, Json] = {
+            "score": score,
+            "scale": [low, high],
+            "pass_threshold": config.pass_threshold,
+        }
+        return (passed, reason, details), (score - low) / (high - low)
+
+    return _ask_and_grade(
+        task, score_question(config, text_of(task.look(observation.output))), clients, judge
+    )
+
+
+def score_problems(task: Task) -> Iterator[Problem]:
+    config: ScoreLine = task.method
+    if not config.rubric.strip():
+        yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
+    yield from threshold_problems(config.pass_threshold, _SCALE, ("config", "pass_threshold"))
+    yield from retries_problems(config.retries_on_unreadable, "config", "retries_on_unreadable")
+
+
+SCORE_LINE = GraderType(
+    ScoreLine,
+    score_line,
+    "score_line",
+    kind="model",
+    problems=score_problems,
+    asks=lambda config: (config.model, 1),
+    question_form="in one line",
+    criteria=lambda config: [f"score: {_SCALE[0]} to {_SCALE[1]}, {config.pass_threshold} passes"],
+)
+
+
+# decision_line
+
+
+@frozen
+class DecisionLine:
+    """A model decides whether the output, a request, is one for what is described, and replies DECISION=YES
+    or DECISION=NO with a REASON. `wanted`: the right decision. The model sees only the description and the
+    triggers."""
+
+    wanted: Literal["YES", "NO"]
+    description: str = ""
+    triggers: list[str] = field(default_factory=list)
+    not_for: list[str] = field(default_factory=list)
+    model: str = "judge"
+    retries_on_unreadable: int = 0
+    of: str | None = None
+
+
+def decision_question(config: DecisionLine, query: str) -> LineQuestion:
+    nonce = nonce_of(config.description, query)
+    sections = (
+        ("DESCRIPTION", between_marks("description", config.description, nonce)),
+        ("POSITIVE TRIGGERS", _bullets(config.triggers)),
+        ("NEGATIVE TRIGGERS (do NOT use for)", _bullets(config.not_for)),
+        ("USER QUERY", between_marks("query", query, nonce)),
+    )
+    task = (
+        "Decide whether a skill would be loaded for a user's query. Go by its description and its triggers "
+        "ONLY: YES if it is described for such a query, NO if it is not, or if a negative trigger fits."
+    )
+    texts = (query, config.description, *config.triggers, *config.not_for)
+    return LineQuestion(
+        DECISION, config.model, "\n\n".join((task, *(f"{name}:\n{text}" for name, text in sections))), texts
+    )
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    """One line each, so that none of them can begin a section."""
+    return "\n".join(f"- {' '.join(line.split())}" for line in lines) or "- (none)"
+
+
+def decision_line(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: DecisionLine = task.method
+
+    def judge(verdict: str, judge_reason: str) -> tuple[Judged, float]:
+        passed = verdict == config.wanted
+        reason = (
+            "" if passed else f"the judge decides {verdict}, and {config.wanted} is right: {judge_reason}"
+        )
+        return (passed, reason, {"decision": verdict, "wanted": config.wanted}), float(passed)
+
+    line_question = decision_question(config, text_of(task.look(observation.output)))
+    return _ask_and_grade(
+        task, line_question, clients, judge, lambda verdict: Classified(config.wanted, verdict)
+    )
+
+
+def decision_problems(task: Task) -> Iterator[Problem]:
+    config: DecisionLine = task.method
+    if not config.description.strip() and not config.triggers:
+        message = "a decision_line grader without a description"
+        yield Problem("BK702", message, "state the `description`, the `triggers` or both", at=("config",))
+    for key, texts in (
+        ("description", [config.description]),
+        ("triggers", config.triggers),
+        ("not_for", config.not_for),
+    ):
+        if any(DECISION.stands_in(config.wanted, text) for text in texts):
+            message = (
+                f"`{key}` gives DECISION={config.wanted} itself, and what a judged text says is no verdict"
+            )
+            yield never_passes(message, "remove it from the text", "config", key)
+    yield from retries_problems(config.retries_on_unreadable, "config", "retries_on_unreadable")
+
+
+DECISION_LINE = GraderType(
+    DecisionLine,
+    decision_line,
+    "decision_line",
+    kind="model",
+    problems=decision_problems,
+    asks=lambda config: (config.model, 1),
+    question_form="in one line",
+    criteria=lambda config: [f"decision: {config.wanted} is right"],
+)

@@ -1,0 +1,234 @@
+"""Grader that is a program: it receives the case and its result as JSON, and prints a score as JSON. Its
+output is never guessed at: anything that is no verdict is an error."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
+from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
+from baselinekit.frozen import frozen
+from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
+from baselinekit.graders.verdict import exact_fraction, verdict_of
+from baselinekit.graders.wire import wire_of
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.grades import Grade
+from baselinekit.model.recipes import Observation, Seconds, Usage
+from baselinekit.model.values import Json
+from baselinekit.values.equality import is_number
+from baselinekit.values.texts import Mask, end_of, mask_and_clip
+
+_LONGEST_SHOWN = 200
+_MOST_POINTS = 50
+_LONGEST_DETAILS = 20_000
+_MOST_NAMES = 5
+_LONGEST_POINT = 500
+MOST_CALLS = 50
+"""How often a program may ask a model, if it does not state a limit."""
+
+
+@frozen
+class ModelAccess:
+    """How often a program may ask the judges' model."""
+
+    max_calls: int = MOST_CALLS
+
+
+@frozen
+class CodeJudge:
+    """A program that judges. `script`: the words of its command, or one text for the shell; `cwd`: where it
+    runs, relative to the folder of the case's file; `target`: how often it may ask `model`; `config`: what it
+    receives beside the case."""
+
+    script: str | list[str]
+    cwd: str | None = None
+    timeout: Seconds | None = None
+    target: ModelAccess | None = None
+    model: str = "judge"
+    config: dict[str, Json] = field(default_factory=dict)
+    of: str | None = None
+
+
+def starts(judge: CodeJudge) -> JudgeProgram:
+    """The program, without the case for its standard input."""
+    command = judge.script if isinstance(judge.script, str) else tuple(judge.script)
+    calls = None if judge.target is None else judge.target.max_calls
+    return JudgeProgram(command, cwd=judge.cwd, timeout=judge.timeout, model_calls=calls, model=judge.model)
+
+
+def code_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    judge: CodeJudge = task.method
+    document = wire_of(task, observation, judge.config, clients.results)
+    program = replace(starts(judge), stdin=to_bytes(document))
+    try:
+        run = clients.program(task.case, program)
+    except JudgeStopped as stopped:
+        return _error_grade(task, stopped.problems[0], _call_details(judge, stopped.calls), stopped.usage)
+    details = _call_details(judge, run.calls, run.failed_calls)
+    try:
+        judged = verdict_in(run.stdout, clients.mask)
+    except CannotReplay as error:
+        problem = error.problems[0] if run.exit_code == 0 else _exit_problem(run, (), clients.mask)
+        return _error_grade(task, problem, details, run.usage)
+    details |= judged.details
+    if run.exit_code != 0:
+        return _error_grade(task, _exit_problem(run, judged.misses, clients.mask), details, run.usage)
+    outcome, verdict = verdict_of(exact_fraction(judged.score), task.case.pass_rule)
+    reason = judged.reasoning or ("" if outcome == "passed" else "; ".join(judged.misses))
+    reason = reason or ("" if outcome == "passed" else f"it scores {judged.score:g}")
+    graded = task.grader.graded(outcome, judged.score, reason, verdict=verdict, details=details)
+    return replace(graded, usage=run.usage)
+
+
+def _error_grade(task: Task, problem: Problem, details: dict[str, Json], usage: Usage) -> Grade:
+    return task.grader.graded(
+        "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
+    )
+
+
+def _call_details(judge: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
+    if judge.target is None:
+        return {}
+    counts: dict[str, Json] = {"call_count": calls, "max_calls": judge.target.max_calls}
+    return {"target_proxy": {**counts, "failed": failed} if failed else counts}
+
+
+def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
+    """The problem of a program that failed, with the misses that it printed, else the end of its stderr."""
+    stderr_end = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_POINT, mask))
+    stderr_end = _TRACEBACK.sub("", stderr_end)
+    output = "; ".join(misses or filter(None, map(str.strip, stderr_end.splitlines())))
+    suffix = f"; it said: {output}" if output else ""
+    hint = "a judge that could judge ends with exit code 0, whatever its score"
+    if _NO_SDK in stderr_end:
+        hint = "start it with the Python that baselinekit is installed in, or install it in that one"
+    return Problem("BK655", f"the judge {describe_exit(run.exit_code)}{suffix}", hint)
+
+
+# What a judge prints.
+
+_VERDICT_KEYS = ("score", "hits", "misses", "reasoning")
+_ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
+_NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
+_MOST_TRIED = 100
+_TRACEBACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
+"""A Python traceback, which is of no use beside the exception."""
+_NO_SDK = "No module named 'baselinekit'"
+
+
+@frozen
+class Verdict:
+    """The verdict that a program printed. `details`: all its other fields, as a report shows them."""
+
+    score: float
+    misses: tuple[str, ...]
+    reasoning: str
+    details: dict[str, Json]
+
+
+def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
+    """The verdict in the one JSON object that a judge printed, after anything that it logged; CannotReplay
+    for output that is ambiguous."""
+    printed = _object_in(stdout, mask)
+    score: Any = printed.get("score")
+    if "score" not in printed:
+        raise _no_verdict("printed no score", 'print {"score": 0.85, "misses": [...]}')
+    if not is_number(score) or not 0 <= score <= 1:
+        quoted = mask_and_clip(encode(score), _LONGEST_SHOWN, mask)
+        raise _no_verdict(f"printed the score {quoted}", "a score is a number from 0 to 1")
+    lists = {name: _texts(printed, name, mask) for name in ("hits", "misses")}
+    reasoning = printed.get("reasoning")
+    if not isinstance(reasoning, str | None):
+        raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
+    other_fields = {
+        key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None
+    }
+    if (size := len(encode(other_fields))) > _LONGEST_DETAILS:
+        other_fields = {"left_out": f"{', '.join(sorted(other_fields)[:_MOST_NAMES])}: {size:,} characters"}
+    details: dict[str, Json] = {**{name: [*texts] for name, texts in lists.items() if texts}, **other_fields}
+    return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
+
+
+def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...]:
+    points = printed.get(name)
+    points = [] if points is None else points
+    if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
+        raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
+    clipped_points = tuple(mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS])
+    return (
+        (*clipped_points, f"and {len(points) - _MOST_POINTS:,} more")
+        if len(points) > _MOST_POINTS
+        else clipped_points
+    )
+
+
+def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
+    """The object that the last line with a `{` at its start begins, and that goes on to the end. Another
+    object before it is an error."""
+    try:
+        text = stdout.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise _no_verdict("printed what is not UTF-8 text", "print JSON in UTF-8") from None
+    if not text:
+        raise _no_verdict("printed nothing", 'print {"score": 0.85} to standard output')
+    start = text.rfind("\n{") + 1
+    try:
+        value = decode(text[start:])
+    except NotJson as fault:
+        quoted = mask_and_clip(text, _LONGEST_SHOWN, mask)
+        raise _no_verdict(f"printed no JSON ({fault.message}): {quoted!r}", _ONE_OBJECT) from None
+    if not isinstance(value, dict):
+        quoted = mask_and_clip(encode(value), _LONGEST_SHOWN, mask)
+        raise _no_verdict(f"printed {quoted}, which is no JSON object", _ONE_OBJECT)
+    if _holds_object(text[:start]):
+        raise _no_verdict("printed more than one JSON object", _ONE_OBJECT)
+    return value
+
+
+def _holds_object(logged: str) -> bool:
+    """Whether a logged line begins an object. This is assumed if very many lines may: not all are tried."""
+    for number, match in enumerate(_NEXT_OBJECT.finditer(logged)):
+        try:
+            json.JSONDecoder().raw_decode(logged, match.start())
+        except (ValueError, RecursionError):
+            if number >= _MOST_TRIED:
+                return True
+        else:
+            return True
+    return False
+
+
+def _no_verdict(message: str, hint: str) -> CannotReplay:
+    return cannot_replay("BK654", f"the judge {message}", hint)
+
+
+# Problems that are known before the program is started.
+
+
+def problems(task: Task) -> Iterator[Problem]:
+    judge: CodeJudge = task.method
+    words = [judge.script] if isinstance(judge.script, str) else judge.script
+    if not words or not words[0].strip():
+        yield Problem("BK653", "`script` names no program", "such as [python3, check.py]", at=("script",))
+    if any("\0" in word for word in words):
+        yield Problem("BK653", "a word of `script` has a NUL character", "remove it", at=("script",))
+    if judge.timeout is not None and judge.timeout <= 0:
+        yield Problem(
+            "BK653", f"`timeout: {judge.timeout}` leaves no time", "more than 0 seconds", at=("timeout",)
+        )
+    if judge.target is not None and judge.target.max_calls < 1:
+        hint = "1 or more; without `target` it may ask nobody"
+        message = f"`max_calls: {judge.target.max_calls}` lets it ask nobody"
+        yield Problem("BK653", message, hint, at=("target", "max_calls"))
+
+
+CODE_JUDGE = GraderType(
+    CodeJudge,
+    code_judge,
+    "code_judge",
+    known_by=("script",),
+    problems=problems,
+    starts=starts,
+)

@@ -1,0 +1,211 @@
+"""Grader of JSON by a JSON Schema. A `$ref` to another document is never fetched, and patterns have a time
+limit that holds."""
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.frozen import frozen
+from baselinekit.graders.nearness import line_at
+from baselinekit.graders.task import GradeClients, GraderType, Task, keys_of, parse_json_output, text_of
+from baselinekit.model.grades import Grade
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.table import RegexBudget, compiled, search
+from baselinekit.values.paths import render
+from baselinekit.values.texts import Mask, mask_and_clip
+
+_MOST_SHOWN = 20
+_LONGEST_SHOWN = 200
+_ONE_SCHEMA = ("items", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems")
+
+
+@frozen
+class JsonSchema:
+    """The output is JSON that a schema allows: the schema in place, or the path of its file."""
+
+    schema: Json = None
+    schema_file: str | None = None
+    of: str | None = None
+
+
+def json_schema(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: JsonSchema = task.method
+    schema = config.schema if config.schema_file is None else clients.schema(task.case, config.schema_file)
+    top_level = schema if isinstance(schema, dict) else {}
+    keys = {*keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
+    output, part = task.look(observation.output, keys), task.part(observation.output, keys)
+    value = parse_json_output(output)
+    if value is ABSENT:
+        quoted = mask_and_clip(text_of(output), _LONGEST_SHOWN, clients.mask)
+        return task.decide((False, _describe_bad_json(text_of(output)), {"actual": quoted}), part)
+    messages = violations(value, schema, clients.regex_budget(), clients.mask)
+    return task.decide(
+        (not messages, "; ".join(messages), {"violations": messages} if messages else {}), part
+    )
+
+
+def _describe_bad_json(text: str) -> str:
+    """Why a text is no JSON, with the line of the error if it begins as JSON."""
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] not in ("{", "["):
+        return "it is not JSON"
+    try:
+        decode(text.strip())
+    except NotJson as fault:
+        return f"it is not JSON: line {line_at(text, start + fault.position)}: {fault.message}"
+    return "it is not JSON: it holds more than one block of it"
+
+
+def problems(task: Task) -> Iterator[Problem]:
+    config: JsonSchema = task.method
+    if (config.schema is None) == (config.schema_file is None):
+        yield Problem("BK703", "a json_schema grader has one schema", "state `schema` or `schema_file`")
+    elif config.schema is not None:
+        yield from schema_problems(config.schema)
+
+
+JSON_SCHEMA = GraderType(
+    JsonSchema,
+    json_schema,
+    "json_schema",
+    problems=problems,
+    files=lambda config: {"schema_file": config.schema_file},
+    document=lambda config: config.schema_file,
+    with_document=lambda config, document: JsonSchema(document),
+)
+
+
+@frozen
+class SchemaRefused:
+    """A schema check in a file that refuses them: the case fails, as with a tool that knows only the
+    keyword."""
+
+
+def refused(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    return task.decide((False, "json_schema is refused here, as `defaults: {json_schema: refuse}` wants", {}))
+
+
+SCHEMA_REFUSED = GraderType(SchemaRefused, refused, called="json_schema")
+
+
+def violations(value: Json, schema: Json, regex_budget: RegexBudget, mask: Mask) -> list[str]:
+    """The first violations of the schema, one sentence each with its path."""
+    from referencing.exceptions import Unresolvable
+
+    try:
+        errors = [*islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN + 1)]
+        messages = [_describe(error, mask) for error in sorted(errors[:_MOST_SHOWN], key=_sort_key)]
+    except Unresolvable as error:
+        message = f"the schema refers to {error.ref}, which is not in it"
+        raise cannot_replay("BK703", message, "copy that part into the schema: nothing is fetched") from None
+    return [*messages, "and more"] if len(errors) > _MOST_SHOWN else messages
+
+
+def _sort_key(error: Any) -> list[tuple[int, int, str]]:
+    """The place in the output as a key for sorting: entries by their number, and before keys."""
+    steps = error.absolute_path
+    return [(0, step, "") if isinstance(step, int) else (1, 0, str(step)) for step in steps]
+
+
+def _describe(error: Any, mask: Mask) -> str:
+    """A violation with its path; if it is that no alternative fits, also what is wrong with the nearest
+    one."""
+    from jsonschema.exceptions import best_match
+
+    def describe(error: Any) -> str:
+        where = render(tuple(error.absolute_path))
+        return f"{where}: {mask_and_clip(error.message, _LONGEST_SHOWN, mask)}"
+
+    nearest_error = best_match([error])
+    return (
+        describe(error)
+        if nearest_error is error
+        else f"{describe(error)} (nearest: {describe(nearest_error)})"
+    )
+
+
+def schema_problems(schema: Json) -> Iterator[Problem]:
+    """The problems of the schema itself."""
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    if not isinstance(schema, dict | bool):
+        yield Problem("BK703", "a schema is a mapping", "such as {type: object, required: [id]}")
+        return
+    try:
+        validator_for(schema).check_schema(schema)
+    except SchemaError as error:
+        path = render(tuple(error.absolute_path))
+        yield Problem("BK703", f"{path + ': ' if path else ''}{error.message}", "fix the JSON Schema")
+        return
+    for pattern in _patterns(schema):
+        try:
+            compiled(pattern)
+        except InvalidInput as error:
+            yield from error.problems
+    if schema is False:
+        yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
+    elif schema is not True and allows_all(schema):
+        suggestion = next((hint for key in schema if (hint := suggest(key, _keywords(schema)))), "")
+        hint = suggestion or "say what it has to be, or write `true` in its place if any JSON will do"
+        yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
+
+
+def allows_all(schema: Json) -> bool:
+    """Whether a schema allows any JSON. A keyword that is not known restricts nothing."""
+    if not isinstance(schema, dict):
+        return schema is True
+    keywords = _keywords(schema)
+    for key, value in schema.items():
+        parts = [False]
+        if key in ("properties", "patternProperties", "dependentSchemas"):
+            parts = value.values()
+        elif key in _ONE_SCHEMA:
+            parts = [value]
+        elif key in ("required", "allOf", "prefixItems"):
+            parts = value
+        if key in keywords and not all(map(allows_all, parts)):
+            return False
+    return True
+
+
+def _keywords(schema: Json) -> Collection[str]:
+    from jsonschema.validators import validator_for
+
+    keywords: Collection[str] = validator_for(schema).VALIDATORS
+    return keywords
+
+
+def _patterns(schema: Json) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        if isinstance(schema.get("patternProperties"), dict):
+            yield from schema["patternProperties"]
+        for value in schema.values():
+            yield from _patterns(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _patterns(value)
+
+
+def _validator(schema: Json, regex_budget: RegexBudget) -> Any:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend, validator_for
+    from referencing import Registry
+
+    def pattern(_: Any, expression: str, value: Json, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and search(compiled(expression), value, regex_budget) is None:
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    def pattern_properties(validator: Any, patterns: dict[str, Any], value: Json, _: Any) -> Iterator[Any]:
+        for expression, subschema in patterns.items() if isinstance(value, dict) else ():
+            for key, item in value.items():
+                if search(compiled(expression), key, regex_budget) is not None:
+                    yield from validator.descend(item, subschema, path=key, schema_path=expression)
+
+    kind = extend(validator_for(schema), {"pattern": pattern, "patternProperties": pattern_properties})
+    return kind(schema, registry=Registry())

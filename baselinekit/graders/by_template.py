@@ -1,0 +1,374 @@
+"""Grader that asks a model for a score from 0 to 1, by a prompt of the user: a template, or a program that
+writes it.
+
+Texts are filled in between marks that no text can know, and in one pass, so that nothing in them is taken for
+a variable. The rule of the case decides whether a score passes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from fractions import Fraction
+
+from baselinekit.errors import Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import pretty, to_bytes
+from baselinekit.frozen import frozen
+from baselinekit.graders.by_model import spoken_verdict
+from baselinekit.graders.judging import (
+    ask_until_readable,
+    between_marks,
+    nonce_of,
+    question_in_form,
+    reply,
+    retries_problems,
+    scalar,
+    unquoted,
+    unusable_reply,
+    words_of,
+)
+from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
+from baselinekit.graders.verdict import exact_fraction, format_distinct, verdict_of
+from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grade, PassRule
+from baselinekit.model.recipes import ModelQuestion, Observation, Seconds
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.secrets.variables import as_text
+from baselinekit.values.equality import is_number
+from baselinekit.values.texts import end_of
+
+_MOST_LISTED = 4
+_MOST_TOKENS = 1_500
+_LONGEST_TAIL = 500
+_SHORTEST_MARKED = 12
+_VARIABLE = lazy_pattern(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
+_TEXT_FILES = (".md", ".txt")
+_PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
+
+VARIABLES = (*TEXTS, *MESSAGES)
+RESULTS = ("evaluator_results", "EVALUATOR_RESULTS_JSON")
+"""The variable with the results that the aggregator of a composite sums up, by both of its names."""
+
+SIDECAR = "sidecar"
+_ANSWER_VARIABLES = frozenset(("candidate_answer", "output_messages"))
+_OTHER_NAMES = {
+    "input": "question",
+    "prompt": "question",
+    "output": "candidate_answer",
+    "answer": "candidate_answer",
+    "response": "candidate_answer",
+    "actual": "candidate_answer",
+    "expected": "reference_answer",
+    "expected_output": "reference_answer",
+    "reference": "reference_answer",
+    "criteria": "expected_outcome",
+    "outcome": "expected_outcome",
+    "metadata": SIDECAR,
+}
+
+_SECTIONS = "\n\n".join(
+    f"[[ ## {name} ## ]]\n{{{{{name}}}}}"
+    for name in ("expected_outcome", "question", "reference_answer", "candidate_answer")
+)
+DEFAULT_TEMPLATE = f"""\
+You are an expert evaluator. Grade the candidate_answer based on how well it achieves the expected_outcome.
+
+Use reference_answer as a gold standard (if provided). The candidate_answer doesn't need to match verbatim, \
+but should capture key points.
+
+Say briefly what it achieves and what it misses.
+
+{_SECTIONS}"""
+_FORM: dict[str, Json] = {"score": unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
+_REPLY_RULES = (
+    "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
+    f"most {_MOST_LISTED} short points each, and may be empty."
+)
+
+
+@frozen
+class PromptScript:
+    """A program that writes the prompt: it reads the case, the answer and `config` as JSON from its stdin,
+    and prints the prompt. `cwd` is relative to the folder of the case's file."""
+
+    script: str | list[str]
+    config: dict[str, Json] = field(default_factory=dict)
+    cwd: str | None = None
+    timeout: Seconds | None = None
+
+
+@frozen
+class TemplateJudge:
+    """A model scores the answer by a prompt: a template in place, the path of one, a program that writes
+    it, or our own where there is none."""
+
+    prompt: str | PromptScript | None = None
+    model: str = "judge"
+    retries_on_unreadable: int = 2
+    calibration: str | None = None
+    of: str | None = None
+
+
+def names_file(prompt: str) -> bool:
+    """Whether a prompt is the path of a file, not the text itself."""
+    text = prompt.strip()
+    if "\n" in text or "{{" in text:
+        return False
+    return text.lower().endswith((*_TEXT_FILES, *_PROGRAMS)) or ("/" in text and len(text.split()) == 1)
+
+
+def prompt_file(judge: TemplateJudge) -> str | None:
+    """The path of the file with the prompt; None if it is in no file."""
+    is_file = isinstance(judge.prompt, str) and names_file(judge.prompt)
+    return judge.prompt.strip() if isinstance(judge.prompt, str) and is_file else None
+
+
+def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
+    """The program that writes the prompt; None if there is none."""
+    script = judge.prompt
+    if not isinstance(script, PromptScript):
+        return None
+    command = script.script if isinstance(script.script, str) else tuple(script.script)
+    return JudgeProgram(command, cwd=script.cwd, timeout=script.timeout)
+
+
+# Filling in.
+
+
+def variables_of(template: str) -> Iterator[str]:
+    """The names that a template asks for, in their order."""
+    for match in _VARIABLE.finditer(template):
+        if len(match[1]) % 2 == 0:
+            yield match[3]
+
+
+def with_answer(template: str) -> str:
+    """The template; if it does not show the answer, with the sections that it lacks below it: a judge has to
+    see the answer."""
+    variables = set(variables_of(template))
+    if variables & _ANSWER_VARIABLES:
+        return template
+    sections = [part for part in _SECTIONS.split("\n\n") if not variables & set(variables_of(part))]
+    return "\n\n".join((template.rstrip(), *sections))
+
+
+def with_results(template: str) -> str:
+    """The template of an aggregator; if it does not show the results, with these below it."""
+    if set(variables_of(template)) & {*RESULTS}:
+        return template
+    introduction = "These are the results of other evaluators; make one score of them:"
+    return f"{template.rstrip()}\n\n{introduction}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
+
+
+def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
+    """The template with the texts filled in, in one pass. The expected outcome and the sidecar are the words
+    of the case's author; all other texts are judged, and marked as such. An odd number of `\\` makes braces
+    literal."""
+
+    def fill(match: re.Match[str]) -> str:
+        escapes, whole, name = match[1], match[2], match[3]
+        if len(escapes) % 2:
+            return escapes.removesuffix("\\") + whole
+        text = texts[name]
+        is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
+        return escapes + (between_marks(name, text, nonce) if is_marked else text)
+
+    return _VARIABLE.sub(fill, template)
+
+
+def template_texts(
+    template: str, task: Task, observation: Observation, results: Mapping[str, Json] | None = None
+) -> dict[str, str]:
+    """The texts of a template's variables. Messages and other values that are no text are JSON."""
+    variable = next((name for name in variables_of(template) if name in RESULTS), None)
+    if variable is not None and not results:
+        message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
+        raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
+    texts = texts_of(task, observation) | dict.fromkeys(RESULTS, pretty(dict(results or {}), "  "))
+    messages = {name: pretty(value, "  ") for name, value in messages_of(task, observation).items()}
+    sidecar = {name: sidecar_value(name, task.case) for name in variables_of(template)}
+    sidecar_texts = {name: as_text(value) for name, value in sidecar.items() if value is not ABSENT}
+    all_texts = {**sidecar_texts, **messages, **texts}
+    return {name: all_texts.get(name, "") for name in variables_of(template)}
+
+
+def is_of_sidecar(name: str) -> bool:
+    return name == SIDECAR or name.startswith(f"{SIDECAR}.")
+
+
+def sidecar_value(name: str, case: Case) -> Json:
+    """The value of `sidecar`, or of `sidecar.KEY.KEY`; ABSENT if there is none."""
+    first, *keys = name.split(".")
+    value: Json = case.wanted.sidecar if first == SIDECAR else ABSENT
+    for key in keys:
+        value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
+    return value
+
+
+def template_problems(template: str, case: Case) -> Iterator[Problem]:
+    """The problems of a template that are known before anything is asked."""
+    if not template.strip():
+        yield Problem("BK660", "an empty prompt", "leave `prompt` out for the default one")
+    for name in dict.fromkeys(variables_of(template)):
+        if name in (*VARIABLES, *RESULTS) or sidecar_value(name, case) is not ABSENT:
+            continue
+        if is_of_sidecar(name):
+            sidecar_names = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
+            hint = suggest(name, sidecar_names) if name.count(".") == 1 else ""
+            hint = hint or "add it to the `sidecar` of the case"
+            yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
+            continue
+        snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        suggestion = _OTHER_NAMES.get(snake_case) or (snake_case if snake_case in VARIABLES else "")
+        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else suggest(name, VARIABLES)
+        hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
+        yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which nothing stands for", hint)
+
+
+# Asking.
+
+
+def template_question(judge: TemplateJudge, prompt: str, nonce: str) -> ModelQuestion:
+    base = question_in_form(judge.model, f"{prompt.rstrip()}\n\n{_REPLY_RULES}", nonce, _FORM)
+    return replace(base, max_tokens=_MOST_TOKENS, json=True)
+
+
+def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
+    """The prompt, and the nonce of its marks."""
+    judge: TemplateJudge = task.method
+    if isinstance(judge.prompt, PromptScript):
+        return written_prompt(task, observation, clients)
+    file = prompt_file(judge)
+    template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
+    template = with_results(template) if clients.results else with_answer(template)
+    texts = template_texts(template, task, observation, clients.results)
+    nonce = nonce_of(*texts.values())
+    return filled(template, texts, nonce), nonce
+
+
+def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
+    """The prompt that a program prints. The answer is marked wherever it occurs in it unchanged."""
+    program = prompt_program(task.method)
+    assert program is not None
+    document = wire_of(task, observation, task.method.prompt.config, clients.results)
+    run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
+    command = program.command if isinstance(program.command, str) else " ".join(program.command)
+    if run.exit_code != 0:
+        tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
+        message = f"{command}, which writes the prompt, ended with exit code {run.exit_code}"
+        message += f"; it said: {tail}" if tail else ""
+        raise cannot_replay("BK664", message, "let it print the prompt and end with 0")
+    text = run.stdout.decode("utf-8", "replace").strip()
+    if not text:
+        raise cannot_replay("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
+    nonce = nonce_of(text)
+    answer = texts_of(task, observation)["candidate_answer"].strip()
+    if len(answer) >= _SHORTEST_MARKED:
+        text = text.replace(answer, between_marks("candidate_answer", answer, nonce))
+    return text, nonce
+
+
+@frozen
+class TemplateReply:
+    """The verdict in one reply."""
+
+    score: Fraction
+    hits: list[str]
+    misses: list[str]
+    reasoning: str
+
+
+def read_template_reply(answer: str, nonce: str) -> TemplateReply:
+    """The verdict in a reply; UnreadableReply if it has no score from 0 to 1."""
+    fields = reply(answer, ("score",), nonce)
+    score = scalar(fields["score"])
+    if not is_number(score) or not 0 <= score <= 1:
+        raise unusable_reply(f"has a score of {score!r}, which is not from 0 to 1", answer)
+    hits, misses = (points_of(fields.get(key)) for key in ("hits", "misses"))
+    return TemplateReply(exact_fraction(float(score)), hits, misses, words_of(fields.get("reasoning")))
+
+
+def points_of(value: Json) -> list[str]:
+    """The points that a judge lists; none if it is no list of texts."""
+    return [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
+
+
+def template_grade(task: Task, template_reply: TemplateReply, rule: PassRule) -> Grade:
+    outcome, verdict = verdict_of(template_reply.score, rule)
+    details: dict[str, Json] = {"score": float(template_reply.score), "reasoning": template_reply.reasoning}
+    for key, points in (("hits", template_reply.hits), ("misses", template_reply.misses)):
+        details[key] = list(points[:_MOST_LISTED])
+        if len(points) > _MOST_LISTED:
+            details[f"further_{key}"] = len(points) - _MOST_LISTED
+    explanation = "; ".join(filter(None, (template_reply.reasoning, *template_reply.misses[:_MOST_LISTED])))
+    reason = "" if outcome == "passed" else f"{too_low(template_reply.score, rule)}: {explanation}"
+    return task.grader.graded(outcome, float(template_reply.score), reason, verdict=verdict, details=details)
+
+
+def too_low(score: Fraction, rule: PassRule) -> str:
+    return f"it scores {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
+
+
+def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    judge: TemplateJudge = task.method
+    prompt, nonce = prompt_of(task, observation, clients)
+    result = ask_until_readable(
+        template_question(judge, prompt, nonce),
+        clients.ask,
+        clients.mask,
+        lambda answer: read_template_reply(answer, nonce),
+        judge.retries_on_unreadable,
+    )
+    if result.value is None:
+        return result.error_grade(task.grader)
+    return result.add_to(template_grade(task, result.value, task.case.pass_rule))
+
+
+def problems(task: Task) -> Iterator[Problem]:
+    judge: TemplateJudge = task.method
+    yield from retries_problems(judge.retries_on_unreadable, "config", "retries_on_unreadable")
+    at = ("config", "prompt")
+    file = prompt_file(judge)
+    if isinstance(judge.prompt, PromptScript):
+        words = [judge.prompt.script] if isinstance(judge.prompt.script, str) else judge.prompt.script
+        if not words or not words[0].strip():
+            yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
+        if judge.calibration is not None:
+            message = "`calibration` of a judge whose prompt a program writes"
+            hint = "use a template, or leave `calibration` out: labels are asked about without programs"
+            yield Problem("BK661", message, hint, at=("config", "calibration"))
+    elif file is not None:
+        if file.lower().endswith(_PROGRAMS):
+            hint = f"say how it is run: prompt: {{script: [COMMAND, {file}]}}"
+            yield Problem("BK661", f"{file} is a program, and no template", hint, at=at)
+    elif isinstance(judge.prompt, str):
+        for problem in template_problems(judge.prompt, task.case):
+            yield replace(problem, at=at)
+    elif not task.case.wanted.outcome.strip() and not task.expected:
+        hint = "add `expected_outcome` to the case, or a `prompt` that says it"
+        yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
+
+
+def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str) -> bool | None:
+    """Whether a person's label is a pass: passed, failed, or a score from 0 to 1."""
+    if isinstance(label, bool | str):
+        return spoken_verdict(label)
+    return verdict_of(exact_fraction(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
+
+
+BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)
+
+TEMPLATE_JUDGE = GraderType(
+    TemplateJudge,
+    template_judge,
+    "llm_judge",
+    kind="model",
+    problems=problems,
+    files=lambda config: {"prompt": prompt_file(config), "calibration": config.calibration},
+    texts=lambda config: tuple(filter(None, (prompt_file(config),))),
+    text_problems=lambda task, text: template_problems(text, task.case),
+    starts=prompt_program,
+    asks=lambda config: (config.model, 1),
+    question_form="by a prompt",
+    label_scale=BY_SHARE,
+)

@@ -1,0 +1,120 @@
+"""Graders of what an answer took: time, dollars and tokens. They do not look at the output.
+
+A figure that nobody measured is an error: it does not mean that the answer was quick or cheap."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from baselinekit.errors import Problem, cannot_replay
+from baselinekit.frozen import frozen
+from baselinekit.graders.task import GradeClients, GraderType, Task, never_fails, never_passes
+from baselinekit.model.baselines import Number
+from baselinekit.model.grades import Grade
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import Json
+
+_PRICES = "state `prices:` of the model, or let the target tell its `cost_usd`"
+_USAGE = "let the target tell its `token_usage: {input, output}`"
+
+
+@frozen
+class LatencyLimit:
+    """The answer came within `max_seconds`: the time that the target states, else the time that was waited. A
+    recorded answer has the time of its recording."""
+
+    max_seconds: Number
+
+
+@frozen
+class CostLimit:
+    """The answer cost at most `max_usd`."""
+
+    max_usd: Number
+
+
+@frozen
+class TokenLimit:
+    """The answer took no more tokens than each of these limits: in all, of the question, of the answer.
+    Cached tokens are tokens of the question."""
+
+    max_total: int | None = None
+    max_input: int | None = None
+    max_output: int | None = None
+
+    @property
+    def stated(self) -> dict[str, int]:
+        limits = {"total": self.max_total, "input": self.max_input, "output": self.max_output}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def latency(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: LatencyLimit = task.method
+    seconds = observation.seconds
+    details: dict[str, Json] = {"seconds": round(seconds, 3), "max_seconds": config.max_seconds}
+    reason = f"took {seconds:.3f} s, at most {config.max_seconds:g} s is allowed"
+    passed = seconds <= config.max_seconds
+    return task.decide((passed, "" if passed else reason, details))
+
+
+def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: CostLimit = task.method
+    usd = observation.usage.cost_usd
+    if usd is None:
+        raise cannot_replay("BK671", "it is not known what the answer cost", _PRICES)
+    limit = Decimal(str(config.max_usd))
+    passed = usd <= limit
+    reason = "" if passed else f"cost {usd:f} dollars, at most {limit:f} are allowed"
+    return task.decide((passed, reason, {"cost_usd": float(usd), "max_usd": config.max_usd}))
+
+
+def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: TokenLimit = task.method
+    usage = observation.usage
+    counts = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
+    if usage.tokens_in is not None and usage.tokens_out is not None:
+        counts["total"] = usage.tokens_in + usage.tokens_out
+    used = _limited_counts(counts, config.stated)
+    exceeded = [
+        f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed"
+        for name, limit in config.stated.items()
+        if used[name] > limit
+    ]
+    details: dict[str, Json] = {"tokens": dict(used)}
+    details |= {f"max_{name}": limit for name, limit in config.stated.items()}
+    return task.decide((not exceeded, "; ".join(exceeded), details))
+
+
+def _limited_counts(counts: Mapping[str, int | None], limits: Mapping[str, int]) -> dict[str, int]:
+    """The counts that have a limit; an error if one of them is not known."""
+    used = {name: number for name in limits if (number := counts[name]) is not None}
+    missing = [name for name in limits if name not in used]
+    if missing:
+        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
+        raise cannot_replay("BK671", message, _USAGE)
+    return used
+
+
+def latency_problems(task: Task) -> Iterator[Problem]:
+    if task.method.max_seconds <= 0:
+        message = f"no answer comes within {task.method.max_seconds:g} s"
+        yield never_passes(message, "a time above 0", "config", "max_seconds")
+
+
+def cost_problems(task: Task) -> Iterator[Problem]:
+    if task.method.max_usd < 0:
+        message = f"no answer costs {task.method.max_usd:g} dollars"
+        yield never_passes(message, "0 or more", "config", "max_usd")
+
+
+def token_problems(task: Task) -> Iterator[Problem]:
+    limits = task.method.stated
+    if not limits:
+        yield never_fails("no limit is stated", "state max_total, max_input or max_output", "config")
+    for name, limit in limits.items():
+        if limit < 0:
+            yield never_passes(f"no answer takes {limit} tokens", "0 or more", "config", f"max_{name}")
+
+
+LATENCY = GraderType(LatencyLimit, latency, "latency", problems=latency_problems)
+COST = GraderType(CostLimit, cost, "cost", problems=cost_problems)
+TOKEN_USAGE = GraderType(TokenLimit, tokens, "token_usage", problems=token_problems)

@@ -1,0 +1,1 @@
+"""Several outputs: what varies, and the placeholder for it."""

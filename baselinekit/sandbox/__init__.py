@@ -1,0 +1,1 @@
+"""Programs that may read and write only what they are given."""

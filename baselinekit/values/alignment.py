@@ -1,0 +1,500 @@
+"""Pairs the elements of two sequences: aligned in their order, or matched where the order is free."""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import product
+from typing import NamedTuple, TypeVar
+
+from baselinekit.model.values import Json
+from baselinekit.values.equality import freeze
+
+Pairs = list[tuple[int, int]]
+"""Positions in the old and in the new sequence."""
+
+Gap = tuple[int, int, int, int]
+"""A stretch of each sequence, as begin and end of the one and begin and end of the other."""
+
+
+def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
+    """The stretches that differ, in rising order, found from the landmarks. Between two stretches both
+    sequences have the same items."""
+    b1 = a1 = 0
+    for b2, a2 in [*landmarks(before, after), (len(before), len(after))]:
+        while b1 < b2 and a1 < a2 and before[b1] == after[a1]:
+            b1, a1 = b1 + 1, a1 + 1
+        tail = 0
+        while b1 < b2 - tail and a1 < a2 - tail and before[b2 - tail - 1] == after[a2 - tail - 1]:
+            tail += 1
+        if b1 < b2 - tail or a1 < a2 - tail:
+            yield b1, b2 - tail, a1, a2 - tail
+        b1, a1 = b2 + 1, a2 + 1
+
+
+def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The places of items that occur once on both sides: the longest chain of them in the same order."""
+    times = Counter(before), Counter(after)
+    places = {item: a for a, item in enumerate(after) if times[1][item] == 1}
+    common = [(b, places[item]) for b, item in enumerate(before) if times[0][item] == 1 and item in places]
+    ends: list[int] = []
+    last: list[int] = []
+    came_from: list[int] = []
+    for number, (_, a) in enumerate(common):
+        length = bisect_left(ends, a)
+        came_from.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [a]
+        last[length : length + 1] = [number]
+    chain = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        chain.append(common[number])
+        number = came_from[number]
+    return chain[::-1]
+
+
+def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable], most: int) -> tuple[Pairs, list[Gap]]:
+    """Pair equal items that are in the same order; also return the stretches that remain between them. A
+    stretch of more than `most` pairs is not searched for equal items."""
+    if before == after:
+        return [(n, n) for n in range(len(before))], []
+    pairs: Pairs = []
+    remaining: list[Gap] = []
+    b = a = 0
+    for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
+        b1, b2, a1, a2 = gap
+        pairs += zip(range(b, b1), range(a, a1), strict=True)
+        b, a = b2, a2
+        if (b2 - b1) * (a2 - a1) > most:
+            remaining.append(gap)
+            continue
+        matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
+        for tag, c1, c2, d1, d2 in matcher.get_opcodes():
+            if tag == "equal":
+                pairs += zip(range(b1 + c1, b1 + c2), range(a1 + d1, a1 + d2), strict=True)
+            else:
+                remaining.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
+    return pairs, remaining
+
+
+def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
+    """The pairs of greatest total likeness that keep the order; never a pair without any likeness.
+    `likeness`: a row for each old element, with its likeness to each new one."""
+    width = len(likeness[0]) if likeness else 0
+    best = [[0.0] * (width + 1) for _ in range(len(likeness) + 1)]
+    for n in range(len(likeness) - 1, -1, -1):
+        here, below, scores = best[n], best[n + 1], likeness[n]
+        for m in range(width - 1, -1, -1):
+            here[m] = max(below[m], here[m + 1], below[m + 1] + scores[m])
+    pairs: Pairs = []
+    n = m = 0
+    while n < len(likeness) and m < width:
+        if likeness[n][m] > 0 and best[n][m] == best[n + 1][m + 1] + likeness[n][m]:
+            pairs.append((n, m))
+            n, m = n + 1, m + 1
+        elif best[n][m] == best[n + 1][m]:
+            n += 1
+        else:
+            m += 1
+    return pairs
+
+
+def pair_anywhere(before: Iterable[tuple[int, Hashable]], after: Iterable[tuple[int, Hashable]]) -> Pairs:
+    """Pair equal items (each with its position) at any places, the first with the first."""
+    places: dict[Hashable, deque[int]] = defaultdict(deque)
+    for b, item in before:
+        places[item].append(b)
+    return [(places[item].popleft(), a) for a, item in after if places.get(item)]
+
+
+def pair_best_first(scored: Iterable[tuple[float, int, int]]) -> Pairs:
+    """Choose pairs by score (likeness and two positions), the best first; each position is used once."""
+    pairs: Pairs = []
+    taken: tuple[set[int], set[int]] = set(), set()
+    for _, b, a in sorted((-score, b, a) for score, b, a in scored):
+        if b not in taken[0] and a not in taken[1]:
+            taken[0].add(b)
+            taken[1].add(a)
+            pairs.append((b, a))
+    return pairs
+
+
+def unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list[int], list[int]]:
+    taken = {b for b, _ in pairs}, {a for _, a in pairs}
+    return [b for b in old if b not in taken[0]], [a for a in new if a not in taken[1]]
+
+
+# Rows whose order counts, aligned as a reader would: by a key that names them, else equal rows first, and in
+# the gaps between these the rows that are most alike.
+
+
+_MOST_ALIGNED = 40_000
+_MOST_SCORED = 50
+LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
+
+
+class Alignment(NamedTuple):
+    """Pairs of (expected, actual) positions, and the positions that have no partner."""
+
+    pairs: Pairs
+    missing: list[int]
+    extra: list[int]
+
+    def take(self, pairs: Pairs) -> None:
+        """Pair positions that had no partner."""
+        self.pairs.extend(pairs)
+        self.missing[:], self.extra[:] = unpaired(pairs, self.missing, self.extra)
+
+    def add(self, gap: Gap, pairs: Pairs) -> None:
+        """Add the pairs of a gap, whose positions count from its beginning."""
+        e1, e2, a1, a2 = gap
+        pairs = [(e1 + e, a1 + a) for e, a in pairs]
+        missing, extra = unpaired(pairs, range(e1, e2), range(a1, a2))
+        self.pairs.extend(pairs)
+        self.missing.extend(missing)
+        self.extra.extend(extra)
+
+
+def likeness(expected: Json, actual: Json) -> float:
+    """How likely two rows are the same one, from 0 to 1: by their scalar values, above all those under a key
+    that may name the row."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        weight = score = 0.0
+        for key, value in expected.items():
+            points = 4.0 if key in LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
+            weight += points
+            if key in actual:
+                new = actual[key]
+                score += points if value == new else points * 0.1 * (value.__class__ is new.__class__)
+        weight += sum(key not in expected for key in actual)
+        return score / weight if weight else 1.0
+    if isinstance(expected, list) and isinstance(actual, list):
+        longest = max(len(expected), len(actual))
+        return sum(a == b for a, b in zip(expected, actual, strict=False)) / longest if longest else 1.0
+    return float(expected == actual)
+
+
+def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Json], Hashable]) -> Alignment:
+    """Pair rows whose order counts: by a key that names them, else equal rows first (by `key_of`), and the
+    rest of each gap by its key, by place or by likeness."""
+    named = align_named(expected, actual)
+    result = named or Alignment([], [], [])
+    if named is None:
+        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)], _MOST_ALIGNED)
+        result.pairs.extend(pairs)
+        for gap in remaining:
+            if align_by_key(expected, actual, gap, result):
+                continue
+            e1, e2, a1, a2 = gap
+            rows, columns = e2 - e1, a2 - a1
+            if rows == columns or rows * columns > _MOST_ALIGNED:
+                result.add(gap, [(n, n) for n in range(min(rows, columns))])
+            else:
+                scores = [[likeness(old, new) for new in actual[a1:a2]] for old in expected[e1:e2]]
+                result.add(gap, pair_in_order(scores))
+    result.pairs.sort()
+    return result
+
+
+def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
+    """Whether each row is at its old place, according to a key that names the rows."""
+    first = expected[0] if expected else None
+    if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
+        return False
+    for key in LIKELY_KEYS:
+        if isinstance(first.get(key), str | int):
+            names = [row.get(key) for row in expected]
+            kinds = {*map(type, names)}
+            if kinds <= {str, int} and names == [row.get(key) for row in actual]:
+                return len({*names} if kinds == {str} else {*map(freeze, names)}) == len(names)
+    return False
+
+
+def align_named(expected: Sequence[Json], actual: Sequence[Json]) -> Alignment | None:
+    """The pairs of rows by a key that names them, if there is one; else None. A row under another name is
+    another row, wherever it is."""
+    result = Alignment([], [], [])
+    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
+        return None
+    result.pairs.sort()
+    return result
+
+
+def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
+    return [freeze(row[key]) for row in rows]
+
+
+def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
+    """A key that names each row on both sides, where at least half of the names are on both sides."""
+    rows = [*expected, *actual]
+    if not expected or not actual or {*map(type, rows)} != {dict}:
+        return None
+    for key in LIKELY_KEYS:
+        if key in rows[0] and {type(row.get(key)) for row in rows} <= {str, int}:
+            before = {*_names(expected, key)}
+            after = {*_names(actual, key)} if len(before) == len(expected) else set()
+            if len(after) == len(actual) and 2 * len(before & after) >= min(len(before), len(after)):
+                return key
+    return None
+
+
+def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
+    """Align a gap by a key that names its rows, if there is one. Rows with another name now are aligned by
+    the next key: they may still have, say, the same address."""
+    e1, e2, a1, a2 = gap
+    key = identifying_key(expected[e1:e2], actual[a1:a2])
+    if key is None:
+        return False
+    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
+    for f1, f2, b1, b2 in remaining:
+        inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
+        if not align_by_key(expected, actual, inside, result):
+            result.add(inside, [])
+    result.pairs.extend((e1 + e, a1 + a) for e, a in pairs)
+    return True
+
+
+def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
+    """Pair rows that found no partner: by a key that names them, else the likeliest first."""
+    key = identifying_key(expected, actual)
+    if key is not None:
+        places = {name: a for a, name in enumerate(_names(actual, key))}
+        return [(e, places[name]) for e, name in enumerate(_names(expected, key)) if name in places]
+    scored = (
+        (likeness(row, candidate), e, a)
+        for e, row in enumerate(expected[:_MOST_SCORED])
+        for a, candidate in enumerate(actual[:_MOST_SCORED])
+    )
+    return pair_best_first(pair for pair in scored if pair[0] > 0)
+
+
+# Rows that found no partner at their place: pairs that moved and changed.
+
+
+_ENOUGH = 0.5
+"""The share of a row that must be unchanged for a row under another name to be the same one."""
+
+_NAMES = ("id", "uuid", "key", "code", "sku", "slug")
+Accepts = Callable[[str, Json], bool]
+"""Whether a text with placeholders accepts a value."""
+
+
+def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accepts: Accepts) -> Pairs:
+    """Pair rows without a partner, wherever they are: those with a common name, and those that are mostly
+    unchanged."""
+    likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
+    pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
+    pairs = [(e, a) for e, a in pairs if share_a_name(old[e], new[a])]
+    missing, extra = unpaired(pairs, rows.missing, rows.extra)
+    scored = []
+    for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
+        same, total = count_unchanged(old[e], new[a], accepts)
+        if total > 1 and same / total >= _ENOUGH:
+            scored.append((same / total, e, a))
+    return pairs + pair_best_first(scored)
+
+
+def share_a_name(old: Json, new: Json) -> bool:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
+    return any(a == b and isinstance(a, str | int) and "<<" not in str(a) for a, b in names)
+
+
+def count_unchanged(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
+    """Count the leaves of the new value that match the old one, and all leaves of both."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        items = [count_unchanged(old[key], new[key], accepts) for key in old if key in new]
+        return sum(same for same, _ in items), len(old.keys() ^ new.keys()) + sum(total for _, total in items)
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        items = [count_unchanged(*pair, accepts) for pair in zip(old, new, strict=True)]
+        return sum(same for same, _ in items), sum(total for _, total in items)
+    return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
+
+
+# Optimal matchings of rows and columns. First-fit is wrong: a row that matches much could take the only
+# partner of a strict one.
+
+
+_MOST_TRIES = 20_000
+_MANY_TAKEN = 64
+_END = -1
+
+State = TypeVar("State")
+
+
+class TooManyWays(Exception):
+    """The matching could not be found within the limit."""
+
+
+class Flow:
+    """A maximum matching of groups of rows to groups of columns (augmenting paths, breadth first). The rows
+    of a group are all alike, and so are the columns: each pair of groups is tried once. A paired row keeps
+    its partner or gets another one, so earlier rows have priority over later ones.
+
+    `supply`: the number of rows in each group, `room`: of columns. `candidates` gives the column groups that
+    a row group may have, as the same object for row groups with the same ones; `fits` tries a pair, and
+    raises TooManyWays when it is asked too often. What has been sent by then stays."""
+
+    def __init__(
+        self,
+        supply: Sequence[int],
+        room: Sequence[int],
+        candidates: Callable[[int], Sequence[int]],
+        fits: Callable[[int, int], bool],
+    ):
+        self.unpaired = list(supply)
+        """The number of rows of each group without a partner."""
+        self.free = list(room)
+        self.sent: list[dict[int, int]] = [{} for _ in supply]
+        self._takers: list[dict[int, None]] = [{} for _ in room]
+        self._candidates, self._try = candidates, fits
+        self._tried: dict[tuple[int, int], bool] = {}
+        self._open_columns: dict[int, Sequence[int]] = {}
+        self._hopeless: set[int] = set()
+
+    def try_all(self) -> None:
+        """Try every pair, needed or not."""
+        for row in range(len(self.unpaired)):
+            for column in self._candidates(row):
+                self._fits(row, column)
+
+    def send(self, row: int) -> bool:
+        """Find partners for a group of rows; return whether all of its rows have one now."""
+        candidates = self._candidates(row)
+        free = self._open_columns.setdefault(id(candidates), candidates)
+        taken = 0
+        for column in free:
+            if not self.unpaired[row]:
+                break
+            if not self.free[column]:
+                taken += 1
+            elif self._fits(row, column):
+                count = min(self.unpaired[row], self.free[column])
+                self.sent[row][column] = self.sent[row].get(column, 0) + count
+                self._takers[column][row] = None
+                self.unpaired[row] -= count
+                self.free[column] -= count
+        if taken > _MANY_TAKEN:
+            self._open_columns[id(candidates)] = [column for column in free if self.free[column]]
+        while self.unpaired[row]:
+            if not self._augment(row):
+                return False
+        return True
+
+    def _fits(self, row: int, column: int) -> bool:
+        known = self._tried.get((row, column))
+        if known is None:
+            known = self._tried[row, column] = self._try(row, column)
+        return known
+
+    def _augment(self, start: int) -> bool:
+        """Find further partners by moving other rows. Columns that led nowhere once never lead anywhere."""
+        came_from: dict[int, int] = {}
+        through: dict[int, int] = {}
+        queue = deque([start])
+        while queue:
+            row = queue.popleft()
+            for column in self._candidates(row):
+                if column in came_from or column in self._hopeless or not self._fits(row, column):
+                    continue
+                came_from[column] = row
+                if self.free[column]:
+                    self._shift(start, column, came_from, through)
+                    return True
+                for taker in self._takers[column]:
+                    if taker != start and taker not in through:
+                        through[taker] = column
+                        queue.append(taker)
+        self._hopeless.update(came_from)
+        return False
+
+    def _shift(self, start: int, column: int, came_from: dict[int, int], through: dict[int, int]) -> None:
+        path = [(came_from[column], column)]
+        while path[-1][0] != start:
+            before = through[path[-1][0]]
+            path.append((came_from[before], before))
+        passed_on = [self.sent[row][through[row]] for row, _ in path[:-1]]
+        count = min(self.unpaired[start], self.free[column], *passed_on)
+        self.unpaired[start] -= count
+        self.free[column] -= count
+        for row, taken in path:
+            self.sent[row][taken] = self.sent[row].get(taken, 0) + count
+            self._takers[taken][row] = None
+            if row != start:
+                given = through[row]
+                self.sent[row][given] -= count
+                if not self.sent[row][given]:
+                    del self.sent[row][given], self._takers[given][row]
+
+
+def search(
+    optional: Sequence[bool],
+    least: int,
+    candidates: Callable[[int], Sequence[int]],
+    attempt: Callable[[int, int, State], State | None],
+    state: State,
+) -> dict[int, int] | None:
+    """A matching of all rows (optional ones where possible) and of at least `least` columns, whose pairs do
+    not contradict each other; None if there is none. `attempt` gives the state after a pair, or None if the
+    pair contradicts the state before it. The row with the fewest candidates comes first. Too many tries raise
+    TooManyWays: a guess would be no verdict."""
+    rows = len(optional)
+    order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
+    choices = [[*candidates(row), *([None] if optional[row] else [])] for row in order]
+    chosen: list[int | None] = []
+    states = [state]
+    untried = [iter(choices[0])] if order else []
+    tries = 0
+    while len(chosen) < rows or rows - chosen.count(None) < least:
+        column = next(untried[-1], _END) if len(chosen) < rows else _END
+        if column is _END:
+            if len(chosen) < rows:
+                untried.pop()
+            if not chosen:
+                return None
+            chosen.pop()
+            states.pop()
+            continue
+        tries += 1
+        if tries > _MOST_TRIES:
+            raise TooManyWays
+        if column is None:  # an optional row without a partner
+            after: State | None = states[-1]
+        else:
+            after = None if column in chosen else attempt(order[len(chosen)], column, states[-1])
+        if after is not None:
+            chosen.append(column)
+            states.append(after)
+            if len(chosen) < rows:
+                untried.append(iter(choices[len(chosen)]))
+    return {row: column for row, column in zip(order, chosen, strict=True) if column is not None}
+
+
+def reach(
+    matching: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
+) -> dict[int, int]:
+    """Change a matching of rows to columns so that as many needed columns as possible have a row. No row ends
+    up without a partner if it had one. `partners`: the columns that each row may have."""
+    takers: dict[int, list[int]] = defaultdict(list)
+    for row, columns in partners.items():
+        for column in columns:
+            takers[column].append(row)
+    needed_columns, taken, column_of = {*needed}, {*matching.values()}, dict(matching)
+    for start in needed:
+        came_from: dict[int, tuple[int, int] | None] = {start: None}
+        queue = [] if start in taken else [start]
+        for column in queue:  # it grows meanwhile
+            rows = takers.get(column, ())
+            end = next((row for row in rows if column_of.get(row) not in needed_columns), None)
+            if end is not None:  # this row has no partner, or one that need not be taken
+                link: tuple[int, int] | None = (end, column)
+                while link is not None:
+                    column_of[link[0]] = link[1]
+                    link = came_from[link[1]]
+                break
+            for row in rows:
+                if column_of[row] not in came_from:
+                    came_from[column_of[row]] = (row, column)
+                    queue.append(column_of[row])
+    return column_of

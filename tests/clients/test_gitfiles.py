@@ -1,0 +1,553 @@
+"""Files of git repositories by the addresses of their pages: what an address means, what is fetched and kept,
+and that nothing of a repository, a host or the user's own configuration changes what is done."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from checkouts import EXECUTE, Checkout
+from programs.gitserver import GitServer, served
+
+from baselinekit.cli.remotefiles import RemoteFiles
+from baselinekit.clients.programs.gitaddress import is_remote, parse_address
+from baselinekit.clients.programs.gitcache import GitCache, cache_folder
+from baselinekit.clients.programs.gitfiles import GitFiles, GitLimits
+from baselinekit.clients.trust import Trust
+from baselinekit.commands.project import Operator, open_project
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused
+from baselinekit.model.evals import Case
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
+from baselinekit.suites.loading import load_cases
+
+pytestmark = pytest.mark.slow
+
+GITHUB, GITLAB, BITBUCKET = "https://github.com", "https://gitlab.com", "https://bitbucket.org"
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+ADDRESSES = [
+    (f"{GITHUB}/o/r/blob/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
+    (f"{GITHUB}/o/r/raw/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
+    (f"{GITHUB}/o/r.git/blob/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
+    (f"{GITHUB}/o/r/blob/{SHA}/d/a%20b.md", f"{GITHUB}/o/r.git", (SHA, "d", "a b.md")),
+    (f"{GITHUB}/o/r/blob/main/blob/a.md?plain=1", f"{GITHUB}/o/r.git", ("main", "blob", "a.md")),
+    ("HTTPS://GitHub.com/o/r/blob/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
+    (f"{GITLAB}/g/p/-/blob/main/a.md", f"{GITLAB}/g/p.git", ("main", "a.md")),
+    (f"{GITLAB}/g/s/t/p/-/blob/v1/d/a.md?ref_type=tags", f"{GITLAB}/g/s/t/p.git", ("v1", "d", "a.md")),
+    (f"{BITBUCKET}/w/r/src/main/a.md", f"{BITBUCKET}/w/r.git", ("main", "a.md")),
+    (f"{BITBUCKET}/w/r/src/{SHA}/src/a.md?at=main", f"{BITBUCKET}/w/r.git", (SHA, "src", "a.md")),
+    ("https://git.example.com/g/p/-/blob/main/a.md", "https://git.example.com/g/p.git", ("main", "a.md")),
+]
+
+UNUSABLE = [
+    f"{GITHUB}/o/r",
+    f"{GITHUB}/o/r/tree/main/docs",
+    f"{GITHUB}/o/r/blob/main",
+    f"{GITHUB}/o/r/blob/main/",
+    f"{GITHUB}/r/blob/main/a.md",
+    f"{GITHUB}/o/p/r/blob/main/a.md",
+    f"{GITHUB}/-/-/blob/main/a.md",
+    f"{GITHUB}/o/r/blob/main/a.md#L10-L20",
+    f"{GITHUB}/o/r/blob/main/a.md?token=x",
+    f"{GITHUB}/o/r/blob/main/../../../etc/passwd",
+    f"{GITHUB}/o/r/blob/main/%2e%2e/a.md",
+    f"{GITHUB}/o/r/blob/main/..%2f..%2fa.md",
+    f"{GITHUB}/o/r/blob/main/.git/config",
+    f"{GITHUB}/o/r/blob/main/.GIT/config",
+    f"{GITHUB}/o/r/blob/main/a%00b",
+    f"{GITHUB}/o/r/blob/main/a\\b",
+    f"{GITHUB}/o/r/blob/main/a%0ab",
+    f"{GITHUB}/--upload-pack=touch%20x/r/blob/main/a.md",
+    f"{GITLAB}/g/p/blob/main/a.md",
+    f"{BITBUCKET}/w/r/blob/main/a.md",
+    "https://user:pass@github.com/o/r/blob/main/a.md",
+    "https://github.com:8443/o/r/blob/main/a.md",
+    "https://github.com.evil.example/o/r/blob/main/a.md",
+    "https://evil.example/o/r/blob/main/a.md",
+    "http://github.com/o/r/blob/main/a.md",
+    "git://github.com/o/r/blob/main/a.md",
+    "ssh://git@github.com/o/r/blob/main/a.md",
+    "git@github.com:o/r/blob/main/a.md",
+    "file:///etc/passwd",
+    "ext::sh -c touch% x",
+    "https://[/o/r/blob/main/a.md",
+]
+
+
+@pytest.mark.parametrize(("url", "clone_url", "words"), ADDRESSES)
+def test_a11_what_an_address_means(url: str, clone_url: str, words: tuple[str, ...]) -> None:
+    hosts = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "bitbucket"}
+    address = parse_address(url, {**hosts, "git.example.com": "gitlab"})
+    assert (address.clone_url, address.words) == (clone_url, words)
+    assert is_remote(url)
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_f45_what_is_no_address_is_refused_before_anything_runs(url: str, tmp_path: Path) -> None:
+    def run(spec: ProcessSpec) -> ProcessResult:
+        raise AssertionError(spec.argv)
+
+    with pytest.raises(InvalidInput) as caught:
+        GitFiles(run, GitCache(str(tmp_path / "cache"), lambda: 0.0)).fetch_file(url)
+    assert caught.value.problems[0].code == "BK680"
+    assert caught.value.problems[0].hint
+    assert "pass" not in caught.value.problems[0].message  # a password is not repeated
+    assert list(tmp_path.iterdir()) == []
+    assert is_remote(url)
+
+
+@pytest.mark.parametrize(
+    "path", ["./a.md", "../a.md", "/docs/a.md", "a.md", "C:a.md", "--upload-pack=touch x", "a:b", ""]
+)
+def test_a11_a_path_is_no_address(path: str) -> None:
+    assert not is_remote(path)
+
+
+def test_a_name_of_several_words_is_tried_before_its_first_word() -> None:
+    address = parse_address(f"{GITHUB}/o/r/blob/feature/x/docs/a.md")
+    assert list(address.readings()) == [
+        ("feature/x/docs", "a.md"),
+        ("feature/x", "docs/a.md"),
+        ("feature", "x/docs/a.md"),
+    ]
+
+
+def test_where_the_cache_is() -> None:
+    assert cache_folder({"BASELINEKIT_GIT_CACHE": "/c/d", "XDG_CACHE_HOME": "/x"}) == "/c/d"
+    assert cache_folder({"XDG_CACHE_HOME": "/x"}) == "/x/baselinekit/git"
+
+
+# A server on loopback, and what is fetched from it.
+
+
+class Desk:
+    """A server with repositories, and a cache; each `files()` is what another run would have."""
+
+    def __init__(self, folder: Path, server: GitServer):
+        self.folder, self.server = folder, server
+        self.now = 1_700_000_000.0
+
+    def repository(self, name: str) -> Checkout:
+        return Checkout(self.folder / "served" / f"{name}.git")
+
+    @property
+    def cache(self) -> Path:
+        return self.folder / "cache"
+
+    def files(self, offline: bool = False, limits: GitLimits | None = None) -> GitFiles:
+        cache = GitCache(str(self.cache), lambda: self.now)
+        hosts = {f"http://{self.server.place}": "github"}
+        return GitFiles(EXECUTE, cache, hosts, offline=offline, limits=limits, mask=lambda text: text)  # type: ignore[arg-type]
+
+    def url(self, rest: str) -> str:
+        return f"http://{self.server.place}/{rest}"
+
+    def read(self, rest: str, **more: bool) -> bytes:
+        return self.files(**more).fetch_file(self.url(rest)).data
+
+    def code(self, rest: str, offline: bool = False, limits: GitLimits | None = None) -> str:
+        with pytest.raises(BaselinekitError) as caught:
+            self.files(offline, limits).fetch_file(self.url(rest))
+        assert caught.value.problems[0].hint
+        return caught.value.problems[0].code
+
+    def asked(self) -> int:
+        count = len(self.server.asked)
+        self.server.asked.clear()
+        return count
+
+    def left(self) -> list[str]:
+        """What stands beside the cache, unfinished."""
+        return [name for name in os.listdir(self.cache / "unfinished") if name != "lock"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    (tmp_path / "served").mkdir()
+    with served(tmp_path / "served") as server:
+        yield Desk(tmp_path, server)
+
+
+def test_a11_a_repository_is_fetched_once_a_commit(desk: Desk) -> None:
+    first = desk.repository("team/lib").commit({"docs/a.md": "one\n", "b.md": "two\n"})
+    files = desk.files()
+    fetched = files.fetch_file(desk.url("team/lib/blob/main/docs/a.md"))
+    assert (fetched.data, fetched.commit) == (b"one\n", first)
+    assert Path(fetched.path).read_bytes() == b"one\n"
+    assert os.path.isabs(fetched.path)
+    assert os.path.basename(fetched.path) == "a.md"
+    assert desk.asked() > 2
+    assert files.fetch_file(desk.url("team/lib/blob/main/b.md")).data == b"two\n"
+    assert desk.asked() == 0, "in one run a branch is looked up once"
+    assert desk.read("team/lib/blob/main/b.md") == b"two\n"
+    assert desk.asked() == 2, "another run asks where the branch is, and fetches nothing"
+    assert desk.read(f"team/lib/blob/{first}/b.md") == b"two\n"
+    assert desk.asked() == 0, "a commit stays what it is"
+    assert desk.left() == []
+
+
+@pytest.mark.slow
+def test_a11_branches_tags_and_commits(desk: Desk) -> None:
+    repository = desk.repository("team/lib")
+    first = repository.commit({"a.md": "first", "x/a.md": "first x"})
+    repository.git("tag", "-a", "-m", "a tag with a message", "v1")
+    repository.git("tag", "feature")
+    second = repository.commit({"a.md": "second"})
+    repository.git("branch", "feature/x")
+    repository.git("tag", "release")
+    third = repository.commit({"a.md": "third", "x/a.md": "third x"})
+    repository.git("branch", "release")
+    for name, text in {
+        "main": b"third",
+        "HEAD": b"third",
+        "v1": b"first",
+        "refs/tags/v1": b"first",
+        "refs/heads/main": b"third",
+        "feature/x": b"second",
+        "feature": b"first",
+        "release": b"third",  # a branch and a tag
+        first: b"first",
+        first[:8]: b"first",
+        second: b"second",  # no branch is there
+        third[:10]: b"third",
+    }.items():
+        assert desk.read(f"team/lib/blob/{name}/a.md") == text, name
+    # the branch feature/x has no a.md below x/, and the tag feature has
+    repository.git("checkout", "-q", "feature/x")
+    repository.git("rm", "-q", "a.md")
+    repository.commit()
+    assert desk.read("team/lib/blob/feature/x/a.md") == b"first x"
+    assert desk.code("team/lib/blob/feature/x/b.md") == "BK684"
+    assert desk.code("team/lib/blob/feture/b.md") == "BK683"
+    assert desk.code(f"team/lib/blob/{'0' * 40}/a.md") in ("BK683", "BK681")
+    assert desk.code("team/lib/blob/0000000/a.md") == "BK683"
+
+
+def test_a11_repositories_whose_names_run_together_are_kept_apart(desk: Desk) -> None:
+    for name, text in {"a/b-c": "one", "a-b/c": "two"}.items():
+        repository = desk.repository(name)
+        repository.git("config", "user.name", "x")
+        repository.commit({"a.md": text})
+    assert desk.read("a/b-c/blob/main/a.md") == b"one"
+    assert desk.read("a-b/c/blob/main/a.md") == b"two"
+
+
+@pytest.mark.slow
+def test_f46_a_branch_that_moved_is_seen_and_its_old_commit_stays(desk: Desk) -> None:
+    repository = desk.repository("team/lib")
+    first = repository.commit({"a.md": "one"})
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    repository.commit({"a.md": "two"})
+    assert desk.read("team/lib/blob/main/a.md") == b"two"
+    desk.server.asked.clear()
+    assert desk.read(f"team/lib/blob/{first}/a.md") == b"one"
+    assert desk.asked() == 0
+    desk.now += 86_400 * 31  # what nobody has used for a month goes with the next fetch
+    repository.commit({"a.md": "three"})
+    assert desk.read("team/lib/blob/main/a.md") == b"three"
+    assert len(os.listdir(desk.cache / "commits")) == 1
+
+
+def test_a11_offline_nobody_is_asked(desk: Desk) -> None:
+    commit = desk.repository("team/lib").commit({"a.md": "one"})
+    assert desk.code("team/lib/blob/main/a.md", offline=True) == "BK682"
+    assert desk.code(f"team/lib/blob/{commit}/a.md", offline=True) == "BK682"
+    assert desk.asked() == 0
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    desk.asked()
+    assert desk.read("team/lib/blob/main/a.md", offline=True) == b"one"
+    assert desk.read(f"team/lib/blob/{commit}/a.md", offline=True) == b"one"
+    assert desk.code("team/lib/blob/other/a.md", offline=True) == "BK682"
+    assert desk.asked() == 0
+
+
+def test_a11_one_file_that_cannot_be_had_costs_no_other_one_its_own(desk: Desk) -> None:
+    """What is kept is read, whatever a file before it of the same repository came to."""
+    commit = desk.repository("team/lib").commit({"a.md": "one"})
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    offline = desk.files(offline=True)
+    for name in ("other", "third"):
+        with pytest.raises(CannotReplay, match=f"BK682 .*/blob/{name}/a.md was never fetched"):
+            offline.fetch_file(desk.url(f"team/lib/blob/{name}/a.md"))
+    assert offline.fetch_file(desk.url("team/lib/blob/main/a.md")).data == b"one"
+    os.rename(desk.folder / "served", desk.folder / "gone")
+    files = desk.files()
+    for name in ("main", "other"):
+        with pytest.raises(CannotReplay, match="BK681"):
+            files.fetch_file(desk.url(f"team/lib/blob/{name}/a.md"))
+    assert files.fetch_file(desk.url(f"team/lib/blob/{commit}/a.md")).data == b"one"
+
+
+@pytest.mark.slow
+def test_f45_what_is_no_file_is_not_followed(desk: Desk) -> None:
+    repository = desk.repository("team/lib")
+    folder = repository.folder
+    (folder / "link.md").symlink_to("/etc/passwd")
+    (folder / "folder").symlink_to("/etc")
+    repository.write({"d/a.md": "x", "large.md": "x" * 2_000})
+    repository.write({"lfs.md": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"})
+    repository.git("add", "-A")
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{SHA},module")
+    repository.git("commit", "-q", "-m", "x")
+    for path, code in {
+        "link.md": "BK685",
+        "folder/passwd": "BK684",
+        "module": "BK685",
+        "module/a.md": "BK684",
+        "d": "BK685",
+        "lfs.md": "BK685",
+        "large.md": "BK686",
+        "A.md": "BK684",
+        ":(glob)**": "BK684",
+        "*.md": "BK684",
+    }.items():
+        assert desk.code(f"team/lib/blob/main/{path}", limits=GitLimits(file=1_000)) == code, path
+    # hooks, filters and monitors of a repository are never run: nothing of it is checked out
+    assert not list(desk.cache.rglob("hooks"))
+
+
+def test_f45_who_wants_a_password_gets_none(desk: Desk) -> None:
+    before = time.monotonic()
+    assert desk.code("private/lib/blob/main/a.md") == "BK681"
+    assert time.monotonic() - before < 10
+    assert not any("Authorization" in headers for headers in desk.server.headers_seen)
+
+
+def test_f45_where_a_host_sends_us_is_not_followed(desk: Desk) -> None:
+    desk.repository("team/lib").commit({"a.md": "one"})
+    assert desk.code("moved/lib/blob/main/a.md") == "BK681"
+    assert all("/moved/" in path for path in desk.server.asked)
+
+
+def test_f45_who_never_answers_is_waited_for_once(desk: Desk) -> None:
+    files = desk.files(limits=GitLimits(seconds=0.5))
+    before = time.monotonic()
+    for path in ("a.md", "b.md", "c.md"):
+        with pytest.raises(CannotReplay, match=r"BK681 .* was not fetched within 0\.5 s"):
+            files.fetch_file(desk.url(f"silent/lib/blob/main/{path}"))
+    assert time.monotonic() - before < 4
+    assert desk.asked() == 1
+    assert desk.left() == []
+
+
+def test_f45_a_repository_that_is_too_large(desk: Desk) -> None:
+    repository = desk.repository("team/lib")
+    (repository.folder / "noise").write_bytes(os.urandom(300_000))
+    repository.commit({"a.md": "one"})
+    assert desk.code("team/lib/blob/main/a.md", limits=GitLimits(repository=100_000)) == "BK686"
+    assert desk.left() == []
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+
+
+def test_f45_what_git_is_handed(tmp_path: Path) -> None:
+    """Nothing of the user's configuration, by which it could log in or run something; and the address stands
+    where it is no option."""
+    specs: list[ProcessSpec] = []
+
+    def run(spec: ProcessSpec) -> ProcessResult:
+        specs.append(spec)
+        listed = f"{SHA}\trefs/heads/main\n".encode() if "ls-remote" in spec.argv else b""
+        return ProcessResult(128 if "fetch" in spec.argv else 0, listed, b"fatal: x", 0.1)
+
+    files = GitFiles(run, GitCache(str(tmp_path / "cache"), lambda: 0.0))
+    with pytest.raises(CannotReplay):
+        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
+    assert [word for spec in specs for word in spec.argv if word in ("ls-remote", "init", "fetch")] == [
+        *("ls-remote", "init", "fetch")
+    ]
+    allowed = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT"}
+    allowed |= {name for name in os.environ if name.lower().endswith("_proxy") or "SSL" in name}
+    for spec in specs:
+        own = {name for name in spec.env if name.startswith("GIT_") and "SSL" not in name}
+        assert own == {
+            *("GIT_ALLOW_PROTOCOL", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT"),
+            *("GIT_NO_LAZY_FETCH", "GIT_NO_REPLACE_OBJECTS"),
+        }
+        assert spec.env["HOME"] == spec.env["GIT_CONFIG_GLOBAL"] == os.devnull
+        assert spec.env["GIT_ALLOW_PROTOCOL"] == "https"
+        assert set(spec.env) - own <= allowed
+        assert 0 < spec.timeout <= 60
+        if f"{GITHUB}/o/r.git" in spec.argv:
+            assert spec.argv[spec.argv.index(f"{GITHUB}/o/r.git") - 1] == "--"
+
+
+SAID = [
+    (127, b"sh: 1: exec: git: not found", "git is not found"),
+    (
+        128,
+        b"fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+        "is private",
+    ),
+    (128, b"remote: Repository not found.\nfatal: repository 'x' not found", "does not exist"),
+    (128, b"fatal: unable to access 'x': The requested URL returned error: 403", "does not exist"),
+    (128, b"fatal: unable to update url base from redirection:\n asked for: x", "leads to another address"),
+    (128, b"fatal: unable to access 'x': Could not resolve host: github.com", "could not be fetched"),
+    (128, b"fatal: write error: File too large", "is larger than 100,000,000 bytes"),
+    (1, b"", "could not be fetched"),
+]
+
+
+@pytest.mark.parametrize(("code", "said", "what"), SAID)
+def test_what_git_says_becomes_a_message(code: int, said: bytes, what: str, tmp_path: Path) -> None:
+    cache = GitCache(str(tmp_path / "cache"), lambda: 0.0)
+    files = GitFiles(lambda spec: ProcessResult(code, b"", said, 0.1), cache)
+    with pytest.raises(BaselinekitError, match=what) as caught:
+        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
+    assert caught.value.problems[0].hint
+    assert "fatal" not in caught.value.problems[0].message  # nobody knows the secrets in it
+
+
+def test_only_the_hosts_that_are_allowed_are_asked(tmp_path: Path) -> None:
+    trust = Trust(allow_hosts=("api.example.com",))
+    cache = GitCache(str(tmp_path / "cache"), lambda: 0.0)
+    files = GitFiles(EXECUTE, cache, permit=trust.check_request)
+    with pytest.raises(Refused, match="BK401"):
+        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written(desk: Desk) -> None:
+    desk.cache.write_text("no folder")
+    assert desk.code("team/lib/blob/main/a.md") == "BK687"
+
+
+EVAL = """\
+evalcases:
+  - id: review
+    expected_outcome: Keeps to the rules
+    input:
+      - role: user
+        content:
+          - {{type: text, value: "Review this:"}}
+          - {{type: file, value: "{url}"}}
+"""
+
+
+def test_a11_an_eval_file_names_one(desk: Desk, tmp_path: Path) -> None:
+    desk.repository("team/lib").commit({"rules.md": "Be kind.\r\nBe short.\r\n"})
+    folder = tmp_path / "project"
+    folder.mkdir()
+    fetch_file = desk.files().fetch_file
+
+    def load(rest: str) -> Case:
+        (folder / "x.yaml").write_text(EVAL.format(url=desk.url(rest)))
+        (case,) = load_cases(["x.yaml"], str(folder), fetch_file=fetch_file)
+        return case
+
+    case = load("team/lib/blob/main/rules.md")
+    assert "Be kind.\nBe short.\n" in json.dumps(case.wanted.asked[0].content, ensure_ascii=False).replace(
+        "\\n", "\n"
+    )
+    assert [Path(path).read_bytes() for path in case.wanted.input_files] == [b"Be kind.\r\nBe short.\r\n"]
+    for rest, kind, code in (
+        ("team/lib/blob/main/rule.md", InvalidInput, "BK684"),
+        ("private/lib/blob/main/rules.md", CannotReplay, "BK681"),
+        ("team/lib", InvalidInput, "BK680"),
+    ):
+        with pytest.raises(kind) as caught:
+            load(rest)
+        (problem,) = caught.value.problems
+        assert (problem.code, str(problem.place)) == (code, "x.yaml:8:33"), rest
+
+
+def test_what_the_command_asks_and_what_it_may_not(tmp_path: Path) -> None:
+    """The hosts of the configuration for git are asked, others where `allow_hosts` has them."""
+    (tmp_path / "baselinekit.yaml").write_text(
+        "allow_hosts: [api.example.com, gitlab.com]\ngit: {hosts: {git.example.com: gitlab}, offline: true}\n"
+    )
+    files = RemoteFiles(open_project(Operator(cwd=str(tmp_path))), environ={"XDG_CACHE_HOME": str(tmp_path)})
+    assert files.offline
+    assert files.hosts_allowed == ["gitlab.com", "git.example.com"]
+    with pytest.raises(Refused, match="BK401"):
+        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
+    with pytest.raises(CannotReplay, match="BK682"):
+        files.fetch_file("https://git.example.com/g/p/-/blob/main/a.md")
+    assert not (tmp_path / "baselinekit").exists()
+
+
+# What goes wrong with a cache.
+
+
+@pytest.mark.slow
+def test_f46_two_at_once(desk: Desk) -> None:
+    desk.repository("team/lib").commit({"a.md": "one"})
+    seen: list[bytes] = []
+    threads = [
+        threading.Thread(target=lambda: seen.append(desk.read("team/lib/blob/main/a.md"))) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [b"one"] * 6
+    assert len(os.listdir(desk.cache / "commits")) == 1
+    assert desk.left() == []
+
+
+_FETCH = """
+import sys
+from baselinekit.clients.programs.gitcache import GitCache
+from baselinekit.clients.programs.gitfiles import GitFiles
+from baselinekit.clients.programs.process import Processes
+place, folder = sys.argv[1:]
+files = GitFiles(Processes().execute, GitCache(folder, lambda: 0.0), {f"http://{place}": "github"})
+print("begun", flush=True)
+files.fetch_file(f"http://{place}/silent/lib/blob/main/a.md")
+"""
+
+
+@pytest.mark.slow
+def test_f46_what_a_killed_fetch_left_is_removed_and_not_used(desk: Desk) -> None:
+    words = [sys.executable, "-c", _FETCH, desk.server.place, str(desk.cache)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 20
+        while not desk.server.asked and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert len(desk.left()) == 1
+    desk.repository("team/lib").commit({"a.md": "one"})
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    assert desk.left() == []
+
+
+def test_what_nobody_has_used_for_long_goes(desk: Desk) -> None:
+    day = 86_400.0
+    desk.repository("team/lib").commit({"a.md": "one", "b.md": "two"})
+    desk.read("team/lib/blob/main/a.md")
+    desk.read("team/lib/blob/main/b.md")
+    desk.now += 20 * day
+    desk.read("team/lib/blob/main/b.md")
+    desk.now += 20 * day
+    GitCache(str(desk.cache), lambda: desk.now).tidy()
+    assert [path.name for path in (desk.cache / "files").rglob("*.md")] == ["b.md"]
+    assert desk.read("team/lib/blob/main/b.md", offline=True) == b"two"
+    desk.now += 31 * day
+    GitCache(str(desk.cache), lambda: desk.now).tidy()
+    assert [os.listdir(desk.cache / name) for name in ("commits", "files", "names")] == [[], [], []]
+
+
+def test_f46_a_damaged_commit_is_fetched_again(desk: Desk) -> None:
+    desk.repository("team/lib").commit({"a.md": "one"})
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    for pack in desk.cache.rglob("*.pack"):
+        pack.chmod(0o600)
+        pack.write_bytes(b"PACK")
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+
+
+def test_f46_a_file_of_the_cache_that_somebody_changed(desk: Desk) -> None:
+    desk.repository("team/lib").commit({"a.md": "one"})
+    path = desk.files().fetch_file(desk.url("team/lib/blob/main/a.md")).path
+    Path(path).write_text("forged")
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    assert Path(path).read_bytes() == b"one"
+    Path(path).unlink()
+    Path(path).symlink_to("/dev/zero")
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    assert not Path(path).is_symlink()

@@ -1,0 +1,203 @@
+"""The door for programs, with real ones."""
+
+import os
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from baselinekit.clients.programs.process import Processes
+from baselinekit.errors import CannotReplay
+from baselinekit.model.recipes import ProcessSpec
+from baselinekit.values.texts import no_mask
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    processes = Processes()
+    yield processes
+    processes.cancel()
+
+
+def shell(script: str, **options: object) -> ProcessSpec:
+    options = {"mask": no_mask, **options}
+    return ProcessSpec(("/bin/sh", "-c", script), env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
+
+
+def code_of(processes: Processes, run: ProcessSpec) -> str:
+    with pytest.raises(CannotReplay) as raised:
+        processes.execute(run)
+    return raised.value.problems[0].code
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, or does so in a moment: a signal takes its time."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def pid_in(file: Path) -> int:
+    deadline = time.monotonic() + 20
+    while not (file.exists() and file.read_text().strip()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return int(file.read_text())
+
+
+def test_a_program_runs_to_its_end(processes: Processes, tmp_path: Path) -> None:
+    finished = processes.execute(
+        shell("cat; echo err >&2; pwd; echo $A; exit 3", stdin=b"in ", cwd=str(tmp_path))
+    )
+    assert (finished.exit_code, finished.stderr) == (3, b"err\n")
+    assert finished.stdout == f"in {tmp_path}\n\n".encode()
+    assert 0 < finished.seconds < 10
+
+
+def test_its_environment_is_what_it_is_given(processes: Processes) -> None:
+    finished = processes.execute(ProcessSpec(("/usr/bin/env",), env={"A": "1"}))
+    assert finished.stdout == b"A=1\n"
+
+
+def test_a_lot_goes_in_and_comes_out(processes: Processes) -> None:
+    much = bytes(range(256)) * 3_000
+    assert processes.execute(shell("cat", stdin=much)).stdout == much
+
+
+def test_a_program_need_not_read_what_it_is_given(processes: Processes) -> None:
+    assert processes.execute(shell("exec <&-; exit 4", stdin=bytes(1_000_000))).exit_code == 4
+
+
+def test_a_program_may_close_its_output_and_go_on(processes: Processes) -> None:
+    started = time.monotonic()
+    assert processes.execute(shell("exec >&- 2>&-; sleep 0.3; exit 5")).exit_code == 5
+    assert 0.25 < time.monotonic() - started < 10
+
+
+def test_a_signal_shows_in_the_exit_code(processes: Processes) -> None:
+    assert processes.execute(shell("kill -9 $$")).exit_code == -9
+
+
+def test_f28_time_is_up_for_the_whole_group(processes: Processes, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    for timeout in (0.4, 4, 20):  # on a busy machine it may not have come to its last words
+        started = time.monotonic()
+        run = shell(
+            f"sleep 99 & echo $! > {shlex.quote(str(note))}; echo last words >&2; wait", timeout=timeout
+        )
+        with pytest.raises(CannotReplay, match=rf"did not end within {timeout} s") as raised:
+            processes.execute(run)
+        assert raised.value.problems[0].code == "BK321"
+        assert time.monotonic() - started < 60
+        if "last words" in str(raised.value):
+            break
+    assert f"did not end within {timeout} s; its last output was: last words" in str(raised.value)
+    assert is_gone(pid_in(note))
+
+
+def test_what_does_not_want_to_end_is_killed(processes: Processes) -> None:
+    started = time.monotonic()
+    assert code_of(processes, shell("trap '' TERM; while :; do sleep 0.1; done", timeout=0.2)) == "BK321"
+    assert 2 < time.monotonic() - started < 20
+
+
+def test_f29_a_flood_is_stopped(processes: Processes) -> None:
+    started = time.monotonic()
+    assert code_of(processes, shell("yes")) == "BK322"
+    assert time.monotonic() - started < 20
+
+
+def test_of_the_error_output_the_end_is_kept(processes: Processes) -> None:
+    finished = processes.execute(shell("seq 1 200000 >&2", max_stderr=1_000))
+    assert 700 < len(finished.stderr) <= 1_000
+    assert finished.stderr.startswith(b"1998"), "no line is torn: half of one could be half a secret"
+    assert finished.stderr.endswith(b"\n199999\n200000\n")
+
+
+@pytest.mark.parametrize(("between", "first"), [("\n", b"w"), (" ", b"w"), ("", b"x")])
+def test_no_word_is_torn_where_the_error_output_is_cut(
+    processes: Processes, between: str, first: bytes
+) -> None:
+    words = between.join(["w" + "x" * 98] * 300)
+    finished = processes.execute(shell(f"printf '%s' '{words}' >&2", max_stderr=20_000))
+    assert finished.stderr[:1] == first
+    assert 17_800 < len(finished.stderr) <= 20_000 - 2_048
+
+
+@pytest.mark.slow
+def test_last_words_are_quoted_by_who_knows_the_secrets(processes: Processes) -> None:
+    for mask, quoted in (
+        (None, ""),
+        (lambda text: text.replace("pass-1", "***"), "; its last output was: I am ***"),
+    ):
+        with pytest.raises(CannotReplay) as raised:
+            processes.execute(shell("echo I am pass-1 >&2; sleep 60", mask=mask, timeout=3))
+        assert raised.value.problems[0].message == f"/bin/sh did not end within 3 s{quoted}"
+
+
+def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    started = time.monotonic()
+    finished = processes.execute(shell(f"sleep 99 & echo $! > {shlex.quote(str(note))}; echo done"))
+    assert (finished.exit_code, finished.stdout) == (0, b"done\n")
+    assert 0.9 < time.monotonic() - started < 20
+    assert is_gone(pid_in(note))
+
+
+def test_nor_for_one_that_left_the_session(processes: Processes) -> None:
+    leave = "import os, time; os.fork() or (os.setsid(), time.sleep(60))"
+    started = time.monotonic()
+    assert processes.execute(ProcessSpec((sys.executable, "-c", leave), env={})).exit_code == 0
+    assert time.monotonic() - started < 20
+
+
+def test_cancel_ends_what_runs(processes: Processes, tmp_path: Path) -> None:
+    codes: list[str] = []
+    runs = [
+        shell(f"sleep 99 & echo $! > {shlex.quote(str(tmp_path / str(index)))}; wait") for index in range(4)
+    ]
+    threads = [threading.Thread(target=lambda run=run: codes.append(code_of(processes, run))) for run in runs]
+    for thread in threads:
+        thread.start()
+    pids = [pid_in(tmp_path / str(index)) for index in range(4)]
+    started = time.monotonic()
+    processes.cancel()
+    assert time.monotonic() - started < 2, "before the two seconds that a program has to end by itself"
+    assert all(map(is_gone, pids))
+    for thread in threads:
+        thread.join()
+    assert codes == ["BK330"] * 4
+    assert code_of(processes, shell("true")) == "BK330"
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "message"),
+    [
+        (("/nowhere/tool",), ".", "No such file or directory: install it, or correct its name"),
+        (("/etc/passwd",), ".", "Permission denied: make it executable"),
+        (("/bin/true",), "/nowhere", "the working folder '/nowhere' cannot be used"),
+        (("/bin/echo", "a\0b"), ".", "embedded null byte"),
+    ],
+)
+def test_what_cannot_be_started(processes: Processes, argv: tuple[str, ...], cwd: str, message: str) -> None:
+    with pytest.raises(CannotReplay, match=message) as raised:
+        processes.execute(ProcessSpec(argv, cwd=cwd))
+    assert raised.value.problems[0].code == "BK320"
+
+
+def test_no_descriptor_is_left_open(processes: Processes) -> None:
+    processes.execute(shell("true"))
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        processes.execute(shell("true"))
+        code_of(processes, shell("yes", max_stdout=10))
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,363 @@
+"""A model for one program, asked over a real socket: what it answers, what it refuses, and that nothing is
+left of it when the program has ended."""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from baselinekit.clients.models.proxy import Proxy
+from baselinekit.errors import CannotReplay, NeverSent, OutOfBudget, Problem
+from baselinekit.model.recipes import Answer, ModelQuestion, Usage
+
+QUESTION = {"question": "Is it relevant?"}
+
+
+class Judges:
+    """The model: says what it was asked, and how often. `error`: what it raises instead."""
+
+    def __init__(self) -> None:
+        self.asked: list[ModelQuestion] = []
+        self.error: Exception | None = None
+        self.wait = threading.Event()
+        self.wait.set()
+        self.begun = threading.Event()
+
+    def ask(self, ask: ModelQuestion) -> Answer:
+        self.asked.append(ask)
+        self.begun.set()
+        self.wait.wait(10)
+        if self.error is not None:
+            raise self.error
+        return Answer(f"answer to {ask.messages[-1].content}", usage=Usage(3, 2))
+
+
+@pytest.fixture
+def judges() -> Judges:
+    return Judges()
+
+
+@pytest.fixture
+def proxy(judges: Judges) -> Iterator[Proxy]:
+    with Proxy(judges.ask, "judge", 5, 60.0, ["judge", "strict"]) as proxy:
+        yield proxy
+
+
+def sent(
+    proxy: Proxy, path: str, body: Any = None, token: str | None = "", method: str = "", **headers: str
+) -> tuple[int, Any]:
+    """`body`: what is no bytes is sent as JSON. `token`: "" is the right one."""
+    url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+    connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=10)
+    raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token or proxy.environment['AGENTV_TARGET_PROXY_TOKEN']}"
+    try:
+        connection.request(method or ("GET" if raw is None else "POST"), path, raw, headers)
+        reply = connection.getresponse()
+        text = reply.read()
+        assert not [name for name, _ in reply.getheaders() if name.lower().startswith("access-control")]
+        return reply.status, json.loads(text) if reply.getheader(
+            "Content-Type"
+        ) == "application/json" else text
+    finally:
+        connection.close()
+
+
+def test_a25_the_program_finds_the_address_and_its_token_under_both_names(proxy: Proxy) -> None:
+    found = proxy.environment
+    assert sorted(found) == [
+        "AGENTV_TARGET_PROXY_TOKEN",
+        "AGENTV_TARGET_PROXY_URL",
+        "BASELINEKIT_TARGET_PROXY_TOKEN",
+        "BASELINEKIT_TARGET_PROXY_URL",
+    ]
+    assert found["AGENTV_TARGET_PROXY_URL"].startswith("http://127.0.0.1:")
+    assert len(found["AGENTV_TARGET_PROXY_TOKEN"]) >= 40
+
+
+def test_a25_it_answers_one_question_and_several(proxy: Proxy, judges: Judges) -> None:
+    assert sent(proxy, "/info") == (
+        200,
+        {"targetName": "judge", "callCount": 0, "maxCalls": 5, "availableTargets": ["judge", "strict"]},
+    )
+    said = {
+        "outputMessages": [{"role": "assistant", "content": "answer to Is it relevant?"}],
+        "rawText": "answer to Is it relevant?",
+    }
+    assert sent(proxy, "/invoke", {**QUESTION, "systemPrompt": "Be terse."}) == (200, said)
+    assert [(one.role, one.content) for one in judges.asked[0].messages] == [
+        ("system", "Be terse."),
+        ("user", "Is it relevant?"),
+    ]
+    assert (judges.asked[0].model, 0 < (judges.asked[0].timeout or 0) <= 60) == ("judge", True)
+    status, many = sent(
+        proxy, "/invokeBatch", {"requests": [{"question": "b"}, {"question": "a", "target": "strict"}]}
+    )
+    assert (status, [one["rawText"] for one in many["responses"]]) == (200, ["answer to b", "answer to a"])
+    assert {ask.messages[-1].content: ask.model for ask in judges.asked[1:]} == {"b": "judge", "a": "strict"}
+    assert sent(proxy, "/info")[1]["callCount"] == 3
+    assert (proxy.calls, proxy.failed, proxy.usage) == (3, 0, Usage(9, 6))
+
+
+@pytest.mark.parametrize("token", [None, "wrong", "x" * 60_000, "ü".encode().decode("latin-1")])
+@pytest.mark.parametrize(("path", "body"), [("/info", None), ("/invoke", QUESTION), ("/nowhere", QUESTION)])
+def test_a25_f48_without_its_token_nobody_is_asked_and_nothing_is_told(
+    proxy: Proxy, judges: Judges, token: str | None, path: str, body: Any
+) -> None:
+    status, said = sent(proxy, path, body, token)
+    assert (status, said) == (401, {"error": "the token is missing or wrong"})
+    assert (judges.asked, proxy.calls) == ([], 0)
+
+
+def test_f48_the_token_of_one_program_is_none_for_another(proxy: Proxy, judges: Judges) -> None:
+    with Proxy(judges.ask, "judge", 5, 60.0) as other:
+        token = other.environment["AGENTV_TARGET_PROXY_TOKEN"]
+        assert sent(proxy, "/invoke", QUESTION, token)[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "why"),
+    [
+        ("/nowhere", QUESTION, 404, "there are GET /info"),
+        ("/info", QUESTION, 404, "there are GET /info"),
+        ("/invoke", {}, 400, "`question` is missing"),
+        ("/invoke", {"question": "  "}, 400, "`question` is missing"),
+        ("/invoke", {"question": 5}, 400, "`question` is missing"),
+        ("/invoke", {**QUESTION, "systemPrompt": 5}, 400, "`systemPrompt` is no text"),
+        ("/invoke", {**QUESTION, "target": "gpt-5"}, 400, "there is judge, strict"),
+        ("/invoke", {**QUESTION, "target": ["strict"]}, 400, "there is judge, strict"),
+        ("/invoke", [QUESTION], 400, "the body is no object"),
+        ("/invoke", b"{", 400, "the body is no JSON"),
+        ("/invoke", b'{"question": "a", "question": "b"}', 400, "the body is no JSON"),
+        ("/invoke", b"\xff\xfe", 400, "the body is no JSON"),
+        ("/invoke", b"[" * 200_000, 400, "the body is no JSON"),
+        ("/invoke", b" " * 1_000_001, 413, "at most 1,000,000 bytes"),
+        ("/invokeBatch", QUESTION, 400, "`requests` is a list"),
+        ("/invokeBatch", {"requests": []}, 400, "`requests` is a list"),
+        ("/invokeBatch", {"requests": ["a", "b"]}, 400, "requests[0]: a request is an object"),
+        ("/invokeBatch", {"requests": [QUESTION, {}]}, 400, "requests[1]: `question` is missing"),
+        ("/invokeBatch", {"requests": [QUESTION] * 6}, 429, "no more than 5 calls for this judge"),
+    ],
+)
+def test_a25_f48_what_is_no_question_costs_nothing(
+    proxy: Proxy, judges: Judges, path: str, body: Any, status: int, why: str
+) -> None:
+    found, said = sent(proxy, path, body)
+    assert (found, why in said["error"]) == (status, True)
+    assert (judges.asked, proxy.calls) == ([], 0)
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", "x", "", "٣", "99999999999999999999"])
+def test_f48_a_length_that_is_none_is_refused_unread(proxy: Proxy, length: str) -> None:
+    token = proxy.environment["AGENTV_TARGET_PROXY_TOKEN"]
+    raw = f"POST /invoke HTTP/1.1\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
+    assert spoken(proxy, raw.encode()).split(b" ")[1] in (b"411", b"413")
+    chunked = f"POST /invoke HTTP/1.1\r\nAuthorization: Bearer {token}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert spoken(proxy, chunked.encode()).split(b" ")[1] == b"411"
+
+
+def spoken(proxy: Proxy, raw: bytes) -> bytes:
+    """What it says to raw bytes, until it hangs up."""
+    url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+    with socket.create_connection((str(url.hostname), url.port or 0), timeout=10) as talk:
+        talk.sendall(raw)
+        said = b""
+        try:
+            while data := talk.recv(65_536):
+                said += data
+        except ConnectionResetError:  # with what was not read
+            pass
+        return said
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET /info HTTP/9.9\r\n\r\n",
+        b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET /info HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"OPTIONS /invoke HTTP/1.1\r\nOrigin: http://evil\r\n\r\n",
+        b"DELETE /invoke HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_f48_what_is_no_request_is_answered_with_an_error_or_not_at_all(
+    proxy: Proxy, judges: Judges, raw: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = spoken(proxy, raw)
+    assert b" 200 " not in said
+    assert b"ccess-Control" not in said
+    assert sent(proxy, "/invoke", QUESTION)[0] == 200, "the next one is answered"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a25_f48_the_call_after_the_last_is_refused_however_many_ask_at_once(judges: Judges) -> None:
+    judges.wait.clear()
+    with Proxy(judges.ask, "judge", 50, 60.0) as proxy:
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(
+                target=lambda: statuses.append(sent(proxy, "/invokeBatch", {"requests": [QUESTION] * 3})[0])
+            )
+            for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        while len([one for one in statuses if one == 429]) < 4:
+            time.sleep(0.001)
+        assert proxy.calls == 48, "reserved before anybody is asked, and all of a batch or none"
+        judges.wait.set()
+        for thread in threads:
+            thread.join()
+        assert sorted(statuses) == [200] * 16 + [429] * 4
+        assert sent(proxy, "/invokeBatch", {"requests": [QUESTION] * 3})[0] == 429
+        assert sent(proxy, "/invoke", QUESTION)[0] == 200
+        assert sent(proxy, "/invoke", QUESTION)[0] == 200
+        assert sent(proxy, "/invoke", QUESTION)[0] == 429
+    assert len(judges.asked) == proxy.calls == 50
+
+
+def test_f48_all_bytes_together_are_bounded_too(judges: Judges) -> None:
+    with Proxy(judges.ask, "judge", 1_000, 60.0) as proxy:
+        large = {"question": "x" * 999_000}
+        statuses = [sent(proxy, "/invoke", large)[0] for _ in range(22)]
+    assert statuses == [200] * 20 + [413] * 2
+
+
+def test_a25_a_model_that_fails_is_told_as_it_is_and_the_call_counts(proxy: Proxy, judges: Judges) -> None:
+    judges.error = CannotReplay(Problem("BK611", "the model 'judge' is not there", "start it"))
+    assert sent(proxy, "/invoke", QUESTION) == (
+        502,
+        {"error": "the model 'judge' is not there", "code": "BK611"},
+    )
+    assert (proxy.calls, proxy.failed, proxy.ended, proxy.usage) == (1, 1, None, Usage())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OutOfBudget(Problem("BK620", "the model is not asked: 5 of 5 calls are used")),
+        NeverSent(Problem("BK330", "interrupted")),
+        CannotReplay(Problem("BK330", "was interrupted")),
+    ],
+)
+def test_f48_what_ends_the_run_is_no_fault_of_the_program(
+    proxy: Proxy, judges: Judges, error: CannotReplay
+) -> None:
+    judges.error = error
+    assert sent(proxy, "/invoke", QUESTION)[0] == 502
+    assert proxy.ended is error
+
+
+def test_what_nobody_expected_is_told_as_ours_and_not_printed(
+    proxy: Proxy, judges: Judges, capfd: pytest.CaptureFixture[str]
+) -> None:
+    judges.error = ZeroDivisionError("no")
+    status, said = sent(proxy, "/invoke", QUESTION)
+    assert (status, said["code"]) == (502, "BK399")
+    assert proxy.ended is not None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(judges: Judges) -> None:
+    judges.wait.clear()
+    before = set(threading.enumerate())
+    proxy = Proxy(judges.ask, "judge", 5, 60.0)
+
+    def ask() -> None:
+        with suppress(OSError, http.client.HTTPException):  # it may be hung up on
+            sent(proxy, "/invoke", QUESTION)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert judges.begun.wait(10)
+    url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+    idle = socket.create_connection((str(url.hostname), url.port or 0), timeout=10)
+    closing = threading.Thread(target=proxy.close)
+    closing.start()
+    closing.join(0.05)
+    assert closing.is_alive(), "one question is under way"
+    judges.wait.set()
+    closing.join(10)
+    asking.join(10)
+    with idle, suppress(ConnectionResetError):  # hung up on before anybody took it
+        assert idle.recv(1) == b"", "nobody is left there"
+    assert proxy.usage == Usage(3, 2)
+    deadline = time.monotonic() + 10
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert not set(threading.enumerate()) - before
+
+
+def test_f48_nobody_is_connected_to_where_it_was(judges: Judges) -> None:
+    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
+        address = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((str(address.hostname), address.port or 0), timeout=10)
+    proxy.close()
+
+
+def test_a25_all_calls_that_are_allowed_can_be_made_at_once(judges: Judges) -> None:
+    judges.wait.clear()
+    with Proxy(judges.ask, "judge", 50, 60.0) as proxy:
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: statuses.append(sent(proxy, "/invoke", QUESTION)[0]))
+            for _ in range(60)
+        ]
+        for thread in threads:
+            thread.start()
+        assert judges.begun.wait(10)
+        judges.wait.set()
+        for thread in threads:
+            thread.join()
+    assert sorted(statuses) == [200] * 50 + [429] * 10, "nobody is hung up on"
+    assert len(judges.asked) == 50
+
+
+def test_f48_connections_that_say_nothing_take_the_room_of_others_and_do_no_harm(judges: Judges) -> None:
+    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
+        url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+        where = (str(url.hostname), url.port or 0)
+        silent = [socket.create_connection(where, timeout=10) for _ in range(32)]
+        statuses: list[int] = []
+        thread = threading.Thread(target=lambda: statuses.append(sent(proxy, "/invoke", QUESTION)[0]))
+        thread.start()
+        assert not judges.begun.wait(0.2), "there is no room, so it waits"
+        for one in silent:
+            one.close()
+        thread.join(10)
+        assert statuses == [200]
+    assert len(judges.asked) == 1
+
+
+def test_f48_it_is_closed_while_others_wait_for_room(judges: Judges) -> None:
+    before = set(threading.enumerate())
+    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
+        url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+        where = (str(url.hostname), url.port or 0)
+        silent = [socket.create_connection(where, timeout=10) for _ in range(100)]
+    for one in silent:
+        with one, suppress(ConnectionResetError):
+            assert one.recv(1) == b"", "nobody is left there"
+    deadline = time.monotonic() + 10
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert not set(threading.enumerate()) - before
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "BREW"])
+def test_a25_another_method_is_refused_as_json(proxy: Proxy, judges: Judges, method: str) -> None:
+    status, said = sent(proxy, "/invoke", QUESTION, method=method)
+    assert (status, said) == (501, {"error": f"Unsupported method ('{method}')"})
+    assert (judges.asked, proxy.calls) == ([], 0)

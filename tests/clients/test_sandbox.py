@@ -1,0 +1,256 @@
+"""Generated functions: what they give comes back, and what they try beside that does not come far."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from baselinekit.clients.programs.process import Processes
+from baselinekit.errors import CannotReplay, Refused
+from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, SandboxResult
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.sandbox.sandbox import Sandbox, bubblewrap_here, seccomp_filter
+
+WALLED = bubblewrap_here() is not None
+walled = pytest.mark.skipif(not WALLED, reason="there is no bubblewrap here")
+
+
+@pytest.fixture(params=[pytest.param("walls", marks=walled), "plain"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    if request.param == "walls":
+        return Sandbox(Processes().execute)
+    return Sandbox(Processes().execute, allowed=True, walls=lambda: None)
+
+
+@pytest.fixture
+def walls() -> Sandbox:
+    return Sandbox(Processes().execute)
+
+
+def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 20) -> SandboxResult:
+    calls = [Call(None, [arg]) for arg in args or (1,)]
+    return sandbox.run(FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256), code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("def f(n): return n + 1", 2),
+        ("f = lambda n: [n, None, True, 1.5, 'ü', {'a': []}]", [1, None, True, 1.5, "ü", {"a": []}]),
+        ("def f(n): return (n, n)", [1, 1]),
+        ("import json\nclass A:\n    def __call__(self, n): return n\nf = A()", 1),
+        ("def f(n):\n    print('{\"value\": 5}')\n    return n", 1),
+        ("def f(n): return g(n)\ndef g(n): return n * 10", 10),
+        ("if __name__ == '__main__': raise SystemExit\ndef f(n): return n", 1),
+    ],
+)
+def test_h23_a_function_gives_its_value(sandbox: Sandbox, code: str, value: Json) -> None:
+    (got,) = run(sandbox, code).calls
+    assert (got.value, got.error) == (value, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [True, None, "a", 1.5, [1, {"a": None}], "'); import os; ('"])
+def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, given: Json) -> None:
+    (got,) = run(sandbox, "def f(n): return n", given).calls
+    assert got.value == given
+    assert type(got.value) is type(given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("def f(n): raise ValueError('no')", "ValueError: no"),
+        ("def f(n): return 1 / 0", "ZeroDivisionError"),
+        ("def f(n", "SyntaxError"),
+        ("import nothing_such\ndef f(n): return n", "ModuleNotFoundError"),
+        ("def g(n): return n", "there is no function 'f'"),
+        ("def f(): return 1", "TypeError"),
+        ("import os\ndef f(n): os._exit(0)", "ended the process (exit code 0) instead of returning"),
+        ("import sys\ndef f(n): sys.exit(0)", "SystemExit"),
+        ("raise SystemExit(0)\ndef f(n): return n", "SystemExit"),
+        (
+            "from resource import *\ndef f(n):\n    setrlimit(RLIMIT_CPU, (0, 0))\n    while True: pass",
+            "was ended by SIG",
+        ),
+        ("def f(n):\n    while True: pass", "timeout"),
+        ("import time\ndef f(n): time.sleep(60)", "timeout"),
+        ("import signal, time\nsignal.signal(15, signal.SIG_IGN)\ndef f(n): time.sleep(60)", "timeout"),
+        ("def f(n): return 'x' * 10**10", "MemoryError"),
+        ("def f(n): return f(n)", "RecursionError"),
+        ("def f(n): return 'x' * 3_000_000", "returned more than a megabyte"),
+        ("def f(n): open('big', 'wb').write(b'x' * 20_000_000); return n", "OSError"),
+        ("import json\njson.dumps = lambda *a, **k: 'forged'\ndef f(n): raise ValueError('x')", "ValueError"),
+        ("import ctypes\ndef f(n): return ctypes.string_at(0)", "was ended by SIGSEGV"),
+    ],
+)
+def test_f38_what_does_not_return_gives_no_value(sandbox: Sandbox, code: str, error: str) -> None:
+    (got,) = run(sandbox, code, seconds=0.2 if error == "timeout" else 20).calls
+    assert got.value is ABSENT
+    assert error in got.error
+
+
+@pytest.mark.parametrize(
+    "code", ["def f(n): return {1, 2}", "def f(n): return float('nan')", "def f(n): return f"]
+)
+def test_h24_what_is_no_json_is_shown_as_it_looks(sandbox: Sandbox, code: str) -> None:
+    (got,) = run(sandbox, code).calls
+    assert got.inexact
+
+
+@pytest.mark.slow
+def test_h23_one_call_does_not_touch_the_next(sandbox: Sandbox) -> None:
+    code = "seen = []\ndef f(n):\n    while n == 2: pass\n    seen.append(n)\n    return len(seen)"
+    ran = run(sandbox, code, 1, 2, 3, seconds=0.5)
+    assert [(got.value, got.error) for got in ran.calls] == [(1, ""), (ABSENT, "timeout"), (1, "")]
+
+
+def test_f39_a_flood_of_output_is_cut_and_does_no_harm(sandbox: Sandbox) -> None:
+    code = "def f(n):\n    for _ in range(2000): print('x' * 10_000)\n    print('the end')\n    return n"
+    (got,) = run(sandbox, code).calls
+    assert got.value == 1
+    assert got.printed.endswith("the end\n")
+    assert len(got.printed) <= 8_000, "twice what is shown: it is cut behind the mask"
+
+
+def test_f40_nothing_of_the_environment_is_there(sandbox: Sandbox) -> None:
+    os.environ["PLANTED_SECRET"] = "planted-value"
+    try:
+        (got,) = run(sandbox, "import os\ndef f(n): return dict(os.environ)").calls
+        (beside,) = run(
+            sandbox, "def f(n): return open(f'/proc/{__import__(\"os\").getppid()}/environ').read()"
+        ).calls
+    finally:
+        del os.environ["PLANTED_SECRET"]
+    assert "PLANTED_SECRET" not in got.value
+    assert "planted-value" not in str(beside.value)
+
+
+def test_the_report_says_what_was_contained(sandbox: Sandbox) -> None:
+    ran = run(sandbox, "def f(n): return n")
+    everything = {"time", "memory", "output", "environment", "network", "files", "processes"}
+    assert {*ran.contained, *ran.not_contained} == everything
+    assert ("files" in ran.contained) == (not ran.not_contained)
+    assert ran.not_contained in ((), ("files", "processes"), ("memory", "network", "files", "processes"))
+
+
+def test_a_sandbox_that_is_demanded_and_not_there_is_an_error() -> None:
+    none = Sandbox(Processes().execute, allowed=True, walls=lambda: None)
+    with pytest.raises(CannotReplay) as raised:
+        none.run(FunctionOutput("f", [Call(1)], sandbox=True), "def f(): return 1")
+    assert raised.value.problems[0].code == "BK707"
+
+
+def test_without_walls_nothing_runs_that_nobody_allowed() -> None:
+    none = Sandbox(Processes().execute, walls=lambda: None)
+    with pytest.raises(Refused) as raised:
+        none.run(FunctionOutput("f", [Call(1)]), "def f(): return 1")
+    assert raised.value.problems[0].code == "BK406"
+
+
+@walled
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(n): return open('/etc/passwd').read()",
+        "import os\ndef f(n): return open(os.path.expanduser('~root/.profile')).read()",
+        "def f(n): open('/usr/lib/planted', 'w'); return n",
+        "import os\ndef f(n): os.setuid(0); return os.getuid()",
+        "import os\ndef f(n): os.chroot('/'); return n",
+        "import socket\ndef f(n): socket.create_connection(('1.1.1.1', 53), 1); return n",
+    ],
+)
+def test_f39_what_is_outside_is_out_of_reach(walls: Sandbox, code: str) -> None:
+    (got,) = run(walls, code).calls
+    assert got.value is ABSENT
+    assert got.error
+
+
+@walled
+def test_f39_a_server_beside_it_is_out_of_reach(walls: Sandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"import socket\ndef f(n): socket.create_connection(('127.0.0.1', {port}), 1); return n"
+        (got,) = run(walls, code).calls
+    assert "refused" in got.error or "unreachable" in got.error
+
+
+@walled
+def test_f39_no_file_of_ours_is_seen_or_left(walls: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("planted")
+    code = "import os\ndef f(n): open('/tmp/left', 'w').write('x'); os.mkdir('/planted')\n"
+    code += f"def g(n): return os.path.exists({str(tmp_path)!r})"
+    run(walls, code)
+    (got,) = run(walls, code.replace("def g", "def f")).calls
+    assert got.value is False
+    assert not Path("/tmp/left").exists()
+    assert not Path("/planted").exists()
+
+
+@walled
+def test_f38_lines_written_for_other_calls_change_no_verdict(walls: Sandbox) -> None:
+    code = (
+        "import os\n"
+        "def f(n):\n"
+        "    for fd in os.listdir(f'/proc/{os.getppid()}/fd'):\n"
+        "        try:\n"
+        "            out = os.open(f'/proc/{os.getppid()}/fd/{fd}', os.O_WRONLY)\n"
+        "            os.write(out, b'{\"value\": 99}\\n')\n"
+        "        except OSError: pass\n"
+        "    return n\n"
+    )
+    for got in run(walls, code, 1, 2).calls:
+        assert got.value in (1, 2, 99, ABSENT)  # its own answers: what would be right is not in there
+
+
+def test_h24_a_set_is_given_as_the_list_of_what_is_in_it(sandbox: Sandbox) -> None:
+    (got,) = run(sandbox, "def f(n): return frozenset([n])").calls
+    assert (got.value, got.inexact) == ([1], "frozenset({1})")
+
+
+def test_an_exception_that_cannot_be_shown_is_an_error_all_the_same(sandbox: Sandbox) -> None:
+    code = "class E(Exception):\n    def __str__(self): raise self\ndef f(n): raise E"
+    (got,) = run(sandbox, code).calls
+    assert (got.value, got.error) == (ABSENT, "an exception without a message")
+
+
+def test_f38_a_value_that_is_nested_for_ever_stops_nobody(sandbox: Sandbox) -> None:
+    code = "def f(n):\n    value = n\n    for _ in range(n): value = [value]\n    return value"
+    deep, flat = run(sandbox, code, 900, 1).calls
+    assert (deep.value, deep.error) == (ABSENT, "returned a value that is nested too deeply")
+    assert flat.value == [1]
+
+
+def test_where_calls_to_the_system_cannot_be_refused_memory_is_not_said_to_be_contained() -> None:
+    def unfiltered(run: ProcessSpec) -> ProcessResult:
+        lines = b'{"ready": true, "filtered": false}\n{"value": 1, "printed": "", "seconds": 0.1}\n'
+        return ProcessResult(0, lines, b"", 0.1)
+
+    behind = Sandbox(unfiltered, walls=lambda: "/usr/bin/bwrap")
+    beside = Sandbox(unfiltered, allowed=True, walls=lambda: None)
+    assert run(behind, "").not_contained == ("memory",)
+    assert run(beside, "").not_contained == ("memory", "network", "files", "processes")
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"{}\n", b"[]\n", b'{"value": 5}\n', b'{"ready": 1}\n', b"\xff\n", b"x"]
+)
+def test_what_does_not_begin_as_a_sandbox_begins_is_no_result(said: bytes) -> None:
+    none = Sandbox(
+        lambda run: ProcessResult(3, said, b"bwrap: no permission\n", 0.1), walls=lambda: "/usr/bin/bwrap"
+    )
+    ran = run(none, "")
+    assert ran.calls == ()
+    assert ran.flaw == "the sandbox did not start (exit code 3); its last output was: bwrap: no permission"
+
+
+def test_a_filter_is_whole_steps_and_unknown_machines_have_none() -> None:
+    for machine in ("x86_64", "aarch64"):
+        walled, plain = (seccomp_filter(machine, walled) for walled in (True, False))
+        assert len(walled) % 8 == len(plain) % 8 == 0
+        assert len(walled) < len(plain)
+    assert seccomp_filter("sparc64", walled=True) == b""

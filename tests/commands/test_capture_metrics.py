@@ -1,0 +1,95 @@
+"""Prometheus metrics: captured as families, so that numbers never fail a compare and a change of what
+dashboards rely on always does. Cases with known answers."""
+
+from pathlib import Path
+
+import pytest
+from test_capture_of_processes import outcome
+from ticking import Ticking, record, ticking
+
+from baselinekit.commands.capture import Captured, capture_new
+from baselinekit.commands.known_good import CaptureOptions
+
+METRICS = """\
+# HELP http_requests_total Requests by code.
+# TYPE http_requests_total counter
+http_requests_total{code="200"} 17
+http_requests_total{code="404"} 2
+# TYPE queue_depth gauge
+queue_depth 4
+# TYPE took_seconds histogram
+took_seconds_bucket{le="0.1"} 3
+took_seconds_bucket{le="+Inf"} 4
+took_seconds_sum 1.5
+took_seconds_count 4
+# TYPE gc_seconds summary
+gc_seconds{quantile="0.5"} 0.1
+gc_seconds_sum 2
+gc_seconds_count 7
+# TYPE build_info gauge
+build_info{version="1.2.3"} 1
+"""
+SAME = [
+    (" 17\n", " 9000\n"),
+    ("queue_depth 4", "queue_depth NaN"),
+    ("gc_seconds_sum 2", "gc_seconds_sum 2.75e+09"),
+    ('http_requests_total{code="404"} 2\n', ""),
+    ('code="404"} 2\n', 'code="404"} 2\nhttp_requests_total{code="500"} 1\n'),
+    ("# TYPE queue_depth", "# TYPE another counter\nanother 1\n# TYPE queue_depth"),
+    ('took_seconds_bucket{le="0.1"} 3', 'took_seconds_bucket{le="0.1"} 4'),
+]
+CHANGED = [
+    ("queue_depth", "queue_size"),
+    ("# TYPE queue_depth gauge\nqueue_depth 4\n", ""),
+    ("queue_depth gauge", "queue_depth counter"),
+    ("Requests by code.", "Requests."),
+    ("code=", "status="),
+    ('code="200"', 'code="200",method="GET"'),
+    ("queue_depth 4", 'queue_depth{shard="a"} 4'),
+    ('took_seconds_bucket{le="0.1"} 3\n', ""),
+    ('le="0.1"', 'le="0.2"'),
+    ('quantile="0.5"', 'quantile="0.9"'),
+    ('version="1.2.3"', 'version="1.2.4"'),
+    ('version="1.2.3"', 'version="1.2.3",branch="main"'),
+    ("queue_depth 4\n", ""),
+    (METRICS, "<html>not found</html>\n"),
+]
+
+
+def capture(desk: Ticking, parse: str | None = None, *, exact: bool = False) -> Captured:
+    draft = record("x")
+    if parse:
+        draft["current"]["input"]["parse"] = parse
+    return capture_new(desk.project, draft, CaptureOptions(repeat=None, exact=exact), desk.ticking())
+
+
+def metrics_desk(folder: Path, text: str = METRICS) -> Ticking:
+    return ticking(folder, x=lambda now, number: text.replace(" 17\n", f" {17 + number}\n"))
+
+
+@pytest.mark.parametrize("parse", [None, "prometheus"], ids=["recognised", "stated"])
+def test_numbers_vary_and_what_dashboards_rely_on_does_not(tmp_path: Path, parse: str | None) -> None:
+    """Measured: of 7 ordinary changes none fails, of 14 changes of the metrics themselves none passes."""
+    desk = metrics_desk(tmp_path)
+    captured = capture(desk, parse)
+    assert any("numbers are ignored" in note for note in captured.notes)
+    outcomes = {}
+    for before, after in [*SAME, *CHANGED]:
+        assert before in METRICS
+        desk.service["/x"] = lambda now, number, b=before, a=after: METRICS.replace(b, a)
+        outcomes[before, after] = outcome(desk)
+    assert [case for case in SAME if outcomes[case] != "passed"] == []
+    assert [case for case in CHANGED if outcomes[case] == "passed"] == []
+
+
+def test_exact_ignores_nothing(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: METRICS)
+    captured = capture(desk, exact=True)
+    assert "ignore_values" not in (tmp_path / captured.file).read_text()
+    desk.service["/x"] = lambda now, number: METRICS.replace("queue_depth 4", "queue_depth 5")
+    assert outcome(desk) == "failed"
+
+
+def test_one_bad_line_keeps_it_a_text(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: METRICS + "and more\n")
+    assert isinstance(capture(desk).output["body"], str)

@@ -1,0 +1,236 @@
+"""Requests of a file, captured together: how often and when each is asked, what becomes of formats, and what
+is left of one that fails."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storehelp import write
+from ticking import Ticking, iso, ticking
+
+from baselinekit.commands.capture import Captured
+from baselinekit.commands.context import Clock
+from baselinekit.commands.importing import ImportSummary, capture_many, read_requests, summarize
+from baselinekit.commands.known_good import CaptureOptions
+from baselinekit.errors import BaselinekitError, CannotReplay, Refused
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices
+
+pytestmark = pytest.mark.slow
+
+FORMATS = {"id": {"format": "uuid"}, "mail": {"format": "email"}, "day": {"format": "date"}}
+ID = "7b7e0f2e-5c1c-4b58-9d3f-8a5a4e2f9c11"
+
+
+def document(*names: str, **security: Any) -> str:
+    schema = {"schema": {"properties": FORMATS}}
+    operation = {"responses": {"200": {"content": {"application/json": schema}}}}
+    paths = {f"/{name}": {"get": {"operationId": name, **operation, **security}} for name in names}
+    schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    parts = {"components": {"securitySchemes": schemes}}
+    return json.dumps({"openapi": "3.1.0", "paths": paths, **parts}, indent=1)
+
+
+def summary_of(desk: Ticking, text: str, **options: Any) -> ImportSummary:
+    choices = ImportChoices(base_url="http://desk", known=frozenset(desk.project.scope.secrets))
+    files = {"api.json": read_requests("api.json", text, choices)}
+
+    return summarize(desk.project, files, plain_record, CaptureOptions(repeat=None, **options))
+
+
+def captured(desk: Ticking, text: str, **options: Any) -> tuple[list[Captured], list[BaselinekitError]]:
+    wanted = CaptureOptions(repeat=None, **options)
+    found = capture_many(summary_of(desk, text, **options), wanted, desk.ticking())
+    return [*found.done], found.errors
+
+
+def curl_lines(names: list[str]) -> str:
+    return "".join(f"curl http://desk/{name}\n" for name in names)
+
+
+def plain_record(draft: DraftRecipe) -> dict[str, Any]:
+    return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
+
+
+def body(one: Captured) -> Any:
+    assert isinstance(one.output, dict)
+    return one.output["body"]
+
+
+def test_many_are_asked_twice_and_wait_once(tmp_path: Path) -> None:
+    names = [f"x{number}" for number in range(20)]
+    desk = ticking(tmp_path, **{name: lambda now, number: {"at": iso(now), "n": 1} for name in names})
+    done, errors = captured(desk, document(*names), jobs=8)
+    assert ([one.id for one in done], errors) == (names, [])
+    assert set(desk.counts.values()) == {2}
+    assert len(desk.slept) == 1
+    assert {body(one)["at"] for one in done} == {"<<any_iso_datetime>>"}
+
+
+def test_formats_of_the_document_are_placeholders_where_they_fit(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: {"id": ID, "mail": "nobody", "day": "2026-01-02", "n": 1})
+    ((one,), errors) = captured(desk, document("x"))
+    assert not errors
+    assert body(one) == {"id": "<<any_uuid>>", "mail": "nobody", "day": "<<any_iso_date>>", "n": 1}
+    assert "2 placeholders by the formats of its schema" in one.notes
+
+
+def test_an_address_is_a_placeholder_only_where_it_varied(tmp_path: Path) -> None:
+    """An e-mail address, a URL or a host is somebody's, and another one is a change."""
+    desk = ticking(
+        tmp_path,
+        same=lambda now, number: {"mail": "ada@example.test"},
+        varies=lambda now, number: {"mail": f"guest{'x' * number}@{number}.example.test"},
+    )
+    (done, errors) = captured(desk, document("same", "varies"))
+    assert not errors
+    assert [body(one)["mail"] for one in done] == ["ada@example.test", "<<any_email>>"]
+
+
+def test_exact_stores_the_values(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: {"id": ID})
+    ((one,), _) = captured(desk, document("x"), exact=True)
+    assert body(one) == {"id": ID}
+
+
+def test_what_fails_keeps_nobody_from_being_captured(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: (404, {"error": "no b"}))
+    done, errors = captured(desk, document("a", "b"))
+    assert [one.id for one in done] == ["a"]
+    ((problem,),) = (error.problems for error in errors)
+    assert (problem.code, problem.place and problem.place.file) == ("BK521", "api.json")
+    assert problem.message == "b: the answer is 404: it is not stored as known-good"
+    stored, none = captured(desk, document("b"), allow_error_status=True)
+    assert ([one.id for one in stored], none) == (["b"], [])
+
+
+def test_where_nothing_can_be_captured_no_folder_is_left(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, b=lambda now, number: (500, {}))
+    with pytest.raises(CannotReplay) as failed:
+        captured(desk, document("b"))
+    assert [problem.code for problem in failed.value.problems] == ["BK521"]
+    assert not (tmp_path / "baselines").exists()
+
+
+def test_what_is_captured_already_is_passed_over(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
+    captured(desk, document("a"))
+    again = summary_of(desk, document("a", "b"))
+    assert (again.known, [new.draft.id for _, _, new in again.new]) == (1, ["b"])
+
+
+def test_a_missing_secret_is_told_once(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1})
+    summary = summary_of(desk, document("a", "b", "c", security=[{"key": []}]))
+    ((problem,),) = (error.problems for error in summary.problems)
+    assert problem.message == "3 requests need the variable {{KEY}}"
+    assert not summary.new
+
+
+def test_a_secret_of_a_file_goes_where_it_went_before_and_nowhere_else(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1})
+    line = "curl http://desk/a -H 'X-Api-Key: k-998877665544aabb'\n"
+    choices = ImportChoices(base_url="http://desk")
+    files = {"curl.txt": read_requests("curl.txt", line, choices)}
+    summary = summarize(
+        desk.project,
+        files,
+        lambda draft: {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}},
+        CaptureOptions(),
+    )
+    (secret,) = summary.project.scope.secrets.values()
+    assert (secret.value, secret.hosts) == ("k-998877665544aabb", ("desk",))
+    (done,) = capture_many(summary, CaptureOptions(), desk.ticking()).done
+    text = (tmp_path / done.file).read_text("utf-8")
+    assert "k-998877665544aabb" not in text
+    assert "{{X_API_KEY}}" in text
+    with pytest.raises(Refused):
+        summary.project.trust.check_request("http://other.test/a", [("X_API_KEY", secret)])
+
+
+def test_groups_wait_for_a_clock_together_and_are_asked_about_once(tmp_path: Path) -> None:
+    """One thread takes eight of a group: while the first group waits, the others are asked."""
+    names = [f"x{number:02}" for number in range(30)]
+    desk = ticking(tmp_path, **{name: lambda now, number: {"id": ID} for name in names})
+    questions: list[int] = []
+
+    def accept(found: Any) -> bool:
+        questions.append(len(found))
+        return True
+
+    summary = summary_of(desk, curl_lines(names))
+    wanted = CaptureOptions(repeat=None, jobs=1, accept_lookalikes=accept)
+    context = replace(desk.ticking(), clock=Clock(lambda: "2026-11-22T10:00:00Z", lambda: desk.seconds))
+    found = capture_many(summary, wanted, context)
+    assert [one.id for one in found.done] == [f"get-{name}" for name in names]
+    assert (questions, found.left, found.is_interrupted) == ([8], 0, False)
+    assert {body(one)["id"] for one in found.done} == {"<<any_uuid(4)>>"}
+    assert sum(desk.slept) < 1.2
+    for name in names:
+        first, second = (at for at, path in desk.log if path == f"/{name}")
+        assert second - first >= 1.1
+
+
+def test_what_writes_is_sent_after_what_reads_was_read_twice(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
+    lines = "POST http://desk/b\n" + curl_lines(["a"])
+    choices = ImportChoices(base_url="http://desk", unsafe=True)
+    files = {"urls.txt": read_requests("urls.txt", lines, choices)}
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    found = capture_many(summary, CaptureOptions(repeat=None), desk.ticking())
+    assert [path for _, path in desk.log] == ["/a", "/a", "/b"]
+    assert [one.id for one in found.done] == ["post-b", "get-a"]
+
+
+@pytest.mark.parametrize(
+    ("there", "new", "expected"),
+    [
+        ((), ("http://one",), None),
+        ((), ("http://one", "http://one"), ("http://one", 2, 0)),
+        (("http://one",), ("http://one",), ("http://one", 1, 1)),
+        (("http://one", "http://one"), ("http://two",), None),
+        (("http://one",), ("http://one", "http://two"), ("http://one", 1, 1)),
+        ((), ("http://one", "http://two", "http://two"), ("http://two", 2, 0)),
+        ((), ("http://one", "http://one", "http://two", "http://two"), None),
+        ((), ("http://one", "http://two", "http://two", "http://three"), None),
+        (("http://three", "http://four"), ("http://two", "http://two"), None),
+    ],
+)
+def test_a_base_url_is_proposed_once_several_files_state_it(
+    tmp_path: Path, there: tuple[str, ...], new: tuple[str, ...], expected: tuple[str, int, int] | None
+) -> None:
+    desk = ticking(tmp_path)
+    desk.config = "version: 1\n"
+    for number, base in enumerate(there):
+        execution = f"{{type: http, base_url: '{base}'}}"
+        text = f"id: old{number}\ncurrent: {{input: {{endpoint: /{number}}}, execution: {execution}}}\n"
+        write(tmp_path, f"baselines/old{number}.yaml", text)
+    lines = "".join(f"{base}/new{number}\n" for number, base in enumerate(new))
+    files = {"urls.txt": read_requests("urls.txt", lines, ImportChoices())}
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    base = summary.shared_base()
+    assert (base and (base, *summary.sharing(base))) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "code"), [(200, 401, "BK521"), (200, 404, "BK521"), (404, 404, None), (200, 200, None)]
+)
+def test_a_har_file_without_what_let_it_in_stores_no_refusal(
+    tmp_path: Path, before: int, now: int, code: str | None
+) -> None:
+    """Browsers leave cookies and tokens out of what they save, unless they are asked."""
+    desk = ticking(tmp_path, a=lambda at, number: (now, {"n": 1}), b=lambda at, number: {"n": 2})
+    entries = [
+        {
+            "request": {"method": "GET", "url": f"http://desk/{name}", "headers": []},
+            "response": {"status": status, "content": {"mimeType": "application/json"}},
+        }
+        for name, status in (("a", before), ("b", 200))
+    ]
+    text = json.dumps({"log": {"entries": entries}})
+    files = {"x.har": read_requests("x.har", text, ImportChoices(base_url="http://desk"))}
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    found = capture_many(summary, CaptureOptions(repeat=None, allow_error_status=False), desk.ticking())
+    assert [problem.code for error in found.errors for problem in error.problems] == [code] * bool(code)
+    assert len(found.done) == (1 if code else 2)

@@ -1,0 +1,123 @@
+"""What nobody expected is the error of the one baseline that met it: the others are judged and recorded."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import Desk
+
+from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.judging import BaselineRunner, Repeating
+from baselinekit.commands.loading import prepare
+from baselinekit.commands.project import CaptureEnvironment
+from baselinekit.commands.selection import Selection
+from baselinekit.errors import InvalidInput
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.recipes import Request, Response
+from baselinekit.replaying.settings import Clients
+from baselinekit.store.reading import load
+
+
+class Faulty(dict[str, Any]):
+    """Rules of which nobody thought."""
+
+    def items(self) -> Any:
+        raise RuntimeError("nobody thought of it, nor of hush-hush-hush")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(
+        tmp_path, config="base_url: http://desk\nvariables: {key: {value: hush-hush-hush, secret: true}}\n"
+    )
+    for name in "abc":
+        desk.put(name, "status: 200\nbody: {n: 1}\n")
+        desk.says(name, {"n": 1})
+    return desk
+
+
+def context(desk: Desk, fault: BaseException) -> RunContext:
+    """`b` cannot be asked, for a reason that nobody expected."""
+    ordinary = desk.context()
+
+    def send(request: Request) -> Response:
+        if request.url.endswith("/b"):
+            raise fault
+        return ordinary.clients.send(request)
+
+    clients = ordinary.clients
+    return replace(ordinary, clients=Clients(send, clients.execute, clients.sleep))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(
+    "fault", [RuntimeError("hush-hush-hush"), RecursionError(), KeyError("x"), MemoryError()]
+)
+def test_while_it_is_replayed(desk: Desk, fault: Exception, times: int) -> None:
+    policy = ComparePolicy(jobs=1, repeating=Repeating(times))
+    report = compare(desk.project, [], Selection(), policy, context(desk, fault))
+    assert [result.outcome for result in report.results] == ["passed", "error", "passed"]
+    broken = report.results[1]
+    assert (broken.code, broken.file, report.exit_code) == ("BK399", "baselines/b.yaml", 3)
+    assert type(fault).__name__ in (broken.reason or "")
+    assert "please report it" in (broken.reason or "")
+    assert "hush-hush-hush" not in repr(report)
+    passed = [(desk.folder / f"baselines/{name}.yaml").read_text() for name in "abc"]
+    assert ["last_passed: null" in text for text in passed] == [False, True, False]
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(7)])
+def test_what_ends_a_run_ends_it(desk: Desk, end: BaseException) -> None:
+    with pytest.raises(type(end)):
+        compare(desk.project, [], Selection(), ComparePolicy(jobs=1), context(desk, end))
+
+
+def faulty(desk: Desk) -> list[Baseline]:
+    first, second, third = load([f"baselines/{name}.yaml" for name in "abc"], str(desk.folder))
+    return [first, replace(second, comparison=replace(second.comparison, tolerance=Faulty())), third]
+
+
+def test_while_it_is_made_ready(desk: Desk) -> None:
+    project, ways = desk.project, desk.context()
+    here = CaptureEnvironment(project, ways.clients)
+    prepared = prepare(here, faulty(desk))
+    judge = BaselineRunner(here, False, False, ways.clock.timestamp)
+
+    def judged(pair: Any) -> Any:
+        return judge.judge(pair[0], lambda: judge.replay_once(*pair)).result
+
+    results = [judged(pair) for pair in prepared]
+    assert [(result.id, result.outcome, result.code) for result in results] == [
+        ("a", "passed", None),
+        ("b", "error", "BK399"),
+        ("c", "passed", None),
+    ]
+    assert "hush-hush-hush" not in repr(results)
+
+
+def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
+    desk.says("a", {"n": 2})
+
+    def no_time() -> str:
+        raise RuntimeError("no time")
+
+    ways = desk.context()
+    here = CaptureEnvironment(desk.project, ways.clients)
+    judge = BaselineRunner(here, False, False, no_time)
+    ((baseline, matcher),) = prepare(here, load(["baselines/a.yaml"], str(desk.folder)))
+    told = judge.judge(baseline, lambda: judge.replay_once(baseline, matcher))
+    assert (told.result.outcome, told.pending) == ("failed", None)
+    assert "BK399" in told.warning
+
+
+def test_a_path_that_nothing_can_follow_stops_before_anything_is_asked(desk: Desk) -> None:
+    desk.put("b", "status: 200\nbody: [1, 2]\n", "ignore_fields: ['$.body[0:2:0]']\n")
+    with pytest.raises(InvalidInput) as caught:
+        desk.compare()
+    (problem,) = caught.value.problems
+    assert (problem.code, desk.asked) == ("BK201", 0)
+    assert problem.place is not None
+    assert (problem.place.file, problem.place.line) == ("baselines/b.yaml", 13)
+    assert problem.place.column

@@ -1,0 +1,343 @@
+"""refresh --learn writes placeholders where answers vary, and nothing else; what it leaves is told, and what
+it wrote passes the next compare."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+from ticking import START, Ticking, iso, ticking
+
+from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
+from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.selection import Selection
+from baselinekit.errors import CannotReplay, NothingSelected, Problem
+from baselinekit.model.changes import ApprovalNote
+from baselinekit.values.paths import render
+
+DAY = 86_400.0
+
+
+def made_up(number: int) -> str:
+    return str(UUID(int=Random(number).getrandbits(128), version=4))
+
+
+def desk_of(folder: Path, answer: Any, output: str, rules: str = "") -> Ticking:
+    desk = ticking(folder, x=answer)
+    desk.put("x", "status: 200\nbody:\n" + "".join(f"  {line}\n" for line in output.splitlines()), rules)
+    return desk
+
+
+def learn(desk: Ticking, times: int = 3) -> LearnPlan:
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), times, desk.ticking())
+    assert not proposal.failures
+    (plan,) = proposal.plans
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
+    return plan
+
+
+def outcome(desk: Ticking) -> Any:
+    report = compare(desk.project, [], Selection(), ComparePolicy(record="never"), desk.ticking())
+    return report.results[0]
+
+
+def text_of(desk: Ticking) -> str:
+    return (desk.folder / "baselines/x.yaml").read_text()
+
+
+def stays(plan: LearnPlan) -> list[str]:
+    return [render(one.path) for one in plan.stays]
+
+
+def test_only_placeholders_are_written_and_the_rest_is_told(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        return {"id": made_up(number), "at": iso(now), "name": "Bob", "more": 1, "same": "x"}
+
+    stored = 'id: "an-id"   # the id\nat: "2024-01-15T10:30:00Z"\nname: Ada\nold: 1\nsame: x'
+    desk = desk_of(tmp_path, answer, stored.replace("an-id", made_up(99)))
+    before = text_of(desk)
+    plan = learn(desk)
+    assert sorted(stays(plan)) == ["body.more", "body.name", "body.old"]
+    after = text_of(desk)
+    assert [line.strip() for line in after.splitlines() if line not in before.splitlines()] == [
+        'id: "<<any_uuid(4)>>"   # the id',
+        'at: "<<any_iso_datetime>>"',
+        "learnt:",
+        f'body.id: "3 replays: {made_up(99)}, {made_up(1)}, {made_up(2)}, …"',
+        f'body.at: "3 replays: 2024-01-15T10:30:00Z, {iso(START)}, {iso(START + 1)}, …"',
+    ]
+    assert {render(spot.path) for spot in outcome(desk).differences} == {"body.more", "body.name", "body.old"}
+
+
+def test_a_clock_ticks_between_the_replays(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"at": iso(now)}, 'at: "2024-01-15T10:30:00Z"')
+    learn(desk)
+    assert desk.slept == [1.1, 1.1]
+
+
+RESTARTED = START - 3 * DAY
+STEADY: list[tuple[str, str, Any, str | None]] = [
+    ("id", f'"{made_up(1)}"', made_up(2), "<<any_uuid(4)>>"),
+    ("started", '"2024-01-20T10:30:00Z"', iso(RESTARTED), "<<any_iso_datetime>>"),
+    ("epoch", "1705746600", int(RESTARTED), "<<any_unix_timestamp>>"),
+    ("due", '"2024-03-01T00:00:00Z"', "2024-04-01T00:00:00Z", "<<any_iso_datetime>>"),
+    ("before", '"2023-03-01T00:00:00Z"', "2023-04-01T00:00:00Z", None),
+    ("later", '"2024-03-01T00:00:00Z"', "2028-04-01T00:00:00Z", None),
+    ("name", "Ada", "Bob", None),
+    ("price", "5", 7, None),
+    ("total", "3", 4, None),
+    ("ok", "true", False, None),
+    ("value", "5", "5", None),
+    ("gone", "x", None, None),
+]
+
+
+@pytest.mark.parametrize(("key", "stored", "now", "placeholder"), STEADY)
+def test_what_is_the_same_in_every_answer_is_learnt_only_if_it_varies_by_nature(
+    tmp_path: Path, key: str, stored: str, now: Any, placeholder: str | None
+) -> None:
+    """After a restart: the answers agree, and are not what is on file."""
+    desk = desk_of(tmp_path, lambda at, number: {key: now, "n": 1}, f"{key}: {stored}\nn: 1")
+    before = text_of(desk)
+    plan = learn(desk)
+    if placeholder is None:
+        assert (stays(plan), text_of(desk)) == ([f"body.{key}"], before)
+        assert outcome(desk).outcome == "failed"
+    else:
+        assert stays(plan) == []
+        assert placeholder in text_of(desk)
+        assert outcome(desk).outcome == "passed"
+
+
+def test_a_pid_and_an_uptime_are_learnt_after_a_restart(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"pid": 77, "uptime": 3 + number}, "pid: 4711\nuptime: 9000")
+    assert stays(learn(desk)) == []
+    assert outcome(desk).outcome == "passed"
+
+
+def test_rows_are_learnt_where_the_rules_pair_them(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        rows = [
+            {"sku": sku, "seen": iso(now), "token": made_up(number * 10 + n)} for n, sku in enumerate("abc")
+        ]
+        return {"rows": rows[::-1] if number % 2 else rows}
+
+    stored = "rows:\n" + "".join(
+        f'  - {{sku: {sku}, seen: "2024-01-15T10:30:00Z", token: "{made_up(70 + n)}"}}\n'
+        for n, sku in enumerate("abc")
+    )
+    desk = desk_of(tmp_path, answer, stored, "arrays: {rows: {by: sku}}")
+    plan = learn(desk)
+    assert (stays(plan), sorted(render(one.path) for one in plan.volatile)) == (
+        [],
+        ["body.rows.*.seen", "body.rows.*.token"],
+    )
+    assert outcome(desk).outcome == "passed"
+    desk.service["/x"] = lambda now, number: {"rows": answer(now, number)["rows"][:2]}
+    assert outcome(desk).outcome == "failed"
+
+
+def test_a_row_that_learns_of_its_siblings_is_not_told_as_a_change(tmp_path: Path) -> None:
+    """The id of a thread may end in zeros, as limits do: the other rows say what it is."""
+    stored = "rows:\n" + "".join(f"  - {{ident: {one}}}\n" for one in (140115804806016, 140115751065281, 9))
+    now = {"rows": [{"ident": 140379061762944}, {"ident": 140379008952000}, {"ident": 140379008952017}]}
+    desk = desk_of(tmp_path, lambda at, number: now, stored.replace("ident: 9", "ident: 140115742672576"))
+    plan = learn(desk)
+    assert (stays(plan), text_of(desk).count("<<any_integer(0)>>")) == ([], 3)
+    assert outcome(desk).outcome == "passed"
+
+
+def test_one_row_does_not_become_a_template(tmp_path: Path) -> None:
+    def answer(now: float, number: int, rows: int = 1) -> Any:
+        return {"rows": [{"id": made_up(number)}] * rows}
+
+    desk = desk_of(tmp_path, answer, f'rows:\n  - id: "{made_up(99)}"')
+    plan = learn(desk)
+    assert (plan.ordered, stays(plan)) == (("body.rows",), [])
+    assert "body.rows: ordered" in text_of(desk)
+    assert outcome(desk).outcome == "passed"
+    desk.service["/x"] = lambda now, number: answer(now, number, rows=2)
+    assert outcome(desk).outcome == "failed"
+
+
+def test_a_placeholder_that_was_learnt_and_is_too_narrow_is_replaced(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"n": f"{number}"}, 'n: "0"')
+    assert stays(learn(desk)) == []
+    assert 'n: "<<any_digits>>"' in text_of(desk)
+    desk.service["/x"] = lambda now, number: {"n": f"of {number}"}
+    assert stays(learn(desk)) == []
+    assert outcome(desk).outcome == "passed"
+    assert text_of(desk).count("body.n: ") == 1
+
+
+def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_path: Path) -> None:
+    desk = desk_of(
+        tmp_path,
+        lambda now, number: {"n": 100 + number, "at": iso(now)},
+        'n: "<<any_integer(0, 20)>>"\nat: x',
+    )
+    plan = learn(desk)
+    (told,) = plan.stays
+    assert (render(told.path), told.message, told.hint) == (
+        "body.n",
+        "<<any_integer(0, 20)>>, written by hand, does not accept 101, 102, 103",
+        "widen it, or have it replaced: --learn --drop-placeholders",
+    )
+    assert [render(one.path) for one in plan.volatile] == ["body.at"]
+    assert "<<any_integer(0, 20)>>" in text_of(desk)
+    assert outcome(desk).outcome == "failed"
+    proposal = propose_learning(
+        desk.project, RefreshScope(["x"]), 3, desk.ticking(), replaces_handwritten=True
+    )
+    apply_learning(desk.project, proposal.plans, ApprovalNote())
+    assert outcome(desk).outcome == "passed"
+
+
+def table(**values: Any) -> dict[str, Any]:
+    return {"stats": [{"name": name, "value": value} for name, value in values.items()]}
+
+
+def test_rows_that_name_their_value_are_learnt_as_keys_are(tmp_path: Path) -> None:
+    """After a restart: one counter moves with each answer, another has moved once, a third not yet; what the
+    name calls a setting, or does not count, stays."""
+    stored = """stats:
+  - {name: queries, value: "7"}
+  - {name: cpu-steal, value: "2893"}
+  - {name: uptime, value: "60"}
+  - {name: cache-ttl, value: "20"}
+  - {name: zones, value: "3"}
+"""
+
+    def answer(now: float, number: int, zones: str = "3", ttl: str = "20") -> Any:
+        rows = table(queries=f"{number}", **{"cpu-steal": "2894"}, uptime="60")
+        return {"stats": rows["stats"] + table(**{"cache-ttl": ttl}, zones=zones)["stats"]}
+
+    desk = desk_of(tmp_path, answer, stored)
+    plan = learn(desk)
+    assert stays(plan) == []
+    assert [render(one.path) for one in plan.volatile] == [
+        "body.stats[0].value",
+        "body.stats[1].value",
+        "body.stats[2].value",
+    ]
+    assert outcome(desk).outcome == "passed"
+    desk.service["/x"] = lambda now, number: answer(now, number, zones="2")
+    assert outcome(desk).outcome == "failed"
+    desk.service["/x"] = lambda now, number: answer(now, number, ttl="30")
+    assert outcome(desk).outcome == "failed"
+
+
+def test_a_changed_row_of_a_table_in_which_nothing_varies_is_a_change(tmp_path: Path) -> None:
+    stored = "stats:\n  - {name: zones, value: 3}\n  - {name: users, value: 7}\n"
+    desk = desk_of(tmp_path, lambda now, number: table(zones=3, users=6), stored)
+    assert stays(learn(desk)) == ["body.stats[1].value"]
+
+
+def test_a_text_with_a_variable_in_it_is_learnt_as_it_came(tmp_path: Path) -> None:
+    """After a restart: a line of a log, and one that looks like a placeholder."""
+    stored = """line: "[2024-01-20T10:30:00Z] listening at <<var(base_url)>>, press enter"
+sign: "\\\\<<any>> since 2024-01-20T10:30:00Z"
+"""
+
+    def answer(now: float, number: int, at: str = iso(RESTARTED)) -> Any:
+        return {"line": f"[{at}] listening at http://desk, press enter", "sign": f"<<any>> since {at}"}
+
+    desk = desk_of(tmp_path, answer, stored)
+    assert stays(learn(desk)) == []
+    assert "[<<any_iso_datetime>>] listening at <<var(base_url)>>, press enter" in text_of(desk)
+    assert outcome(desk).outcome == "passed"
+    desk.service["/x"] = lambda now, number: {**answer(now, number), "sign": f"<<all>> since {iso(now)}"}
+    assert outcome(desk).outcome == "failed"
+
+
+def test_what_passes_has_nothing_to_learn(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"n": 1}, "n: 1")
+    before = text_of(desk)
+    plan = learn(desk)
+    assert (plan.renewal, plan.stays, text_of(desk)) == (None, (), before)
+
+
+def test_nothing_is_learnt_of_an_answer_that_went_wrong(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        return (503 if number == 2 else 200, {"at": iso(now)})
+
+    desk = desk_of(tmp_path, answer, 'at: "2024-01-15T10:30:00Z"')
+    before = text_of(desk)
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
+    assert [problem.code for problem in proposal.failures] == ["BK521"]
+    assert (proposal.plans, text_of(desk)) == ((), before)
+
+
+def test_the_status_and_a_whole_answer_are_never_learnt(tmp_path: Path) -> None:
+    def text(number: int) -> str:
+        return "".join(Random(number).choices("abcdefghijklm ", k=60))
+
+    desk = desk_of(tmp_path, lambda now, number: (200 + number, text(number)), "")
+    desk.put("x", f"status: 200\nbody: {text(99)!r}")
+    assert sorted(stays(learn(desk))) == ["body", "status"]
+
+
+def test_all_failed_are_those_of_which_an_answer_is_kept(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"at": iso(now)}, 'at: "2024-01-15T10:30:00Z"')
+    with pytest.raises(NothingSelected):
+        propose_learning(desk.project, RefreshScope(all_failed=True), 3, desk.ticking())
+    result = outcome(desk)
+    assert (result.outcome, result.verdict) == ("failed", "volatile")
+    proposal = propose_learning(desk.project, RefreshScope(all_failed=True), 3, desk.ticking())
+    apply_learning(desk.project, proposal.plans, ApprovalNote("1", "ada", "restarted"))
+    assert ("approved_by: ada" in text_of(desk), desk.pending()) == (True, [])
+    assert outcome(desk).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("came", "verdict"),
+    [
+        ({"id": made_up(3), "at": iso(START - DAY), "n": 1}, "volatile"),
+        ({"id": made_up(3), "at": iso(START - DAY), "n": 2}, None),
+        ({"id": made_up(3), "n": 1}, None),
+        ({"id": 7, "at": iso(START - DAY), "n": 1}, None),
+        ({"id": made_up(3), "at": "2020-01-01T00:00:00Z", "n": 1}, None),
+    ],
+)
+def test_a_compare_knows_what_varies_by_nature(tmp_path: Path, came: Any, verdict: str | None) -> None:
+    stored = f'id: "{made_up(9)}"\nat: "2024-01-15T10:30:00Z"\nn: 1'
+    desk = desk_of(tmp_path, lambda now, number: came, stored)
+    result = outcome(desk)
+    assert (result.outcome, result.verdict) == ("failed", verdict)
+    assert any("varies by nature (1 id, 1 moment)" in note for note in result.notes) == (verdict is not None)
+
+
+def test_a_number_that_moves_every_few_seconds_is_asked_for_once_more(tmp_path: Path) -> None:
+    """A service that looks at itself every five seconds says the same three times. What has changed is still
+    the same later."""
+
+    def answer(now: float, number: int) -> Any:
+        return {"percent": int(now) // 5 % 97, "total": 4}
+
+    desk = desk_of(tmp_path, answer, "percent: 150\ntotal: 3")
+    plan = learn(desk)
+    assert (stays(plan), plan.replays) == (["body.total"], 4)
+    assert desk.slept == [1.1, 1.1, 5.0]
+    assert "percent: <<any_number>>" in text_of(desk).replace('"', "")
+
+
+def test_an_answer_later_that_goes_wrong_is_a_failure(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        if number == 4:
+            raise CannotReplay(Problem("BK301", "no connection", "start the service"))
+        return {"percent": 7, "total": 4}
+
+    desk = desk_of(tmp_path, answer, "percent: 150\ntotal: 4")
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
+    assert proposal.plans == ()
+    assert [(problem.code, problem.message) for problem in proposal.failures] == [
+        ("BK301", "replay 4 of 4: no connection")
+    ]
+
+
+def test_a_word_that_has_changed_is_not_waited_for(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"name": "Bob"}, "name: Ada")
+    assert stays(learn(desk)) == ["body.name"]
+    assert desk.slept == [1.1, 1.1]

@@ -1,0 +1,168 @@
+"""The answer that a failed compare has kept is one more replay for refresh --learn: what varies by nature, or
+in the answers asked anew, is learnt as if it had been one of them; what only it says is otherwise no
+evidence."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from ticking import Ticking, ticking
+
+from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
+from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.selection import Selection
+from baselinekit.model.changes import ApprovalNote
+from baselinekit.values.paths import render
+
+TIMES = 3
+
+
+def desk_of(folder: Path, stored: Any, answers: list[Any]) -> Ticking:
+    """One that answers so, one after the other, and the last one ever after."""
+
+    def answer(now: float, number: int) -> Any:
+        return answers[min(number, len(answers)) - 1]
+
+    desk = ticking(folder, x=answer)
+    desk.put("x", f"status: 200\nbody: {json.dumps(stored)}")
+    return desk
+
+
+def failed_compare(desk: Ticking) -> None:
+    report = compare(desk.project, [], Selection(), ComparePolicy(record="never"), desk.ticking())
+    assert report.results[0].outcome == "failed"
+
+
+def learn(desk: Ticking, times: int = TIMES) -> LearnPlan:
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), times, desk.ticking())
+    assert not proposal.failures
+    (plan,) = proposal.plans
+    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
+    return plan
+
+
+def learnt(plan: LearnPlan) -> dict[str, str]:
+    return {render(place): one.proposal.text for one in plan.volatile for place in one.places}
+
+
+def text_of(desk: Ticking) -> str:
+    return (desk.folder / "baselines/x.yaml").read_text()
+
+
+def test_a_counter_that_stands_at_its_filed_value_again_is_learnt(tmp_path: Path) -> None:
+    """As after a restart of a name server: it counts from nothing, and three answers agree with the file."""
+    desk = desk_of(
+        tmp_path,
+        {"pid": 1, "latency-ms": 1.25},
+        [{"pid": 2, "latency-ms": 1.25}, {"pid": 1, "latency-ms": 1.25}],
+    )
+    failed_compare(desk)
+    plan = learn(desk)
+    assert plan.kept is not None
+    assert learnt(plan) == {"body.pid": "<<any_integer(0)>>"}
+    assert "body.pid: 4 replays: 1, 2" in text_of(desk).replace('"', "")
+    assert desk.pending() == []
+
+
+@pytest.mark.parametrize("anew", [5, 9], ids=["mended since", "changed once more since"])
+def test_a_changed_value_that_only_the_kept_answer_holds_is_not_learnt(tmp_path: Path, anew: int) -> None:
+    """Somebody works at the service between the compare and the learning: the price is no measurement."""
+    desk = desk_of(tmp_path, {"price": 5}, [{"price": 7}, {"price": anew}])
+    failed_compare(desk)
+    assert learnt(learn(desk)) == {}
+    assert "<<" not in text_of(desk)
+
+
+def test_the_hash_of_another_file_is_no_id(tmp_path: Path) -> None:
+    """As of a body of bytes: a placeholder in its place would let any other file pass."""
+    stored, now = ({"sha256": sha256(file).hexdigest(), "size": 9} for file in (b"total 100", b"total 999"))
+    desk = desk_of(tmp_path, stored, [now])
+    failed_compare(desk)
+    plan = learn(desk)
+    assert learnt(plan) == {}
+    assert "any_hex" not in text_of(desk)
+    anew = [{"sha256": sha256(b"%d" % number).hexdigest(), "size": 9} for number in range(TIMES)]
+    desk = desk_of(tmp_path, stored, anew)  # and if each answer is another one, only its size is the same
+    assert learnt(learn(desk)) == {}
+    rows = [{"sha256": row["sha256"], "name": "report"} for row in anew]
+    told = {"sha256": stored["sha256"], "name": "report"}
+    desk = desk_of(tmp_path, told, rows)  # unlike one that each answer tells anew
+    assert learnt(learn(desk)) == {"body.sha256": "<<any_hex(64)>>"}
+
+
+def test_what_is_on_file_was_changed_since(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, {"pid": 1, "n": 1}, [{"pid": 2, "n": 1}, {"pid": 1, "n": 1}])
+    failed_compare(desk)
+    desk.put("x", 'status: 200\nbody: {"pid": 1, "n": "<<any_integer>>"}')
+    plan = learn(desk)
+    assert (plan.kept, learnt(plan)) == (None, {})
+
+
+def test_an_answer_that_went_wrong_teaches_nothing(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, {"pid": 1}, [(503, {"pid": 2}), {"pid": 1}])
+    failed_compare(desk)
+    plan = learn(desk)
+    assert (plan.kept, learnt(plan)) == (None, {})
+
+
+def test_a_value_with_a_secret_in_it_is_not_kept(tmp_path: Path) -> None:
+    desk = desk_of(
+        tmp_path, {"pid": 1, "request_id": made_up(1)}, [{"pid": 2, "request_id": "hunter22-hunter22"}]
+    )
+    desk.operator = {"secrets": {"word": "hunter22-hunter22"}}
+    failed_compare(desk)
+    (name,) = desk.pending()
+    kept = json.loads((desk.folder / f".baselinekit/pending/{name}.json").read_text())
+    assert kept["differing"] == [[["body", "pid"], 2]]
+
+
+def made_up(number: int) -> str:
+    return str(UUID(int=Random(number).getrandbits(128), version=4))
+
+
+MOVING = {
+    "pid": st.integers(1, 9),
+    "uptime": st.integers(1, 10**6),
+    "request_id": st.integers(1, 4).map(made_up),
+    "hits": st.integers(0, 3).map(str),
+}
+STEADY = {"price": st.integers(1, 3), "name": st.sampled_from(["Ada", "Bob"]), "ok": st.booleans()}
+BODIES = st.fixed_dictionaries({**MOVING, "name": st.just("Ada")})
+LOOSE = st.fixed_dictionaries({**MOVING, **STEADY})
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(BODIES, BODIES, st.lists(BODIES, min_size=TIMES, max_size=TIMES))
+def test_it_learns_what_it_had_learnt_if_the_kept_answer_had_been_one_of_them(
+    stored: Any, kept: Any, anew: list[Any]
+) -> None:
+    """Whatever varies by nature: the same plan, and the same bytes."""
+    if kept == stored:
+        return
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        compared = desk_of(Path(one), stored, [kept, *anew])
+        failed_compare(compared)
+        asked = desk_of(Path(other), stored, [kept, *anew])
+        assert learnt(learn(compared)) == learnt(learn(asked, TIMES + 1))
+        assert text_of(compared) == text_of(asked)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(LOOSE, LOOSE, LOOSE)
+def test_it_never_learns_what_is_steady(stored: Any, kept: Any, anew: Any) -> None:
+    """Three answers agree: what is none of nature's is theirs, whatever the kept answer held."""
+    if kept == stored:
+        return
+    with TemporaryDirectory() as folder:
+        desk = desk_of(Path(folder), stored, [kept, anew])
+        failed_compare(desk)
+        assert not {f"body.{key}" for key in STEADY} & set(learnt(learn(desk)))

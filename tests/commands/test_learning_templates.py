@@ -1,0 +1,96 @@
+"""What came back, as a stored output: it reads back as what was seen, and gives nothing away."""
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from baselinekit.commands.templating import OutputTemplater, secrets_in, with_names
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.secrets.variables import Redactor, Scope, Secret
+
+SCOPE = Scope({"base_url": "http://127.0.0.1:8080", "short": "abc"}, {"token": Secret("tok-123456")})
+PIECES = st.sampled_from(
+    [*SCOPE.values.values(), "tok-123456", "<<", "<<any_uuid>>", "{{any_x", "\\", "<", "a"]
+)
+TEXTS = st.lists(PIECES, max_size=6).map("".join)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(
+    st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
+)
+def test_what_is_stored_accepts_what_was_seen(seen: object) -> None:
+    stored = OutputTemplater(SCOPE).template(seen)
+    recipe = Recipe(None, SkillExecution("skill", "x"))
+    baseline = Baseline("x", recipe, baseline=Known(output=stored))
+    matcher = compile_baseline(baseline, PlaceholderContext(scope=SCOPE))
+    assert matcher.compare(Observation(seen, 0.0)).passed, stored
+
+
+def by_each_text(templating: OutputTemplater, value: object) -> object:
+    if isinstance(value, str):
+        return templating.text(value)
+    if isinstance(value, dict):
+        return {key: by_each_text(templating, item) for key, item in value.items()}
+    return [by_each_text(templating, item) for item in value] if isinstance(value, list) else value
+
+
+ODD = st.sampled_from(
+    ["é", "\ud800", "http://127.0.0.1:8080", 'a"b\\c\nd', "abc", "<<", "{{any_", 15420, 1.5]
+)
+
+
+@given(st.lists(st.one_of(ODD, TEXTS), max_size=4), st.text(min_size=8, max_size=10))
+def test_a_whole_output_is_written_as_each_of_its_texts(seen: list[object], declared: str) -> None:
+    """Also where its bytes tell that nothing in it is to be written otherwise: then it is itself."""
+    for value in ('a"b\\c\nd-é\ud800', declared):
+        scope = Scope({"base_url": value})
+        output = {"rows": [*seen, f"x{value}y"][: len(seen) + len(seen) % 2]}
+        one, other = OutputTemplater(scope), OutputTemplater(scope)
+        written = one.template(output)
+        assert (written, one.notes()) == (by_each_text(other, output), other.notes())
+    output = {"rows": [{"id": "a", "n": [1, None]}] * 3}
+    assert OutputTemplater(SCOPE).template(output) is output
+
+
+def test_declared_values_are_named_and_short_ones_left_alone() -> None:
+    templating = OutputTemplater(SCOPE)
+    stored = templating.template(
+        {"next": "http://127.0.0.1:8080/users?page=2", "t": "tok-123456", "s": "abc"}
+    )
+    assert stored == {"next": "<<var(base_url)>>/users?page=2", "t": "<<var(token)>>", "s": "abc"}
+    assert len(templating.notes()) == 2
+
+
+def test_what_gives_something_away_is_found() -> None:
+    output = {
+        "token": "0123456789abcdef",
+        "next_page_token": "0123456789abcdef",
+        "password": "<<any_string>>",
+        "note": "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijkl",
+        "echo": "dG9rLTEyMzQ1Ng==",
+        "headers": {"set-cookie": "session=0123456789"},
+    }
+    found = [path for path, _ in secrets_in(output, Redactor(SCOPE.secrets))]
+    assert found == [("token",), ("note",), ("echo",), ("headers", "set-cookie")]
+
+
+def test_a_secret_typed_into_a_recipe_gets_its_name() -> None:
+    recipe = {"headers": {"X": "Bearer tok-123456"}, "json": ["tok-123456", 1]}
+    assert with_names(recipe, SCOPE) == {"headers": {"X": "Bearer {{token}}"}, "json": ["{{token}}", 1]}
+
+
+@given(st.lists(PIECES, max_size=6).map("".join))
+def test_a_text_is_told_from_its_stored_form_where_only_variables_are_in_it(seen: str) -> None:
+    """The variable alone stays one: it says where its value comes from."""
+    templating = OutputTemplater(SCOPE)
+    stored = templating.text(seen)
+    alone = not stored.replace("<<var(base_url)>>", "").replace("<<var(token)>>", "")
+    expected = None if (alone and stored) or "<<one_of(" in stored else seen
+    assert templating.expanded(stored) == expected
+    assert templating.expanded(f"{stored} <<any_uuid>>") is None
+    assert templating.expanded("a <<var(unknown)>>") is None

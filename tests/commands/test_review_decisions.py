@@ -1,0 +1,176 @@
+"""Decisions that a program sends: read strictly, all of them or none; and what becomes of what was seen."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import Desk
+
+from baselinekit.commands import review as reviewing
+from baselinekit.commands.planning import Permit
+from baselinekit.commands.review import decisions_in
+from baselinekit.errors import InvalidInput
+from baselinekit.model.changes import Applied, ApprovalNote
+from baselinekit.store.results import load_pending
+
+OUTPUT = """\
+body:
+  id: <<any_uuid>>
+  name: Ada
+  age: 36
+  rows:
+    - n: 1
+      m: 1
+    - n: 2
+      m: 2
+  old: gone soon
+"""
+NOW = {
+    "id": "not a uuid",
+    "name": "Grace",
+    "age": 37,
+    "rows": [{"n": 3, "m": 1}, {"n": 4, "m": 2}],
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    for id in ("a", "b"):
+        desk.put(id, OUTPUT)
+        desk.says(id, NOW)
+    desk.compare()
+    return desk
+
+
+def _decide(desk: Desk, *decisions: dict[str, Any], permit: Permit | None = None) -> Applied:
+    plans = desk.propose().plans
+    knows = reviewing.ChangeAdvisor(desk.project)
+    decided = decisions_in(json.dumps(decisions), "x.json", plans, knows, permit or Permit())
+    return reviewing.finish_review(desk.project, plans, decided, ApprovalNote())
+
+
+def _paths(desk: Desk, id: str) -> list[str]:
+    """Where something of a baseline is still pending."""
+    if id not in desk.pending():
+        return []
+    return [".".join(map(str, change.path[1:])) for change in desk.propose(id).plans[0].changes]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("decision", "left"),
+    [
+        ({"path": "body.name", "decision": "accept"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
+        ({"path": "name", "decision": "reject"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
+        ({"number": 1, "decision": "accept"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
+        ({"path": "body.rows", "decision": "accept"}, ["id", "name", "age", "old"]),
+        ({"path": "body.rows[0]", "decision": "accept"}, ["id", "name", "age", "rows.1.n", "old"]),
+        ({"path": "body.rows[*].n", "decision": "placeholder"}, ["id", "name", "age", "old"]),
+        ({"path": "body.rows[*].n", "decision": "ignore"}, ["id", "name", "age", "old"]),
+        ({"path": "body.rows[0].n", "decision": "ignore"}, ["id", "name", "age", "old"]),
+        (
+            {"path": "body.rows[0].n", "decision": "ignore", "value": "body.rows[0].n"},
+            ["id", "name", "age", "rows.1.n", "old"],
+        ),
+        ({"decision": "skip"}, ["id", "name", "age", "rows.0.n", "rows.1.n", "old"]),
+        ({"decision": "reject"}, []),
+        ({"decision": "accept", "confirm": True}, []),
+    ],
+)
+def test_what_was_decided_is_not_asked_again(desk: Desk, decision: dict[str, Any], left: list[str]) -> None:
+    assert _decide(desk, {"id": "a", **decision}).failures == ()
+    assert _paths(desk, "a") == left
+    assert len(_paths(desk, "b")) == 6
+
+
+def test_one_decision_can_be_about_many_baselines(desk: Desk) -> None:
+    applied = _decide(desk, {"id": "*", "path": "body.name", "decision": "accept"})
+    assert applied.ids == ("a", "b")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        ({"id": "c", "decision": "accept"}, "BK538 x.json:1:9: nothing of 'c' is pending"),
+        ({"id": "a", "path": "body.nme", "decision": "accept"}, "did you mean 'body.name'?"),
+        ({"id": "a", "path": "body[", "decision": "accept"}, "BK201"),
+        ({"id": "a", "number": 99, "decision": "accept"}, "nothing changes at number 99"),
+        ({"id": "a", "number": True, "decision": "accept"}, "number is a number"),
+        ({"id": "a", "decision": "agree"}, "there is no decision 'agree'"),
+        ({"id": "a"}, "a decision needs its decision"),
+        ({"decision": "accept"}, "a decision needs its id"),
+        ({"id": "a", "decision": "accept", "sure": 1}, "a decision has no key 'sure'"),
+        ({"id": "a", "decision": "accept", "value": "x"}, "accept takes no value"),
+        ({"id": "a", "path": "body.old", "decision": "accept"}, "BK532"),
+        ({"id": "a", "path": "body.id", "decision": "accept"}, "BK533"),
+        ({"id": "a", "path": "body.id", "decision": "placeholder", "value": "<<any>>"}, "BK533"),
+        ({"id": "a", "path": "body.old", "decision": "placeholder"}, "there is no new value here"),
+        (
+            {"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_uuid>>"},
+            "does not accept",
+        ),
+        ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_agee>>"}, "any_agee"),
+        ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "37"}, "not a placeholder"),
+        (
+            {"id": "a", "path": "body.age", "decision": "ignore", "value": "body.name"},
+            "does not lead to body.age",
+        ),
+    ],
+)
+def test_a_decision_that_cannot_be_carried_out_stops_all_of_them(
+    desk: Desk, decision: dict[str, Any], why: str
+) -> None:
+    before = {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
+    with pytest.raises(InvalidInput) as wrong:
+        _decide(desk, decision, {"id": "b", "path": "body.name", "decision": "accept"})
+    assert why in str(wrong.value)
+    assert "x.json:1:" in str(wrong.value)
+    assert before == {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
+
+
+def test_a_change_is_decided_once(desk: Desk) -> None:
+    with pytest.raises(InvalidInput, match=r"a body\.name is decided twice"):
+        _decide(
+            desk,
+            {"id": "a", "path": "body.name", "decision": "reject"},
+            {"id": "*", "path": "body.name", "decision": "accept"},
+        )
+
+
+@pytest.mark.parametrize("text", ["{}", "3", '{"decisions": 3}', '{"decisions": [], "more": 1}'])
+def test_what_is_no_list_of_decisions_is_refused(desk: Desk, text: str) -> None:
+    with pytest.raises(InvalidInput, match="decisions must be a list"):
+        decisions_in(text, "x.json", desk.propose().plans, reviewing.ChangeAdvisor(desk.project), Permit())
+
+
+def test_what_was_edited_meanwhile_is_not_overwritten_and_stays_pending(desk: Desk) -> None:
+    plans = desk.propose().plans
+    knows = reviewing.ChangeAdvisor(desk.project)
+    text = '[{"id": "*", "decision": "accept", "confirm": true}]'
+    decided = decisions_in(text, "x.json", plans, knows, Permit())
+    file = desk.folder / "baselines/a.yaml"
+    file.write_text(file.read_text().replace("Ada", "Eve"))
+    applied = reviewing.finish_review(desk.project, plans, decided, ApprovalNote())
+    assert applied.ids == ("b",)
+    assert [problem.code for problem in applied.failures] == ["BK122"]
+    assert desk.pending() == ["a"]
+    assert "Eve" in file.read_text()
+
+
+def test_all_that_is_accepted_or_ignored_passes_and_counts_from_zero(desk: Desk) -> None:
+    _decide(
+        desk,
+        {"id": "a", "path": "body.rows[*].n", "decision": "ignore"},
+        {"id": "a", "path": "body.id", "decision": "accept", "confirm": True},
+        {"id": "a", "path": "body.name", "decision": "placeholder"},
+        {"id": "a", "path": "body.age", "decision": "accept"},
+        {"id": "a", "path": "body.old", "decision": "accept", "confirm": True},
+    )
+    text = (desk.folder / "baselines/a.yaml").read_text()
+    assert "failure_count: 0   # since the release" in text
+    assert "# how to ask" in text
+    assert load_pending(str(desk.folder), "a") is None
+    assert {r.id: r.outcome for r in desk.compare().results} == {"a": "passed", "b": "failed"}

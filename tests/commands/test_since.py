@@ -1,0 +1,206 @@
+"""--changed-since: which baselines a change touches."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from checkouts import Checkout
+
+from baselinekit.commands.loading import load
+from baselinekit.commands.since import select_touched
+from baselinekit.errors import InvalidInput
+
+RECORD = "metadata:\n  last_passed: null\n  failure_count: 0\n"
+
+
+def http(id: str, more: str = "") -> str:
+    current = f"input: {{endpoint: /{id}{more}}}, execution: {{type: http}}"
+    return f"id: {id}\nbaseline:\n  output: {{status: 200}}\ncurrent: {{{current}}}\n{RECORD}"
+
+
+def other(id: str, current: str, baseline: str = "output: x") -> str:
+    return f"id: {id}\nbaseline: {{{baseline}}}\ncurrent: {{{current}}}\n{RECORD}"
+
+
+def command(argv: str, more: str = "") -> str:
+    return f"input: {{argv: {argv}{more}}}, execution: {{type: command}}"
+
+
+def skill(name: str, asked: str = "x") -> str:
+    return f"input: {asked}, execution: {{type: skill, skill_name: {name}}}"
+
+
+FILES = {
+    "baselinekit.yaml": (
+        "base_url: http://127.0.0.1:9\n"
+        "variables: {where: given}\n"
+        "commands: {tool: [python, tools/tool.py], other: [python, -m, checks.run]}\n"
+        "skills: {called: {python: 'reviews.one:run'}, run: {command: [sh, tools/run.sh]}}\n"
+        "models: {default: {command: [cat]}, judge: {command: [cat]}}\n"
+    ),
+    "baselines/plain.yaml": http("plain"),
+    "baselines/upload.yaml": http("upload", ", method: POST, files: {file: data/up.txt}"),
+    "baselines/two.yaml": http("first") + "---\n" + http("second"),
+    "baselines/data/up.txt": "1",
+    "baselines/given/in.txt": "1",
+    "baselines/tool.yaml": other("tool", command("[tool, '--config=data/up.txt']"), "output: {stdout: x}"),
+    "baselines/module.yaml": other("module", command("[other]"), "output: {stdout: x}"),
+    "baselines/large.yaml": other("large", skill("named"), "output_file: large.output.json"),
+    "baselines/large.output.json": "1\n",
+    "baselines/called.yaml": other("called", skill("called", "{a: {file: '{{where}}/in.txt'}}")),
+    "baselines/run.yaml": other("run", skill("run")),
+    "baselines/ask.yaml": other("ask", "input: {prompt: ../prompts/ask.md}, execution: {type: prompt}"),
+    "prompts/ask.md": "Say x",
+    "skills/named/SKILL.md": "Be short.",
+    "skills/named/more/deep.md": "Very.",
+    "tools/tool.py": "1",
+    "tools/run.sh": "1",
+    "checks/run.py": "1",
+    "reviews/one.py": "1",
+    "unused.txt": "1",
+}
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Checkout], None]:
+    def change(here: Checkout) -> None:
+        text = (here.folder / name).read_text()
+        assert old in text
+        here.write({name: text.replace(old, new)})
+
+    return change
+
+
+def remove(name: str) -> Callable[[Checkout], None]:
+    return lambda here: (here.folder / name).unlink()
+
+
+def move(old: str, new: str) -> Callable[[Checkout], None]:
+    return lambda here: (here.folder / old).rename(here.folder / new) and None
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Checkout:
+    checkout = Checkout(tmp_path / "checkout")
+    checkout.commit(FILES)
+    checkout.git("tag", "then")
+    return checkout
+
+
+def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[str], tuple[str, ...]]:
+    project = here.project(folder)
+    found, notes = select_touched(project, here.asked(folder), rev, load(project, ()))
+    return sorted(one.id for one in found), notes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize(
+    ("change", "ids"),
+    [
+        (lambda here: None, []),
+        (edit("unused.txt", "1", "2"), []),
+        (edit("baselines/plain.yaml", "200", "201"), ["plain"]),
+        (edit("baselines/plain.yaml", "failure_count: 0", "failure_count: 5"), []),
+        (edit("baselines/plain.yaml", "id: plain\n", "id: plain\n# why\n"), []),
+        (edit("baselines/two.yaml", "/second", "/third"), ["second"]),
+        (edit("baselines/data/up.txt", "1", "2"), ["tool", "upload"]),
+        (remove("baselines/data/up.txt"), ["tool", "upload"]),
+        (move("baselines/plain.yaml", "baselines/renamed.yaml"), ["plain"]),
+        (edit("baselines/given/in.txt", "1", "2"), ["called"]),
+        (edit("baselines/large.output.json", "1", "2"), ["large"]),
+        (edit("skills/named/more/deep.md", "Very", "Quite"), ["large"]),
+        (edit("tools/tool.py", "1", "2"), ["tool"]),
+        (edit("tools/run.sh", "1", "2"), ["run"]),
+        (edit("checks/run.py", "1", "2"), ["module"]),
+        (lambda here: here.write({"checks/new.py": "1"}), ["module"]),
+        (edit("reviews/one.py", "1", "2"), ["called"]),
+        (edit("prompts/ask.md", "x", "y"), ["ask"]),
+        (lambda here: here.write({"baselines/new.yaml": http("new")}), ["new"]),
+        (edit("baselinekit.yaml", "tools/tool.py", "tools/t.py"), ["tool"]),
+        (edit("baselinekit.yaml", "[cat]}, j", "[cat, -u]}, j"), ["ask", "large"]),
+        (edit("baselinekit.yaml", "base_url", "record: never\nbase_url"), []),
+    ],
+)
+def test_what_a_change_touches(
+    here: Checkout, change: Callable[[Checkout], None], ids: list[str], committed: bool
+) -> None:
+    change(here)
+    if committed:
+        here.commit()
+    assert chosen(here) == (ids, ())
+
+
+def test_a_change_of_what_all_use_selects_all_and_says_so(here: Checkout) -> None:
+    edit("baselinekit.yaml", "127.0.0.1:9", "127.0.0.1:10")(here)
+    ids, notes = chosen(here)
+    assert len(ids) == 10
+    assert notes == ("baselinekit.yaml: base_url changed since then, so that all baselines are compared",)
+
+
+def test_what_others_did_meanwhile_is_not_this_branch_s(here: Checkout) -> None:
+    here.git("checkout", "-q", "-b", "work")
+    edit("baselines/plain.yaml", "200", "201")(here)
+    here.commit()
+    here.git("checkout", "-q", "main")
+    edit("prompts/ask.md", "x", "y")(here)
+    here.commit()
+    here.git("checkout", "-q", "work")
+    assert chosen(here, "main") == (["plain"], ())
+
+
+def test_without_a_common_ancestor_everything_since_counts(here: Checkout) -> None:
+    here.git("checkout", "-q", "--orphan", "apart")
+    edit("prompts/ask.md", "x", "y")(here)
+    here.commit()
+    ids, notes = chosen(here, "main")
+    assert ids == ["ask"]
+    assert "no common ancestor with main" in notes[0]
+
+
+def test_a_file_that_was_only_touched_is_as_it_was(here: Checkout) -> None:
+    (here.folder / "prompts/ask.md").write_text(FILES["prompts/ask.md"])
+    assert chosen(here) == ([], ())
+
+
+@pytest.mark.slow
+def test_a_project_below_the_root_of_its_repository(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / "whole")
+    checkout.commit({f"service/{name}": text for name, text in FILES.items()} | {"prompts/ask.md": "x"})
+    checkout.git("tag", "then")
+    edit("prompts/ask.md", "x", "y")(checkout)
+    assert chosen(checkout, "then", "service") == ([], ())
+    edit("service/prompts/ask.md", "x", "y")(checkout)
+    assert chosen(checkout, "then", "service") == (["ask"], ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rev", "told"),
+    [
+        ("mian", "BK541 --changed-since mian: git knows no such commit: did you mean 'main'?"),
+        ("-h", "BK541"),
+        ("--output=x", "BK541"),
+        ("main; touch x", "BK541"),
+        ("main:baselines", "BK541"),
+        ("", "BK541"),
+    ],
+)
+def test_a_commit_that_is_none(here: Checkout, rev: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        chosen(here, rev)
+    assert told in str(caught.value)
+
+
+def test_a_shallow_clone_says_how_to_get_more(here: Checkout, tmp_path: Path) -> None:
+    here.commit()
+    here.git("clone", "-q", "--depth", "1", f"file://{here.folder}", str(tmp_path / "shallow"))
+    with pytest.raises(InvalidInput, match="this clone is shallow: fetch it first"):
+        chosen(Checkout(tmp_path / "shallow"), "then")
+
+
+def test_no_repository_is_told(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / "checkout")
+    checkout.write(FILES)
+    (checkout.folder / ".git").rename(tmp_path / "elsewhere")
+    with pytest.raises(InvalidInput, match=r"BK540 .* is not in a git repository"):
+        chosen(checkout)

@@ -1,0 +1,337 @@
+"""--base: what a change does to the baselines; --config-from: whose configuration counts."""
+
+from pathlib import Path
+
+import pytest
+from checkouts import Checkout
+
+from baselinekit.commands.since import find_weakened
+from baselinekit.errors import InvalidInput
+from baselinekit.model.results import BaselineChanges, Report
+from baselinekit.report import resultfile as result_file
+from baselinekit.report.beside import describe_weakened
+from baselinekit.report.forms.markdown import render
+from baselinekit.report.wording import Style, headline
+
+pytestmark = pytest.mark.slow
+
+RECORD = """\
+id: {id}
+baseline:
+  output: {{status: 200, body: {{name: Ada}}}}
+  captured_at: "2026-01-01T10:00:00Z"
+current:
+  input: {{endpoint: /users}}
+  execution: {{type: http}}
+metadata:
+  last_passed: null
+  failure_count: 0
+"""
+LARGE = RECORD.replace("output: {{status: 200, body: {{name: Ada}}}}", "output_file: {id}.output.json")
+FILES = {
+    "baselinekit.yaml": "base_url: http://127.0.0.1:9\nplaceholders: {order: 'O-\\d'}\n",
+    "baselines/a.yaml": RECORD.format(id="a"),
+    "baselines/b.yaml": RECORD.format(id="b"),
+    "baselines/large.yaml": LARGE.format(id="large"),
+    "baselines/large.output.json": '{"status": 200, "body": [1, 2]}\n',
+    "baselines/.hidden/x.yaml": "no baseline",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Checkout:
+    checkout = Checkout(tmp_path / "checkout")
+    checkout.commit(FILES)
+    checkout.git("checkout", "-q", "-b", "pr")
+    return checkout
+
+
+def beside(here: Checkout, ref: str = "main", strict: bool = True) -> BaselineChanges:
+    return find_weakened(here.project(), here.asked(), ref, strict)
+
+
+def told(found: BaselineChanges) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {one.id: (one.change, one.how) for one in found.changes}
+
+
+def replace(here: Checkout, name: str, old: str, new: str) -> None:
+    text = (here.folder / name).read_text()
+    assert old in text
+    here.write({name: text.replace(old, new)})
+
+
+def report(found: BaselineChanges) -> Report:
+    return Report("compare-1", "2026-01-01T10:00:00Z", 0.1, "baselinekit", "compare", (), against=found)
+
+
+def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_asked(here: Checkout) -> None:
+    assert told(beside(here)) == {}
+    replace(here, "baselines/a.yaml", "name: Ada", "name: <<any>>")
+    replace(here, "baselines/large.output.json", ", 2", ", 3")
+    (here.folder / "baselines/b.yaml").unlink()
+    here.write({"baselines/c.yaml": RECORD.format(id="c")})
+    here.commit()
+    found = beside(here)
+    where = 'baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>"'
+    assert told(found) == {
+        "a": ("loosened", (where,)),
+        "b": ("removed", ()),
+        "c": ("added", ()),
+        "large": ("changed", ("baseline.output.body[1]: another expectation: 2 -> 3",)),
+    }
+    assert [(one.file, one.line) for one in found.changes] == [
+        ("baselines/a.yaml", 3),
+        ("baselines/b.yaml", None),
+        ("baselines/c.yaml", 1),
+        ("baselines/large.output.json", 1),
+    ]
+    assert report(found).exit_code == 1
+    assert report(beside(here, strict=False)).exit_code == 5
+
+
+def test_f57_what_only_asks_for_more_fails_nobody(here: Checkout) -> None:
+    here.write({"baselines/c.yaml": RECORD.format(id="c")})
+    replace(here, "baselines/a.yaml", "failure_count: 0", "failure_count: 3")
+    found = beside(here)
+    assert told(found) == {"c": ("added", ())}
+    assert found.weakened == ()
+
+
+def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
+    replace(here, "baselinekit.yaml", "O-\\d", ".*")
+    replace(here, "baselinekit.yaml", "base_url", "baselines: [elsewhere]\nbase_url")
+    found = told(beside(here))
+    assert found["baselinekit.yaml"] == (
+        "loosened",
+        ("baselines is now a different one", "placeholders is now a different one: order"),
+    )
+    assert {id for id, (change, _) in found.items() if change == "removed"} == {"a", "b", "large"}
+
+
+def test_what_the_base_gained_meanwhile_was_not_removed_here(here: Checkout) -> None:
+    here.git("checkout", "-q", "main")
+    here.commit({"baselines/later.yaml": RECORD.format(id="later")})
+    here.git("checkout", "-q", "pr")
+    assert told(beside(here)) == {}
+
+
+def test_a_file_that_could_not_be_read_then_is_said(here: Checkout) -> None:
+    here.commit({"baselines/b.yaml": "id: [\n"})
+    here.git("tag", "broken")
+    here.commit({"baselines/b.yaml": RECORD.format(id="b")})
+    found = beside(here, "broken")
+    assert told(found) == {"b": ("added", ())}
+    assert found.notes == (
+        "baselines/b.yaml could not be read as it was at broken: what it held counts as added",
+    )
+
+
+def test_links_and_files_outside_are_not_followed_then(here: Checkout) -> None:
+    (here.folder / "baselines/link.yaml").symlink_to("../../outside.yaml")
+    (here.folder / "baselines/again.yaml").symlink_to("a.yaml")
+    here.commit()
+    here.git("tag", "linked")
+    (here.folder / "baselines/link.yaml").unlink()
+    (here.folder / "baselines/again.yaml").unlink()
+    found = beside(here, "linked")
+    assert told(found) == {}
+    assert "baselines/link.yaml could not be read" in found.notes[0]
+
+
+def test_in_every_form(here: Checkout) -> None:
+    replace(here, "baselines/a.yaml", "name: Ada", "name: '<<any>>|`x`'")
+    (here.folder / "baselines/b.yaml").unlink()
+    said = report(beside(here))
+    style = Style()
+    assert [*describe_weakened(said.against, style)][1:] == [
+        "  REMOVED   b   baselines/b.yaml",
+        "  LOOSENED  a   baselines/a.yaml:3",
+        '            baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',
+    ]
+    assert headline(said).endswith("(2 weakened since main: --fail-on-weakened)")
+    assert "| `b` | removed | `baselines/b.yaml` |" in render(said)
+    assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
+    written = result_file.render(said)
+    assert result_file.render(result_file.read(written, "x.json")) == written
+    assert result_file.read(written, "x.json").against == said.against
+
+
+def test_config_from_is_the_configuration_of_that_commit(here: Checkout) -> None:
+    here.commit({"baselinekit.yaml": "base_url: http://evil.example\ncommands: {sh: [sh]}\n"})
+    here.commit({"baselines/baselinekit.yaml": "base_url: http://evil.example\n"})
+    project = here.project(config_from="main")
+    assert project.base_url == "http://127.0.0.1:9"
+    assert project.commands == {}
+    below = here.project("baselines", config_from="main")  # the nearer one came with the pull request
+    assert (below.base_url, below.root) == ("http://127.0.0.1:9", str(here.folder))
+    (here.folder / "baselinekit.yaml").unlink()
+    assert here.project(config_from="main").base_url == "http://127.0.0.1:9"
+    assert here.project(config_from="main", config="baselinekit.yaml").base_url == "http://127.0.0.1:9"
+
+
+def test_config_from_a_commit_without_one(here: Checkout) -> None:
+    here.git("rm", "-q", "baselinekit.yaml")
+    here.commit()
+    here.git("tag", "none")
+    here.commit({"baselinekit.yaml": "base_url: http://evil.example\n"})
+    assert here.project(config_from="none").base_url is None
+    with pytest.raises(InvalidInput, match=r"BK111 other.yaml: does not exist at"):
+        here.project(config_from="none", config="other.yaml")
+
+
+def test_config_from_a_commit_where_it_is_broken(here: Checkout) -> None:
+    here.commit({"baselinekit.yaml": "base_url: http://x\nbasline: a\n"})
+    with pytest.raises(InvalidInput, match=r"BK103 baselinekit.yaml at [0-9a-f]{12}:2:1: unknown key"):
+        here.project(config_from="HEAD")
+
+
+ASKS = {
+    "an upload": ("input: {method: POST, endpoint: /u, files: {f: more.txt}}", "type: http"),
+    "an upload of a step": (
+        "input: {steps: [{endpoint: /a}, {endpoint: /u, files: {f: more.txt}}]}",
+        "type: http",
+    ),
+    "a template": ("input: {prompt: more.txt}", "type: prompt"),
+    "inputs": ("input: {text: '{{a}}', inputs: {a: {file: more.txt}}}", "type: prompt"),
+    "a file of inputs": ("input: {text: '{{a}}', inputs_from: more.txt}", "type: prompt"),
+    "a file that inputs name": ("input: {text: '{{a}}', inputs_from: in.yaml}", "type: prompt"),
+    "a skill's input": ("input: {code: {file: more.txt}}", "type: skill, skill_name: s"),
+    "a skill's named file": ("input: {code: more.txt}", "type: skill, skill_name: s"),
+    "a body": ("input: {method: POST, endpoint: /u, body: {file: more.txt}}", "type: http"),
+    "a rubric": ("input: {text: x}", "type: prompt, scores: {rubric: more.txt}"),
+    "a command's word": ("input: {argv: [says, more.txt]}", "type: command"),
+    "a command's option": ("input: {argv: [says, --in=more.txt], cwd: .}", "type: command"),
+}
+ASKING = """\
+id: {id}
+baseline: {{output: {{status: 200}}}}
+current:
+  {input}
+  execution: {{{execution}}}
+"""
+
+
+@pytest.mark.parametrize("how", ASKS)
+def test_another_request_file_is_another_question(here: Checkout, how: str) -> None:
+    given, execution = ASKS[how]
+    files = {
+        "baselines/asks.yaml": ASKING.format(id="asks", input=given, execution=execution),
+        "baselines/more.txt": "a: one\n",
+        "baselines/other.txt": "one\n",
+        "baselines/in.yaml": "a: {file: more.txt}\n",
+    }
+    here.commit(files)
+    here.git("branch", "-f", "before")
+    assert told(beside(here, "before")) == {}
+    here.write({"baselines/other.txt": "two\n"})
+    assert told(beside(here, "before")) == {}, "nobody asks with that one"
+    here.write({"baselines/more.txt": "a: two\n"})
+    ((id, (change, ways)),) = told(beside(here, "before")).items()
+    assert (id, change) == ("asks", "loosened")
+    assert len(ways) == 1
+    assert ways[0].endswith(": another request is sent: baselines/more.txt changed")
+
+
+def test_the_program_that_is_tested_may_change(here: Checkout) -> None:
+    asked = ASKING.format(id="runs", input="input: {argv: [./tool.sh, x]}", execution="type: command")
+    here.commit({"baselines/runs.yaml": asked, "baselines/tool.sh": "echo 1\n"})
+    here.git("branch", "-f", "before")
+    here.write({"baselines/tool.sh": "echo 2\n"})
+    assert told(beside(here, "before")) == {}
+
+
+def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
+    replace(here, "baselines/a.yaml", "name: Ada", "name: Grace, more: 1")
+    approval = '"2026-02-01T10:00:00Z"\n  approved_by: ada\n  reason: new names'
+    replace(here, "baselines/a.yaml", '"2026-01-01T10:00:00Z"', approval)
+    found = beside(here)
+    (one,) = found.changes
+    assert (one.change, one.approved_by, one.reason) == ("changed", "ada", "new names")
+    assert found.weakened == ()
+    said = report(found)
+    assert said.exit_code == 5, "nothing was compared, and nothing is wrong"
+    assert [*describe_weakened(found, Style())][-1] == "            approved by ada: new names"
+    assert "approved by ada: new names" in render(said)
+    written = result_file.render(said)
+    assert result_file.read(written, "x.json").against == found
+    here.commit()
+    assert told(beside(here, "pr")) == {}
+    replace(here, "baselines/a.yaml", "Grace", "<<any_string>>")
+    (later,) = beside(here, "pr").changes
+    assert (later.change, later.approved_by) == ("loosened", None), "nobody approved that"
+
+
+def test_both_are_told_of_one_baseline(here: Checkout) -> None:
+    replace(here, "baselines/a.yaml", "status: 200, body: {name: Ada}", "status: 201, body: {name: <<any>>}")
+    assert [(one.id, one.change, one.how) for one in beside(here).changes] == [
+        ("a", "loosened", ('baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>"',)),
+        ("a", "changed", ("baseline.output.status: another expectation: 200 -> 201",)),
+    ]
+
+
+def test_a_sparse_checkout_removes_nothing(here: Checkout) -> None:
+    here.commit(
+        {"baselines/far/d.yaml": RECORD.format(id="d"), "baselines/far/e.yaml": RECORD.format(id="e")}
+    )
+    here.git("branch", "-f", "base")
+    here.commit({"baselines/far/e.yaml": RECORD.format(id="e").replace("Ada", "<<any>>")})
+    here.git("sparse-checkout", "set", "--no-cone", "/*", "!/baselines/far/")
+    assert not (here.folder / "baselines/far").exists()
+    assert {id: change for id, (change, _) in told(beside(here, "base")).items()} == {"e": "loosened"}
+    here.git("rm", "-q", "--sparse", "baselines/far/d.yaml")
+    assert told(beside(here, "base"))["d"] == ("removed", ())
+
+
+CHECKED = """\
+id: mill
+current:
+  input: {prompt: mill.xml}
+  execution:
+    type: prompt
+    checks:
+      - contains: mill
+      - max_tokens: 40
+    scores:
+      rubric: {rubric: Is the mill named?}
+      at_least: 4
+baseline:
+  output: {text: A mill., checks: {contains: passed, max_tokens: passed}, quality_scores: {rubric: 5}}
+comparison:
+  ignore_values: [text]
+  fields: {quality_scores: {type: numeric, tolerance: {min_delta: 0}}}
+"""
+
+
+def test_f57_the_checks_and_scores_of_a_captured_case_are_told_in_every_form(here: Checkout) -> None:
+    here.commit({"baselines/mill.yaml": CHECKED, "baselines/mill.xml": "Where is it?"})
+    here.git("branch", "-f", "before")
+    replace(here, "baselines/mill.yaml", "max_tokens: 40", "max_tokens: 30")
+    assert told(beside(here, "before")) == {}, "it asks for more"
+    replace(here, "baselines/mill.yaml", "max_tokens: 30", "max_tokens: 80")
+    replace(here, "baselines/mill.yaml", "at_least: 4", "at_least: 2")
+    replace(here, "baselines/mill.yaml", "      - contains: mill\n", "")
+    replace(here, "baselines/mill.yaml", "{contains: passed, max", "{max")
+    said = report(beside(here, "before"))
+    assert [*describe_weakened(said.against, Style())][1:] == [
+        "  LOOSENED  mill   baselines/mill.yaml:12",
+        '            baseline.output.checks.contains: is no longer expected: "passed"',
+        '            current.execution.checks: is no longer checked: {"contains": "mill"}',
+        "            current.execution.checks[0]: max_tokens: 40 -> 80",
+        "            current.execution.scores.at_least: 4 -> 2",
+    ]
+    assert said.exit_code == 1
+    assert "current.execution.checks\\[0\\]: max\\_tokens: 40 -\\> 80" in render(said)
+
+
+def test_files_of_a_prompt_folder_were_no_baselines_then_either(here: Checkout) -> None:
+    given = {"meta.yml": "id: sum\n", "prompt.xml": "Sum up.", "examples/a/inputs.yml": "a: 1\n"}
+    files = {f"baselines/sum/{name}": text for name, text in given.items()}
+    here.commit(files | {"baselines/sum/kept.yaml": RECORD.format(id="kept")})
+    here.git("branch", "-f", "before")
+    assert beside(here, "before").changes == beside(here, "before").notes == ()
+    replace(here, "baselines/sum/kept.yaml", "Ada", "<<any>>")
+    assert [(one.id, one.change) for one in beside(here, "before").changes] == [("kept", "loosened")]
+    here.commit({"baselines/sum/kept.yaml": "id: kept\ncurrent: [\n"})
+    here.git("branch", "-f", "broken")
+    (here.folder / "baselines/sum/kept.yaml").unlink()
+    assert "baselines/sum/kept.yaml could not be read" in beside(here, "broken").notes[0]

@@ -1,0 +1,72 @@
+"""JSON Lines: a value a line, read as strictly as JSON, each with its place in the whole file."""
+
+import json
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.errors import InvalidInput
+from baselinekit.files.languages import JSON_LINES, language
+from baselinekit.files.splice import apply
+from baselinekit.files.text import mark_each, place
+from baselinekit.model.values import Edit
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+ENDS = st.sampled_from(["\n", "\r\n", "\n\n", " \n\t\n"])
+
+
+def test_it_is_told_by_its_name() -> None:
+    assert language("a/cases.jsonl") is JSON_LINES
+    assert language("a/cases.json") is not JSON_LINES
+
+
+@given(st.lists(st.tuples(VALUES, ENDS), max_size=5), st.booleans())
+def test_every_line_is_a_document_and_empty_ones_are_none(lines: list[tuple[object, str]], raw: bool) -> None:
+    body = "".join(json.dumps(value, ensure_ascii=not raw) + end for value, end in lines)
+    assert JSON_LINES.load(body, "f.jsonl") == [value for value, _ in lines]
+
+
+@given(st.lists(st.tuples(VALUES, ENDS), min_size=1, max_size=5), st.data())
+def test_the_marks_lead_to_each_value_in_the_whole_file(
+    lines: list[tuple[object, str]], data: st.DataObject
+) -> None:
+    body = "".join(json.dumps([0, value], ensure_ascii=False) + end for value, end in lines)
+    number = data.draw(st.integers(0, len(lines) - 1))
+    node = mark_each(JSON_LINES.events(body), {number: [(1,)]})[number].reach((1,))[0][-1]
+    assert json.JSONDecoder().raw_decode(body, node.start)[0] == lines[number][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"a": 1}\n\n{"a" 2}\n', ["BK101 f.jsonl:3:6"]),
+        ('{"a": 1}\n{"b": 1, "c": 2, "b": 3}\r\n[1', ["BK102 f.jsonl:2:18", "BK101 f.jsonl:3:3"]),
+        ("[NaN]\n[1]\n[-Infinity]\n", ["BK106 f.jsonl:1:2", "BK106 f.jsonl:3:2"]),
+        ('{"a":\n1}\n', ["BK101 f.jsonl:1:6", "BK101 f.jsonl:2:2"]),
+        ("1 2\n", ["BK101 f.jsonl:1:3"]),
+    ],
+)
+def test_what_is_wrong_in_any_line_is_told_with_its_place(body: str, told: list[str]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        JSON_LINES.load(body, "f.jsonl")
+    assert [f"{problem.code} {problem.place}" for problem in caught.value.problems] == told
+
+
+def test_of_a_file_that_is_wrong_throughout_the_first_lines_are_told_and_the_number_of_the_others() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        JSON_LINES.load("{\n" * 5_000, "f.jsonl")
+    assert len(caught.value.problems) < 60
+    assert "more problems in this file" in caught.value.problems[-1].message
+
+
+def test_an_edit_leaves_every_other_line_as_it_was() -> None:
+    body = '{"id": "a", "metadata": {"n": 1}}\n{ "id": "b","metadata": {} }\n\n{"id": "c"}\n'
+    edited = apply(body, [Edit(("metadata", "n"), 2)], 1, JSON_LINES, ())
+    assert JSON_LINES.load(edited, "f.jsonl")[1] == {"id": "b", "metadata": {"n": 2}}
+    assert edited.split("\n")[0] == body.split("\n")[0]
+    assert edited.split("\n")[2:] == body.split("\n")[2:]
+    assert str(place("f.jsonl", edited, edited.index('"n": 2'))).startswith("f.jsonl:2:")

@@ -1,0 +1,231 @@
+"""Single fields of an output beside those of the right answer: which count, what is close enough, what is the
+same day, and what is wrong with a rule before anything is asked."""
+
+from typing import Any
+
+import pytest
+from cases import case, exactly
+
+from baselinekit.errors import InvalidInput
+from baselinekit.graders.by_field import FieldAccuracy, GradedField, compiled, dates_in, number_in
+from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.task import GradeClients
+from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.recipes import Observation
+from baselinekit.model.traces import TraceMessage
+
+INVOICE = {
+    "number": "INV-7",
+    "date": "15-JAN-2025",
+    "total": 1889,
+    "lines": [{"sku": "a", "amount": 1}, {"sku": "b", "amount": 2}],
+}
+
+
+def case_with(how: FieldAccuracy, right: Any) -> Case:
+    grader = Grader("fields", "code", how)
+    return case(grader, wanted=GoodAnswer(messages=(TraceMessage("assistant", right),)))
+
+
+def judged(how: FieldAccuracy, output: Any, right: Any = INVOICE) -> Grade:
+    about = case_with(how, right)
+    return grade(about.graders[0], about, Observation(output, 0.1), GradeClients())
+
+
+def fields(*paths: str, **more: Any) -> FieldAccuracy:
+    return FieldAccuracy([GradedField(path, **more) for path in paths])
+
+
+@pytest.mark.parametrize(
+    ("how", "output", "score"),
+    [
+        (fields("number", "total"), INVOICE, 1.0),
+        (fields("number", "total"), {"number": "INV-7", "total": 1}, 0.5),
+        (fields("number"), {"number": "inv-7"}, 0.0),
+        (fields("total"), {"total": 1889.0}, 1.0),
+        (fields("total"), {"total": "1889"}, 0.0),
+        (fields("number", "total"), {"number": "INV-7"}, 0.5),
+        (fields("number"), '{"number": "INV-7"}', 1.0),
+        (fields("number"), 'Here it is:\n```json\n{"number": "INV-7"}\n```', 1.0),
+        (fields("number"), "INV-7", 0.0),
+        (fields("lines[1].sku"), {"lines": [{}, {"sku": "b"}]}, 1.0),
+        (fields("lines[*].amount"), {"lines": [{"amount": 1}, {"amount": 2}]}, 1.0),
+        (fields("lines[*].amount"), {"lines": [{"amount": 1}]}, 0.0),
+        (fields("lines[*].amount"), {"lines": [{"amount": 1}, {"amount": 2}, {"amount": 3}]}, 0.0),
+        (FieldAccuracy([GradedField("number", weight=3), GradedField("total")]), {"total": 1889}, 0.25),
+        (FieldAccuracy([GradedField("number"), GradedField("note", required=False)]), INVOICE, 1.0),
+        (
+            FieldAccuracy([GradedField("number"), GradedField("total", required=False)]),
+            {"number": "INV-7"},
+            1.0,
+        ),
+        (
+            FieldAccuracy([GradedField("number"), GradedField("total", required=False)]),
+            {"number": "INV-7", "total": 1},
+            0.5,
+        ),
+        (FieldAccuracy([GradedField("total", required=False)]), {}, 0.0),
+        (FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothing"), INVOICE, 1.0),
+        (
+            FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothing"),
+            {"total": 1889},
+            0.0,
+        ),
+    ],
+)
+def test_a50_the_share_of_the_fields_that_are_right(how: FieldAccuracy, output: Any, score: float) -> None:
+    found = judged(how, output)
+    assert found.score == score
+    assert found.outcome == ("passed" if score >= 0.8 else "failed")
+    assert bool(found.reason) == (score < 0.8)
+
+
+@pytest.mark.parametrize(
+    ("given", "right", "tolerance", "relative", "holds"),
+    [
+        (1890, 1889, 1, False, True),
+        (1890.01, 1889, 1, False, False),
+        (0.3, 0.1, 0.2, False, True),
+        (1.1, 1, 0.1, False, True),
+        (110, 100, 0.1, True, True),
+        (111, 100, 0.1, True, False),
+        (90, -100, 0.1, True, False),
+        (-90, -100, 0.1, True, True),
+        (0, 0, 0.1, True, True),
+        (0.001, 0, 0.1, True, False),
+        ("1889", 1889, 0, False, True),
+        (" 1889.0 ", 1889, 0, False, True),
+        ("1,889", 1889, 0, False, False),
+        ("1889 EUR", 1889, 0, False, False),
+        (True, 1, 0, False, False),
+        (None, 0, 0, False, False),
+    ],
+)
+def test_a50_a_number_is_close_enough_to_the_last_digit(
+    given: Any, right: Any, tolerance: float, relative: bool, holds: bool
+) -> None:
+    how = fields("n", match="numeric_tolerance", tolerance=tolerance, relative=relative)
+    assert judged(how, {"n": given}, {"n": right}).score == float(holds)
+
+
+@pytest.mark.parametrize(
+    ("given", "right", "formats", "holds"),
+    [
+        ("2025-01-15", "15-JAN-2025", [], True),
+        ("2025-01-16", "15-JAN-2025", [], False),
+        ("January 15, 2025", "2025-01-15", [], True),
+        ("15. Januar 2025", "2025-01-15", [], False),
+        ("01/15/2025", "2025-01-15", [], True),
+        ("15/01/2025", "2025-01-15", [], True),
+        ("03/04/2025", "2025-03-04", ["YYYY-MM-DD", "MM/DD/YYYY"], True),
+        ("03/04/2025", "2025-03-04", ["YYYY-MM-DD", "DD/MM/YYYY"], False),
+        ("2025-01-15T10:00:00Z", "2025-01-15", [], True),
+        ("2025-01-15T10:00:00Z", "2025-01-15T11:00:00+01:00", [], True),
+        ("2025-01-15T23:30:00-02:00", "2025-01-16T01:30:00Z", [], True),
+        ("2025-01-15T10:00:00Z", "2025-01-15T10:00:01Z", [], False),
+        ("2025-01-15 10:00:00", "2025-01-15T10:00:00Z", [], True),
+        ("15 of 1, 25", "2025-01-15", ["YYYY-MM-DD", "D [of] M, YY"], True),
+        ("03:05 PM 15.01.2025", "2025-01-15", ["YYYY-MM-DD", "hh:mm A DD.MM.YYYY"], True),
+        ("2025-02-30", "2025-02-28", [], False),
+        ("2025-01-15T10:00:00+99:00", "2025-01-15T10:00:00Z", [], False),
+        ("2025-01-15T10:00:00+99:00", "2025-01-15", [], False),
+        ("2025-01-15T10:00:00+01:60", "2025-01-15T08:00:00Z", [], False),
+        ("2025-01-15T10:00:00+14:00", "2025-01-14T20:00:00Z", [], True),
+        ("0001-01-01T00:00:00+14:00", "2025-01-15T10:00:00Z", [], False),
+        ("9999-12-31T23:59:59-14:00", "2025-01-15T10:00:00Z", [], False),
+        ("9999-12-31T23:59:59-14:00", "9999-12-31T22:59:59-15:00", [], True),
+        ("2025-01-15", "2025-01-15", ["YYYY-MM-DD"], True),
+        (20250115, "2025-01-15", [], False),
+        ("", "2025-01-15", [], False),
+    ],
+)
+def test_a50_a_date_is_the_same_day_in_any_of_its_forms(
+    given: Any, right: str, formats: list[str], holds: bool
+) -> None:
+    how = fields("d", match="date", formats=formats)
+    assert judged(how, {"d": given}, {"d": right}).score == float(holds)
+
+
+def test_a50_why_a_field_is_wrong_stands_beside_its_name() -> None:
+    told = judged(
+        FieldAccuracy(
+            [
+                GradedField("number"),
+                GradedField("total", "numeric_tolerance", tolerance=5),
+                GradedField("date", "date"),
+                GradedField("lines[*].sku"),
+            ]
+        ),
+        {"total": 1900, "date": "soon", "lines": [{"sku": "a"}, {"sku": "c"}]},
+    )
+    assert told.details["misses"] == [
+        "number: missing",
+        "total: 1900, and 1889 is right: 11 apart, at most 5 is allowed",
+        'date: "soon" is no date in a form that is allowed, and "15-JAN-2025" is right',
+        'lines[*].sku: lines[1].sku: "c", and "b" is right',
+    ]
+
+
+def test_the_right_answer_may_be_what_is_expected() -> None:
+    grader = Grader("fields", "code", fields("number"))
+    about = case(grader, expected=exactly({"number": "INV-7"}))
+    assert not list(problems_of(grader, about))
+    assert grade(grader, about, Observation({"number": "INV-7"}, 0.1), GradeClients()).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("how", "right", "at", "what"),
+    [
+        (FieldAccuracy([]), INVOICE, ("config", "fields"), "this cannot fail"),
+        (fields("number"), "no JSON at all", None, "there is no answer to set the fields beside"),
+        (fields("number"), 7, None, "there is no answer to set the fields beside"),
+        (fields("nmber"), INVOICE, ("config", "fields", 0, "path"), "has no 'nmber'"),
+        (fields("a..b"), INVOICE, ("config", "fields", 0, "path"), "a..b"),
+        (fields("number", weight=0), INVOICE, ("config", "fields"), "this cannot fail"),
+        (fields("number", weight=-1), INVOICE, ("config", "fields", 0, "weight"), "the weight is -1"),
+        (fields("total", tolerance=1), INVOICE, ("config", "fields", 0, "tolerance"), "has no effect"),
+        (
+            fields("date", formats=["YYYY-MM-DD"]),
+            INVOICE,
+            ("config", "fields", 0, "formats"),
+            "have no effect",
+        ),
+        (
+            fields("date", match="date", formats=["HH:mm"]),
+            INVOICE,
+            ("config", "fields", 0, "formats"),
+            "tells no day",
+        ),
+        (
+            fields("date", match="date", formats=["YYYY-MM-DD"]),
+            INVOICE,
+            ("config", "fields", 0, "formats"),
+            "no date",
+        ),
+        (fields("number", match="date"), INVOICE, ("config", "fields", 0, "formats"), "no date"),
+        (fields("number", match="numeric_tolerance"), INVOICE, ("config", "fields", 0, "match"), "no number"),
+        (
+            fields("total", match="numeric_tolerance", tolerance=-1),
+            INVOICE,
+            ("config", "fields", 0, "tolerance"),
+            "the tolerance is -1",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_field_is_told_before_anything_is_asked(
+    how: FieldAccuracy, right: Any, at: Any, what: str
+) -> None:
+    about = case_with(how, right)
+    assert [(one.at, what in one.message) for one in problems_of(about.graders[0], about)] == [(at, True)]
+
+
+def test_a_format_is_read_whole() -> None:
+    assert dates_in("1 2 2025", ["D M YYYY"])
+    assert not dates_in("1 2 2025 ", ["D-M-YYYY"])
+    assert not dates_in("2025-01-15 and more", ["YYYY-MM-DD"])
+    assert not dates_in("٢٠٢٥-٠١-١٥", ["YYYY-MM-DD"])
+    with pytest.raises(InvalidInput, match="twice"):
+        compiled("YYYY YYYY MM DD")
+    assert number_in("1e3") == 1000
+    assert number_in("NaN") is None

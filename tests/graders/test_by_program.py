@@ -1,0 +1,256 @@
+"""The program that judges: what it prints is a verdict, or an error that says what is wrong with it."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cases import case, graded
+
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
+from baselinekit.graders.graders import grade, problems_of, row_of
+from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grader, PassRule
+from baselinekit.model.recipes import Observation, Usage
+from baselinekit.values.texts import no_mask
+
+JUDGE = CodeJudge(["./check.py"])
+
+
+def printing(stdout: str | bytes, exit_code: int = 0, stderr: bytes = b"", **more: Any) -> GradeClients:
+    raw = stdout if isinstance(stdout, bytes) else stdout.encode()
+    return GradeClients(program=lambda case, program: JudgeRun(exit_code, raw, stderr, **more))
+
+
+@pytest.mark.parametrize(
+    ("stdout", "score", "misses", "reasoning"),
+    [
+        ('{"score": 1}', 1.0, (), ""),
+        (
+            '{"score": 0.85, "hits": ["a"], "misses": ["b", "c"], "reasoning": "why"}\n',
+            0.85,
+            ("b", "c"),
+            "why",
+        ),
+        ('{\n  "score": 0.5,\n  "misses": ["b"]\n}\n', 0.5, ("b",), ""),
+        ('loading model\nready\n{"score": 0}\n\n', 0.0, (), ""),
+        ('a log with {"braces"} in it\n{\n  "score": 0\n}', 0.0, (), ""),
+        ('{not json\n{"score": 0.25}', 0.25, (), ""),
+        ('{"score": 0.5, "hits": null, "misses": null, "reasoning": null}', 0.5, (), ""),
+        ('\n\n  {"score": 1.0}  \n', 1.0, (), ""),
+        ('\ufeff{"score": 1}', 1.0, (), ""),
+        ('{"score": 0.30000000000000004441}', 0.30000000000000004, (), ""),
+    ],
+)
+def test_a21_what_a_judge_prints(stdout: str, score: float, misses: Any, reasoning: str) -> None:
+    said = verdict_in(stdout.encode(), no_mask)
+    assert (said.score, said.misses, said.reasoning) == (score, misses, reasoning)
+
+
+NO_VERDICT = [
+    ("", "printed nothing"),
+    ("   \n\n", "printed nothing"),
+    ("0.5", "printed 0.5, which is no JSON object"),
+    ('[{"score": 1}]', "which is no JSON object"),
+    ("null", "printed null"),
+    ("All good!", "printed no JSON"),
+    ('{"score": 1}\nDone.', "printed no JSON"),
+    ('{"score": 1} {"score": 0}', "printed no JSON"),
+    ('{"score": 1}\n{"score": 0}', "printed more than one JSON object"),
+    ('{"level": "info"}\n{"score": 1}', "printed more than one JSON object"),
+    ('{\n "score": 1\n}\n{"score": 0}', "printed more than one JSON object"),
+    ('{"score": 1, "score": 0}', "printed no JSON"),
+    ('{"score": NaN}', "printed no JSON"),
+    ('{"score": Infinity}', "printed no JSON"),
+    ('{"score": 1e999}', "printed the score 1E+999"),
+    ('{"hits": []}', "printed no score"),
+    ('{"Score": 1}', "printed no score"),
+    ('{"score": null}', "printed the score null"),
+    ('{"score": true}', "printed the score true"),
+    ('{"score": "0.9"}', 'printed the score "0.9"'),
+    ('{"score": [1]}', "printed the score [1]"),
+    ('{"score": 1.0000001}', "printed the score 1.0000001"),
+    ('{"score": -0.1}', "printed the score -0.1"),
+    ('{"score": 85}', "printed the score 85"),
+    ('{"score": 1, "hits": "all"}', "printed `hits` that are no list of texts"),
+    ('{"score": 1, "misses": [{"text": "x"}]}', "printed `misses` that are no list of texts"),
+    ('{"score": 1, "reasoning": 5}', "printed a `reasoning` that is no text"),
+    (b'{"score": 1, "reasoning": "\xff"}', "printed what is not UTF-8 text"),
+    ('{"a":\n' * 5_000 + '{"score": 1}', "printed"),
+    ("{\n" * 50_000 + '{"score": 1}', "printed more than one JSON object"),
+    ("[" * 100_000, "printed no JSON"),
+]
+
+
+@pytest.mark.parametrize(("stdout", "what"), NO_VERDICT, ids=range(len(NO_VERDICT)))
+def test_a21_a22_what_is_no_verdict_is_an_error_and_never_a_score(stdout: str | bytes, what: str) -> None:
+    said = graded("x", JUDGE, clients=printing(stdout))
+    assert (said.outcome, said.score, said.code) == ("error", None, "BK654")
+    assert what in said.reason
+    assert len(said.reason) < 600
+
+
+def test_a22_the_misses_of_a_judge_that_ends_with_an_error_are_kept() -> None:
+    said = graded(
+        "x", JUDGE, clients=printing('{"score": 0, "misses": ["no key"]}', 1, b"Traceback\nKeyError")
+    )
+    assert (said.outcome, said.score, said.code) == ("error", None, "BK655")
+    assert said.reason.startswith("the judge ended with exit code 1; it said: no key")
+    assert said.details == {"misses": ["no key"]}
+
+
+TRACEBACK = b"""\
+Traceback (most recent call last):
+  File "check.py", line 3, in <module>
+    told["x"]
+KeyError: 'x'
+"""
+
+
+@pytest.mark.parametrize(
+    ("stdout", "exit_code", "stderr", "reason"),
+    [
+        ('{"score": 1}', 1, b"", "the judge ended with exit code 1:"),
+        ('{"score": 1}', 2, b"a\n  b  \n", "the judge ended with exit code 2; it said: a; b:"),
+        ("no JSON", 127, b"uv: not found\n", "the judge ended with exit code 127; it said: uv: not found:"),
+        ("", -9, b"", "the judge was killed by signal 9:"),
+        ("", 1, TRACEBACK, "the judge ended with exit code 1; it said: KeyError: 'x': a judge that"),
+        (
+            "",
+            1,
+            b"log\n" + TRACEBACK,
+            "the judge ended with exit code 1; it said: KeyError: 'x': a judge that",
+        ),
+        (
+            "",
+            1,
+            TRACEBACK.replace(b"KeyError: 'x'", b"ModuleNotFoundError: No module named 'baselinekit'"),
+            "the judge ended with exit code 1; it said: ModuleNotFoundError: "
+            "No module named 'baselinekit': start "
+            "it with the Python that baselinekit is installed in",
+        ),
+    ],
+)
+def test_a22_a_judge_that_failed_says_how_whatever_it_printed(
+    stdout: str, exit_code: int, stderr: bytes, reason: str
+) -> None:
+    said = graded("x", JUDGE, clients=printing(stdout, exit_code, stderr))
+    assert (said.outcome, said.score, said.code) == ("error", None, "BK655")
+    assert said.reason.startswith(reason)
+
+
+def verdict(score: float, rule: PassRule, **more: Any) -> tuple[Any, ...]:
+    grader = Grader("g", "code", JUDGE)
+    found = grade(
+        grader,
+        case(grader, pass_rule=rule),
+        Observation("x", 0.1),
+        printing(json.dumps({"score": score, **more})),
+    )
+    return found.outcome, found.score, found.verdict, found.reason
+
+
+@pytest.mark.parametrize(
+    ("score", "rule", "outcome", "word"),
+    [
+        (0.8, PassRule(), "passed", None),
+        (0.7999999999999999, PassRule(), "failed", "borderline"),
+        (0.6, PassRule(), "failed", "borderline"),
+        (0.6, PassRule(borderline_passes=True), "passed", "borderline"),
+        (0.59, PassRule(), "failed", None),
+        (0.3, PassRule("mean", pass_at=0.3), "passed", None),
+    ],
+)
+def test_a21_a44_a_score_is_a_verdict_by_the_rule_of_the_case(
+    score: float, rule: PassRule, outcome: str, word: str | None
+) -> None:
+    assert verdict(score, rule)[:3] == (outcome, score, word)
+
+
+def test_a21_the_reason_is_what_the_judge_says_else_its_misses_else_the_score() -> None:
+    assert verdict(0, PassRule(), misses=["a", "b"], reasoning="because")[3] == "because"
+    assert verdict(0, PassRule(), misses=["a", "b"])[3] == "a; b"
+    assert verdict(0, PassRule())[3] == "it scores 0"
+    assert verdict(1, PassRule())[3] == ""
+
+
+def test_what_a_judge_says_beyond_its_verdict_is_shown_and_nothing_of_it_is_endless() -> None:
+    many = [f"hit {number} " + "x" * 1_000 for number in range(80)]
+    said = graded("x", JUDGE, clients=printing(json.dumps({"score": 1, "hits": many, "recall": {"k": 5}})))
+    assert said.details["recall"] == {"k": 5}
+    assert len(said.details["hits"]) == 51
+    assert said.details["hits"][-1] == "and 30 more"
+    assert all(len(hit) < 600 for hit in said.details["hits"])
+    said = graded("x", JUDGE, clients=printing(json.dumps({"score": 1, "rows": ["x" * 100] * 1_000})))
+    assert said.details == {"left_out": "rows: 103,010 characters"}
+
+
+def test_a20_a_judge_is_told_the_case_on_its_standard_input() -> None:
+    seen: list[tuple[Case, JudgeProgram]] = []
+
+    def program(case: Case, program: JudgeProgram) -> JudgeRun:
+        seen.append((case, program))
+        return JudgeRun(0, b'{"score": 1}', b"")
+
+    how = CodeJudge("uv run check.py", "judges", 5, ModelAccess(3), "small", {"maxLength": 5})
+    assert graded("x", how, clients=GradeClients(program=program)).outcome == "passed"
+    ((_, started),) = seen
+    told = json.loads(started.stdin)
+    assert (told["candidate_answer"], told["config"]) == ("x", {"maxLength": 5})
+    assert replace(started, stdin=b"") == JudgeProgram("uv run check.py", b"", "judges", 5, 3, "small")
+
+
+def test_a25_what_a_judge_asked_of_a_model_is_told_and_counts_however_it_ended() -> None:
+    how, usage = CodeJudge(["x"], target=ModelAccess(5)), Usage(10, 2)
+
+    def stopped(case: Case, program: JudgeProgram) -> JudgeRun:
+        raise JudgeStopped(Problem("BK321", "./x did not end within 5 s", "raise it"), calls=4, usage=usage)
+
+    for clients, outcome in (
+        (printing('{"score": 1}', calls=3, usage=usage), "passed"),
+        (printing("what", calls=3, usage=usage), "error"),
+        (GradeClients(program=stopped), "error"),
+    ):
+        said = graded("x", how, clients=clients)
+        calls = 4 if said.code == "BK321" else 3
+        assert (said.outcome, said.usage) == (outcome, usage)
+        assert said.details["target_proxy"] == {"call_count": calls, "max_calls": 5}
+    assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
+
+
+def test_a_program_that_cannot_be_started_is_the_error_of_its_grader() -> None:
+    def program(case: Case, program: JudgeProgram) -> JudgeRun:
+        raise CannotReplay(Problem("BK320", "the program 'uv' is not found", "install it"))
+
+    said = graded("x", JUDGE, clients=GradeClients(program=program))
+    assert (said.outcome, said.code, said.reason) == (
+        "error",
+        "BK320",
+        "the program 'uv' is not found: install it",
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "at"),
+    [
+        (CodeJudge([]), ("script",)),
+        (CodeJudge("  "), ("script",)),
+        (CodeJudge(["", "x"]), ("script",)),
+        (CodeJudge(["x", "a\0b"]), ("script",)),
+        (CodeJudge("x", timeout=0), ("timeout",)),
+        (CodeJudge("x", target=ModelAccess(0)), ("target", "max_calls")),
+    ],
+)
+def test_a23_what_is_wrong_with_a_judge_before_it_is_started(how: CodeJudge, at: Any) -> None:
+    grader = Grader("g", "code", how)
+    assert [(one.code, one.at) for one in problems_of(grader, case(grader))] == [("BK653", at)]
+
+
+def test_a20_the_config_of_our_own_files_is_read_into_it() -> None:
+    row = row_of(Grader("g", "code", JUDGE))
+    config, wrong = row.read_config({"script": ["a", "b"], "target": {}, "config": {"k": 1}}, None)
+    assert (config, wrong) == (CodeJudge(["a", "b"], target=ModelAccess(50), config={"k": 1}), [])
+    config, wrong = row.read_config({"script": "a", "targets": {}}, None)
+    assert "targets" in wrong[0].message

@@ -1,0 +1,301 @@
+"""Graders by rules: what they pass, what they say, and that what cannot judge is no verdict."""
+
+from typing import Any
+
+import pytest
+from cases import case, exactly, graded
+
+from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.graders.graders import problems_of
+from baselinekit.graders.task import GradeClients
+from baselinekit.model.grades import Grader
+from baselinekit.placeholders.table import RegexBudget
+
+PATIENT = GradeClients(regex_budget=RegexBudget)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "how", "passed"),
+    [
+        ("olleh", "olleh", {}, True),
+        (" olleh\n", "olleh", {}, True),
+        (" olleh", "olleh", {"trim_whitespace": False}, False),
+        ("a\r\nb", "a\nb", {}, True),
+        ("a\r\nb", "a\nb", {"normalize_newlines": False}, False),
+        ("a\rb", "a\nb", {}, False),  # a lone CR is no line end
+        ("OLLEH", "olleh", {}, False),
+        ("OLLEH", "olleh", {"case_sensitive": False}, True),
+        ("", "", {}, True),
+        ("x", "", {}, False),
+        ('{"a": [1, 2]}', {"a": [1, 2]}, {}, True),
+        ('Here:\n```json\n{"a": 1}\n```\n', {"a": 1}, {}, True),
+        ({"a": 1}, {"a": 1.0}, {}, True),
+        ({"a": True}, {"a": 1}, {}, False),
+        ({"a": 1}, '{"a": 1}', {}, False),
+        (None, None, {}, True),
+    ],
+)
+def test_h20_exact_match(output: Any, expected: Any, how: dict[str, Any], passed: bool) -> None:
+    found = graded(output, ExactMatch(**how), exactly(expected))
+    assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
+    assert {"expected", "actual"} <= found.details.keys()
+
+
+def test_h20_the_details_are_what_was_compared() -> None:
+    found = graded(" A\r\nB ", ExactMatch(case_sensitive=False), exactly("X"))
+    assert found.details == {"expected": "x", "actual": "a\nb"}
+
+
+@pytest.mark.parametrize(("output", "which"), [("a", None), ("b", 1), ("c", 2), ("d", "failed")])
+def test_h3_any_alternative_passes_and_is_named(output: str, which: Any) -> None:
+    found = graded(output, ExactMatch(), exactly("a", "b", "c"))
+    if which == "failed":
+        assert found.outcome == "failed"
+    else:
+        assert found.outcome == "passed"
+        assert found.details.get("alternative") == which
+
+
+@pytest.mark.parametrize(
+    ("output", "how", "passed", "captures"),
+    [
+        ("function add(a, b) {", {"pattern": r"^function\s+\w+\s*\([^)]*\)\s*\{"}, True, None),
+        ("x\nFUNCTION f() {", {"pattern": r"^function", "flags": ["multiline", "ignorecase"]}, True, None),
+        ("x\nfunction f() {", {"pattern": r"^function"}, False, None),
+        ("a\nb", {"pattern": "a.b"}, False, None),
+        ("a\nb", {"pattern": "a.b", "flags": ["dotall"]}, True, None),
+        ("no secret here", {"pattern": "password", "must_match": False}, True, None),
+        ("the password", {"pattern": "password", "must_match": False}, False, None),
+        ("v1.2", {"pattern": r"v(\d)\.(\d)", "capture_groups": ["major", "minor"]}, True, ["1", "2"]),
+        ("v1.2", {"pattern": r"v(?P<minor>\d)\.(?P<major>\d)", "capture_groups": ["major"]}, True, ["2"]),
+    ],
+)
+def test_h21_regex(output: str, how: dict[str, Any], passed: bool, captures: list[str] | None) -> None:
+    found = graded(output, RegexMatch(**how), clients=PATIENT)
+    assert found.outcome == ("passed" if passed else "failed")
+    assert list(found.details.get("captures", {}).values()) == (captures or [])
+
+
+def test_h21_the_details_tell_the_pattern_and_what_was_found() -> None:
+    how = RegexMatch(r"(?P<name>\w+)=(\d+)", capture_groups=["name", "value"])
+    found = graded("a=1, b=2", how, clients=PATIENT)
+    assert found.details == {
+        "pattern": how.pattern,
+        "matched": True,
+        "captures": {"name": "a", "value": "1"},
+    }
+    assert graded("none", RegexMatch("x"), clients=PATIENT).details == {"pattern": "x", "matched": False}
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "which"),
+    [
+        ("one", exactly("one", "two"), None),
+        ("two", exactly("one", "two"), 1),
+        ("two three", exactly(["one", "two"], ["two", "three"]), 1),
+        ("one two", exactly(["one", "two"], "three"), None),
+        ("one three", exactly(["one", "two"], ["two", "three"]), "failed"),
+    ],
+)
+def test_h3_an_alternative_that_is_contained_is_named(output: str, expected: Any, which: Any) -> None:
+    found = graded(output, Contains(), expected)
+    assert found.outcome == ("failed" if which == "failed" else "passed")
+    assert found.details.get("alternative") == (None if which == "failed" else which)
+
+
+@pytest.mark.parametrize(("output", "score"), [("clean", 1.0), ("a bad word", 0.0)])
+def test_h22_the_score_follows_the_verdict_where_nothing_must_match(output: str, score: float) -> None:
+    found = graded(output, RegexMatch(pattern="bad", must_match=False), clients=PATIENT)
+    assert found.score == score
+    assert (found.outcome == "passed") == (score == 1.0)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"pattern": "("}, "not a regular expression"),
+        ({"pattern": r"^function\s+\w+", "capture_groups": ["function_name"]}, "has no group for"),
+        ({"pattern": r"(a)", "capture_groups": ["x", "y"]}, "has no group for 'y'"),
+        ({}, "without a pattern"),
+    ],
+)
+def test_h22_a_pattern_that_cannot_work_is_found_beforehand(how: dict[str, Any], said: str) -> None:
+    grader = Grader("g", "code", RegexMatch(**how))
+    assert said in "; ".join(problem.message for problem in problems_of(grader, case(grader)))
+
+
+@pytest.mark.slow
+def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
+    found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), clients=PATIENT)
+    assert (found.outcome, found.score, found.code) == ("error", None, "BK215")
+
+
+def test_h2_h3_a_pattern_may_be_what_is_expected() -> None:
+    assert graded("abc", RegexMatch(), exactly("^x", "^a", type="pattern"), PATIENT).outcome == "passed"
+    assert graded("bbc", RegexMatch(), exactly("^x", "^a", type="pattern"), PATIENT).outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("how", "expected", "passed", "missing"),
+    [
+        ({"all": ["one", "two"]}, None, True, None),
+        ({"all": ["one", "six"]}, None, False, ["six"]),
+        ({"any": ["six", "two"]}, None, True, None),
+        ({"any": ["six", "ten"]}, None, False, ["six", "ten"]),
+        ({"none": ["six"]}, None, True, None),
+        ({"none": ["one"]}, None, False, None),
+        ({"all": ["ONE"]}, None, False, ["ONE"]),
+        ({"all": ["ONE"], "case_sensitive": False}, None, True, None),
+        ({}, exactly("one"), True, None),
+        ({}, exactly("six", "two"), True, None),
+        ({}, exactly(["one", "two"]), True, None),
+        ({}, exactly(["one", "six"]), False, ["six"]),
+    ],
+)
+def test_h2_h3_contains(how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None) -> None:
+    found = graded("one two three", Contains(**how), expected)
+    assert found.outcome == ("passed" if passed else "failed")
+    assert found.details.get("missing") == missing
+
+
+def test_h5_what_a_semantic_expectation_lists_is_told_by_name() -> None:
+    how = MustInclude(("PostgreSQL 14+", "/api/v1/users"), ("deprecated",))
+    found = graded("PostgreSQL 14+ is needed; MySQL is deprecated", how)
+    assert found.outcome == "failed"
+    assert found.details == {
+        "found": ["PostgreSQL 14+"],
+        "missing": ["/api/v1/users"],
+        "unwanted": ["deprecated"],
+    }
+    assert graded("PostgreSQL 14+, /api/v1/users", how).outcome == "passed"
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"id": {"type": "string", "pattern": "^[0-9]+$"}},
+    "patternProperties": {"^x-": {"type": "integer"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "passed", "said"),
+    [
+        ('{"id": "12"}', True, ""),
+        ('```json\n{"id": "12", "x-n": 1}\n```', True, ""),
+        ({"id": "12"}, True, ""),
+        ('{"id": "a"}', False, "id: 'a' does not match '^[0-9]+$'"),
+        ('{"id": "1", "x-n": "1"}', False, "is not of type 'integer'"),
+        ("{}", False, "'id' is a required property"),
+        ("nonsense", False, "it is not JSON"),
+    ],
+)
+def test_json_schema(output: Any, passed: bool, said: str) -> None:
+    found = graded(output, JsonSchema(schema=SCHEMA), clients=PATIENT)
+    assert found.outcome == ("passed" if passed else "failed")
+    assert said in found.reason
+
+
+ORDER = {
+    "type": "object",
+    "required": ["lines"],
+    "additionalProperties": False,
+    "properties": {
+        "lines": {
+            "type": "array",
+            "maxItems": 40,
+            "items": {
+                "anyOf": [
+                    {"type": "object", "required": ["sku", "count"], "properties": {"count": {"minimum": 1}}},
+                    {"type": "string"},
+                ]
+            },
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ('{"lines": ["a", {"sku": "b", "count": 1}]}', ""),
+        (
+            '{"rows": []}',
+            "$: 'lines' is a required property; "
+            "$: Additional properties are not allowed ('rows' was unexpected)",
+        ),
+        (
+            '{"lines": ["a", {"sku": "b", "count": 0}]}',
+            "lines[1]: {'sku': 'b', 'count': 0} is not valid under any of the given schemas "
+            "(nearest: lines[1].count: 0 is less than the minimum of 1)",
+        ),
+        ('{"lines": [\n"a",\n"b"\n"c"]}', "it is not JSON: line 4: Expecting ',' delimiter"),
+        ("\n\n{'lines': []}", "it is not JSON: line 3: Expecting property name enclosed in double quotes"),
+        ("There are no lines.", "it is not JSON"),
+        ("", "it is not JSON"),
+    ],
+)
+def test_e4_each_violation_of_a_schema_is_named_with_its_place(output: str, reason: str) -> None:
+    found = graded(output, JsonSchema(schema=ORDER), clients=PATIENT)
+    assert (found.outcome, found.reason) == ("failed" if reason else "passed", reason)
+
+
+def test_e4_violations_are_told_in_the_order_of_the_output_and_in_short() -> None:
+    output = {"lines": [True] * 12 + [None] * 12 + ["x" * 100_000] * 30}
+    found = graded(output, JsonSchema(schema=ORDER), clients=PATIENT)
+    told = found.details["violations"]
+    assert [line.partition(":")[0] for line in told] == [
+        "lines",
+        *(f"lines[{n}]" for n in range(19)),
+        "and more",
+    ]
+    assert max(map(len, told)) < 600
+
+
+def test_a_schema_from_a_file_is_asked_for_by_its_path() -> None:
+    asked = []
+
+    def schema(_: object, path: str) -> Any:
+        asked.append(path)
+        return SCHEMA
+
+    clients = GradeClients(schema=schema, regex_budget=RegexBudget)
+    assert (
+        graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), clients=clients).outcome == "passed"
+    )
+    assert asked == ["user.schema.json"]
+
+
+def test_a_schema_elsewhere_is_never_fetched() -> None:
+    elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
+    found = graded({"id": "1"}, JsonSchema(schema=elsewhere), clients=PATIENT)
+    assert (found.outcome, found.code) == ("error", "BK703")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"schema": {"type": "objekt"}}, "objekt"),
+        ({"schema": 5}, "a schema is a mapping"),
+        ({}, "one schema"),
+        ({"schema": {}, "schema_file": "x.json"}, "one schema"),
+        ({"schema": {"pattern": "("}}, "is not a 'regex'"),
+    ],
+)
+def test_a_schema_that_cannot_work_is_found_beforehand(how: dict[str, Any], said: str) -> None:
+    grader = Grader("g", "code", JsonSchema(**how))
+    told = "; ".join(problem.message for problem in problems_of(grader, case(grader)))
+    assert said in told or "regular expression" in told
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome", "which"),
+    [("a b", "passed", None), ("c", "passed", 2), ("a", "failed", None), ("z", "failed", None)],
+)
+def test_h3_of_the_lists_of_a_semantic_expectation_any_is_enough(
+    output: str, outcome: str, which: int | None
+) -> None:
+    how = MustInclude(("a", "b"), alternatives=(MustInclude(("d",)), MustInclude(("c",), ("z",))))
+    found = graded(output, how)
+    assert (found.outcome, found.details.get("alternative")) == (outcome, which)

@@ -1,0 +1,236 @@
+"""The tools that an agent called: by their number, in their order, and exactly; with what, and how fast."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cases import case
+from hypothesis import given, strategies as st
+
+from baselinekit.graders.by_trace import ToolTrajectory, WantedCall, in_order
+from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.task import GradeClients
+from baselinekit.graders.verdict import combine_grades
+from baselinekit.model.grades import Grade, Grader, PassRule
+from baselinekit.model.recipes import Observation
+from baselinekit.model.traces import ToolCall, TraceMessage
+
+SEARCH = ToolCall("search", {"query": "rivers", "limit": 3}, seconds=0.2)
+READ = ToolCall("read", {"page": 1}, seconds=1.5)
+ANSWER = ToolCall("answer", {"text": "the Rhine"})
+
+
+def observed(*calls: ToolCall) -> Observation:
+    messages = tuple(TraceMessage("assistant", "", (call,)) for call in calls)
+    return Observation("the Rhine", 1.0, messages=(*messages, TraceMessage("assistant", "the Rhine")))
+
+
+def judged(how: ToolTrajectory, observation: Observation, rule: PassRule | None = None) -> Grade:
+    grader = Grader("tools", "code", how)
+    return grade(grader, case(grader, pass_rule=rule or PassRule()), observation, GradeClients())
+
+
+def wanted(*calls: str | tuple[str, Any], **more: Any) -> list[WantedCall]:
+    pairs = [(call, "any") if isinstance(call, str) else call for call in calls]
+    return [WantedCall(tool, args, **more) for tool, args in pairs]
+
+
+@pytest.mark.parametrize(
+    ("how", "calls", "score", "why"),
+    [
+        (ToolTrajectory("any_order", {"search": 1}), [READ, SEARCH], 1.0, ""),
+        (ToolTrajectory("any_order", {"search": 2, "read": 1}), [SEARCH, READ], 0.5, "search: 1 of 2 calls"),
+        (ToolTrajectory("any_order", {"search": 1}), [], 0.0, "search: 0 of 1 calls"),
+        (ToolTrajectory("in_order", expected=wanted("search", "answer")), [SEARCH, READ, ANSWER], 1.0, ""),
+        (
+            ToolTrajectory("in_order", expected=wanted("answer", "search")),
+            [SEARCH, READ, ANSWER],
+            0.5,
+            "was not called in this order",
+        ),
+        (
+            ToolTrajectory("in_order", expected=wanted("search", "delete")),
+            [SEARCH],
+            0.5,
+            "delete was not called",
+        ),
+        (ToolTrajectory("in_order", expected=wanted("search", "search")), [SEARCH], 0.5, "search was not"),
+        (ToolTrajectory("exact", expected=wanted("search", "read")), [SEARCH, READ], 1.0, ""),
+        (
+            ToolTrajectory("exact", expected=wanted("search", "read")),
+            [SEARCH, READ, ANSWER],
+            2 / 3,
+            "answer was called as number 3, which is one too many",
+        ),
+        (
+            ToolTrajectory("exact", expected=wanted("search", "read")),
+            [READ, SEARCH],
+            0.0,
+            "number 1: search was expected, and read was called",
+        ),
+        (
+            ToolTrajectory("exact", expected=wanted("search", "read")),
+            [SEARCH],
+            0.5,
+            "number 2: read was expected, and nothing was called",
+        ),
+        (ToolTrajectory("exact"), [], 1.0, ""),
+        (ToolTrajectory("exact"), [SEARCH], 0.0, "one too many"),
+    ],
+)
+def test_a50_tools_are_counted_or_found_in_their_order(
+    how: ToolTrajectory, calls: list[ToolCall], score: float, why: str
+) -> None:
+    found = judged(how, observed(*calls))
+    assert found.score == pytest.approx(score)
+    assert found.outcome == ("passed" if score == 1 else "failed")
+    assert why in found.reason
+    assert bool(found.reason) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("args", "match", "is_it"),
+    [
+        ("any", "partial", True),
+        (None, "partial", True),
+        ({}, "partial", True),
+        ({"query": "rivers"}, "partial", True),
+        ({"query": "rivers"}, "exact", False),
+        ({"query": "rivers", "limit": 3.0}, "exact", True),
+        ({"query": "lakes"}, "partial", False),
+        ({"limit": True}, "partial", False),
+        ({"page": None}, "partial", False),
+        (["rivers"], "partial", False),
+        ("rivers", "partial", False),
+    ],
+)
+def test_a50_arguments_are_compared_by_the_keys_that_are_stated(args: Any, match: Any, is_it: bool) -> None:
+    assert WantedCall("search", args, match).accepts(SEARCH) is is_it
+    assert not WantedCall("read", args, match).accepts(SEARCH)
+
+
+def test_a50_a_part_within_the_arguments_is_compared_whole() -> None:
+    call = ToolCall("search", {"filter": {"lang": "en", "year": 2020}})
+    assert not WantedCall("search", {"filter": {"lang": "en"}}).accepts(call)
+    assert WantedCall("search", {"filter": {"year": 2020, "lang": "en"}}).accepts(call)
+
+
+def test_a50_each_limit_of_time_counts_by_itself() -> None:
+    expected = [*wanted("search", max_seconds=1), *wanted("read", max_seconds=1), *wanted("answer")]
+    found = judged(ToolTrajectory("in_order", expected=expected), observed(SEARCH, READ, ANSWER))
+    assert found.score == pytest.approx(4 / 5)
+    assert (found.outcome, found.details["misses"]) == (
+        "failed",
+        ["read took 1.5 s, at most 1 s is allowed"],
+    )
+
+
+def test_a50_the_call_that_is_fast_enough_is_the_one_that_counts() -> None:
+    slow = ToolCall("search", {}, seconds=9.0)
+    expected = wanted("search", max_seconds=1)
+    assert judged(ToolTrajectory("in_order", expected=expected), observed(slow, SEARCH)).score == 1
+
+
+def test_a50_what_the_trace_does_not_tell_is_an_error_and_no_failure() -> None:
+    untold = judged(ToolTrajectory("any_order", {"search": 1}), Observation("the Rhine", 1.0))
+    assert (untold.outcome, untold.score, untold.code) == ("error", None, "BK670")
+    timeless = ToolTrajectory("in_order", expected=wanted("answer", max_seconds=1))
+    assert judged(timeless, observed(ANSWER)).code == "BK672"
+    assert judged(timeless, observed(READ)).score == 0  # it was not called, however long it would have taken
+
+
+def test_a50_the_calls_of_a_prompt_are_a_trace_as_well() -> None:
+    called = Observation("the Rhine", 1.0, tool_calls=(SEARCH,))
+    assert judged(ToolTrajectory("any_order", {"search": 1}), called).outcome == "passed"
+    assert judged(ToolTrajectory("any_order", {"search": 1}), Observation("x", 1.0, tool_calls=())).score == 0
+
+
+FOUR = wanted("find", "read", "write", "answer")
+NEARLY_WHOLE = {
+    "exact with a call too many": (
+        ToolTrajectory("exact", expected=FOUR),
+        ["find", "read", "write", "answer", "delete_all"],
+    ),
+    "in order without the last call": (
+        ToolTrajectory("in_order", expected=[*FOUR, *wanted("log")]),
+        ["find", "read", "write", "answer"],
+    ),
+    "one of five tools too seldom": (
+        ToolTrajectory("any_order", {"find": 1, "read": 1, "write": 1, "answer": 1, "log": 1}),
+        ["find", "read", "write", "answer"],
+    ),
+}
+RULES = [PassRule(), PassRule("mean"), PassRule("mean", 0.5), PassRule("mean", borderline_passes=True)]
+
+
+@pytest.mark.parametrize("name", NEARLY_WHOLE)
+@pytest.mark.parametrize("rule", RULES)
+def test_tool_trajectory_nearly_whole_fails_the_case_unless_it_states_a_limit(
+    name: str, rule: PassRule
+) -> None:
+    how, tools = NEARLY_WHOLE[name]
+    calls = observed(*(ToolCall(tool, {}) for tool in tools))
+    other = Grade("other", "code", "passed", 1.0)
+    found = judged(how, calls, rule)
+    assert (found.outcome, found.score) == ("failed", 0.8)
+    assert combine_grades([found], rule)[0] == combine_grades([found, other], rule)[0] == "failed"
+    allowed = judged(replace(how, pass_at=0.8), calls, rule)
+    assert combine_grades([allowed, other], rule)[0] == "passed"
+    strict = judged(replace(how, pass_at=0.9), calls, PassRule())
+    assert (strict.outcome, strict.verdict) == ("failed", "borderline")
+
+
+def test_too_long_a_trace_is_an_error_and_takes_no_time() -> None:
+    many = observed(*[ToolCall("search", {})] * 3_000)
+    found = judged(ToolTrajectory("in_order", expected=wanted(*["search"] * 1_000)), many)
+    assert (found.outcome, found.code) == ("error", "BK672")
+    others = observed(*[ToolCall("other", {})] * 3_000, SEARCH)
+    assert judged(ToolTrajectory("in_order", expected=wanted(*["search"] * 1_000)), others).score == 0.001
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=7))
+def test_as_many_as_can_be_are_found_in_their_order(expected: list[str], called: list[str]) -> None:
+    found = in_order(wanted(*expected), [ToolCall(name, {}) for name in called])
+    places = [place for place in found if place is not None]
+    assert places == sorted(set(places))
+    assert all(place is None or called[place] == name for name, place in zip(expected, found, strict=True))
+    assert len(places) == longest_common(expected, called)
+
+
+def longest_common(left: list[str], right: list[str]) -> int:
+    """By its definition, slowly."""
+    if not left or not right:
+        return 0
+    if left[0] == right[0]:
+        return 1 + longest_common(left[1:], right[1:])
+    return max(longest_common(left[1:], right), longest_common(left, right[1:]))
+
+
+@pytest.mark.parametrize(
+    ("how", "at", "what"),
+    [
+        (ToolTrajectory("any_order"), ("config", "minimums"), "this cannot fail"),
+        (ToolTrajectory("any_order", {"a": 0}), ("config", "minimums", "a"), "this cannot fail"),
+        (ToolTrajectory("any_order", {"a": 1}, wanted("a")), ("config", "expected"), "has no effect"),
+        (ToolTrajectory("in_order"), ("config", "expected"), "this cannot fail"),
+        (ToolTrajectory("in_order", {"a": 1}, wanted("a")), ("config", "minimums"), "has no effect"),
+        (
+            ToolTrajectory("exact", expected=wanted("a", max_seconds=0)),
+            ("config", "expected", "0", "max_seconds"),
+            "this cannot pass",
+        ),
+        (
+            ToolTrajectory("exact", expected=wanted(" ")),
+            ("config", "expected", "0", "tool"),
+            "this cannot pass",
+        ),
+        (ToolTrajectory("exact", pass_at=2), ("config", "pass_at"), "this cannot pass"),
+        (ToolTrajectory("exact", pass_at=0), ("config", "pass_at"), "this cannot fail"),
+    ],
+)
+def test_what_has_no_effect_is_told_before_anything_is_asked(
+    how: ToolTrajectory, at: tuple[str, ...], what: str
+) -> None:
+    grader = Grader("tools", "code", how)
+    found = list(problems_of(grader, case(grader)))
+    assert [(problem.at, what in problem.message) for problem in found] == [(at, True)]

@@ -1,0 +1,96 @@
+"""Checks in one line: each form means a grader, and the grader is written back as the same line."""
+
+import pytest
+
+from baselinekit.graders.by_text import Contains, RegexMatch
+from baselinekit.graders.checks import FORMS, check_of, grade_checks, problems_of_checks, read_checks
+from baselinekit.graders.task import GradeClients
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import Json
+
+SCHEMA: Json = {"type": "object", "required": ["id"]}
+EXAMPLES: list[tuple[str, Json, str, str]] = [
+    ("contains", "mill", "the mill", "the mull"),
+    ("not_contains", "mill", "the mull", "the mill"),
+    ("contains_any", ["mill", "wheel"], "a wheel", "a river"),
+    ("contains_all", ["mill", "wheel"], "a mill with a wheel", "a wheel"),
+    ("matches", r"\d+ wheels", "2 wheels", "two wheels"),
+    ("not_matches", r"\d+ wheels", "two wheels", "2 wheels"),
+    ("min_tokens", 3, "one two three", "one two"),
+    ("max_tokens", 3, "one two three", "one two three four"),
+    ("json_schema", SCHEMA, '{"id": 1}', '{"name": "a"}'),
+]
+
+
+def recipe(*checks: dict[str, Json]) -> Recipe:
+    return Recipe(PromptInput(text="?"), PromptExecution("prompt", checks=list(checks)))
+
+
+def outcomes(checks: Recipe, text: str) -> dict[str, str]:
+    grades = grade_checks(checks, Observation(text, 0.1), GradeClients())
+    return {grade.grader: grade.outcome for grade in grades}
+
+
+def test_every_form_has_an_example() -> None:
+    assert {name for name, *_ in EXAMPLES} == set(FORMS)
+
+
+@pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
+def test_a_check_passes_and_fails(name: str, value: Json, good: str, bad: str) -> None:
+    asked = recipe({name: value})
+    assert problems_of_checks(asked, ()) == []
+    assert outcomes(asked, good) == {name: "passed"}
+    assert outcomes(asked, bad) == {name: "failed"}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, value, *_ in EXAMPLES])
+def test_a_grader_is_written_back_as_the_line_that_it_came_from(name: str, value: Json) -> None:
+    (grader,), problems = read_checks([{name: value}])
+    assert problems == []
+    assert check_of(grader) == {name: value}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Contains(all=["a"], none=["b"]),
+        Contains(all=["a"], case_sensitive=False),
+        Contains(all=["a"], of="text"),
+        RegexMatch("a", flags=["ignorecase"]),
+        RegexMatch(),
+    ],
+)
+def test_what_no_line_says_is_not_written(method: object) -> None:
+    assert check_of(Grader("g", "code", method)) is None
+
+
+def test_checks_of_one_name_are_numbered() -> None:
+    asked = recipe({"contains": "a"}, {"max_tokens": 9}, {"contains": "b"})
+    assert outcomes(asked, "a") == {"contains": "passed", "max_tokens": "passed", "contains 2": "failed"}
+
+
+@pytest.mark.parametrize(
+    ("check", "at", "told"),
+    [
+        ({"contain": "a"}, (0, "contain"), "there is no check 'contain'"),
+        ({"contains": "a", "matches": "b"}, (0,), "a check has one key"),
+        ({}, (0,), "a check has one key"),
+        ({"contains": ""}, (0, "contains"), "contains is not a text that is not empty"),
+        ({"contains": ["a"]}, (0, "contains"), "contains is not a text"),
+        ({"contains_any": []}, (0, "contains_any"), "contains_any is not a list of texts"),
+        ({"contains_all": "a"}, (0, "contains_all"), "contains_all is not a list of texts"),
+        ({"max_tokens": True}, (0, "max_tokens"), "max_tokens is not a whole number"),
+        ({"max_tokens": -1}, (0, "max_tokens"), "max_tokens is not a whole number"),
+        ({"matches": "("}, (0, "matches"), "("),
+        ({"matches": ".*"}, (0, "matches"), "this cannot fail"),
+        ({"json_schema": {"type": "text"}}, (0, "json_schema"), "'text' is not valid"),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_place(
+    check: dict[str, Json], at: tuple[object, ...], told: str
+) -> None:
+    (problem,) = problems_of_checks(recipe(check), ("current",))
+    assert problem.at == ("current", *at)
+    assert told in problem.message

@@ -1,0 +1,139 @@
+"""A new grader is one file and one row: its config, its checks and its judging, and nothing else names it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from cases import case
+
+from baselinekit.errors import Problem
+from baselinekit.graders.graders import GRADERS, by_config, files_of, grade, model_calls_of, problems_of
+from baselinekit.graders.task import GradeClients, GraderType, Task, text_of
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.model.evals import Case, Expected
+from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe
+from baselinekit.suites.authoring import schema_with
+from baselinekit.suites.dialects.graders import GraderContext, read
+
+# The file.
+
+
+@dataclass(frozen=True, slots=True)
+class WordCount:
+    """The output has at most so many words. Without a number the expected value is one."""
+
+    most: int | None = None
+    dictionary: str | None = None
+    of: str | None = None
+
+
+def judge_words(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    most = task.expected[0] if task.method.most is None else task.method.most
+    count = len(text_of(task.look(observation.output)).split())
+    part = task.part(observation.output)
+    return task.decide(
+        (count <= most, f"it has {count} words, and {most} are allowed", {"words": count}), part
+    )
+
+
+def word_problems(task: Task) -> Iterator[Problem]:
+    if task.method.most is not None and task.method.most < 1:
+        yield Problem("BK706", "no output has so few words", "1 or more", at=("config", "most"))
+
+
+# The row.
+
+ROW = GraderType(
+    WordCount,
+    judge_words,
+    "word_count",
+    problems=word_problems,
+    goes_by_expectation=lambda config: config.most is None,
+    files=lambda config: {"dictionary": config.dictionary},
+    asks=lambda config: ("counter", 2) if config.dictionary else None,
+)
+ALL = {**GRADERS, **by_config(ROW)}
+GIVEN = GraderContext(graders=ALL)
+
+
+def read_config(**config: Any) -> Grader:
+    grader, problems = read({"type": "code", "config": {"method": "word_count", **config}}, (), GIVEN)
+    assert problems == []
+    assert grader is not None
+    return grader
+
+
+def test_a_file_can_name_it_and_it_is_read_strictly() -> None:
+    grader = read_config(most=3)
+    assert (grader.name, grader.kind, grader.method) == ("word_count", "code", WordCount(3))
+    raw = {"type": "code", "config": {"method": "word_count", "mst": 3}}
+    _, problems = read(raw, (), GIVEN)
+    assert [(problem.code, problem.at) for problem in problems] == [("BK103", ("config", "mst"))]
+    assert "most" in problems[0].hint
+    _, problems = read({"type": "code", "method": "word_cout"}, (), GIVEN)
+    assert any("word_count" in problem.hint for problem in problems)
+    _, problems = read({"type": "word_count"}, (), GIVEN)
+    assert any("config: {method: word_count}" in problem.hint for problem in problems)
+
+
+def test_its_row_says_how_it_is_read_and_what_tells_it_without_a_method() -> None:
+    row = replace(
+        ROW,
+        known_by=("most",),
+        read=lambda config, expected: (WordCount(int(config["most"])), []),
+        complete=lambda config, expected: (replace(config, dictionary="en.txt"), []),
+    )
+    rows = {**GRADERS, **by_config(row)}
+    grader, problems = read({"type": "code", "config": {"most": "3"}}, (), GraderContext(graders=rows))
+    assert problems == []
+    assert grader is not None
+    assert (grader.name, grader.method) == ("word_count", WordCount(3))
+    named, problems = read("short", (), GraderContext(named={"short": grader}, graders=rows))
+    assert problems == []
+    assert named is not None
+    assert (named.name, named.method) == ("short", WordCount(3, "en.txt"))
+
+
+def test_without_its_row_nobody_knows_it() -> None:
+    _, problems = read({"type": "code", "config": {"method": "word_count"}}, (), GraderContext())
+    assert [problem.message for problem in problems] == ["there is no method 'word_count'"]
+
+
+def test_editors_are_told_of_it() -> None:
+    parts = schema_with(ALL)["$defs"]
+    assert parts["WordCountConfig"]["properties"]["method"] == {"const": "word_count"}
+    assert {"$ref": "#/$defs/WordCountConfig"} in parts["CodeConfig"]["anyOf"]
+
+
+@pytest.mark.parametrize(("most", "outcome"), [(3, "passed"), (2, "failed")])
+def test_it_judges(most: int, outcome: str) -> None:
+    grader = read_config(most=most)
+    found = grade(grader, case(grader), Observation("one two three", 0.1), GradeClients(), ALL)
+    assert (found.outcome, found.details) == (outcome, {"words": 3})
+
+
+def test_it_looks_at_the_answer_or_at_what_is_named() -> None:
+    recipe = Recipe(HttpRequest(), HttpExecution("http"))
+    output = {"status": 200, "headers": {}, "body": {"text": "one two three", "note": "four"}}
+
+    def reason(grader: Grader, expected: Expected | None = None) -> str:
+        made = Case("c", recipe, (grader,), expected=expected)
+        return grade(grader, made, Observation(output, 0.1), GradeClients(), ALL).reason
+
+    assert reason(read_config(most=2)) == "body: it has 3 words, and 2 are allowed"
+    assert reason(read_config(most=0, of="note")) == "note: it has 1 words, and 0 are allowed"
+    assert reason(read_config(), Expected("exact", 0, of="note")) == "note: it has 1 words, and 0 are allowed"
+    assert reason(read_config(most=1, of="nowhere")) == "the output has no nowhere"
+
+
+def test_its_checks_are_made_before_anything_is_asked() -> None:
+    grader = read_config(most=0)
+    assert [problem.at for problem in problems_of(grader, case(grader), ALL)] == [("config", "most")]
+
+
+def test_the_files_and_the_questions_that_it_needs_are_known() -> None:
+    assert files_of(read_config(dictionary="words.txt"), ALL) == {"dictionary": "words.txt"}
+    assert model_calls_of(read_config(dictionary="words.txt"), ALL) == ("counter", 2)
+    assert model_calls_of(read_config(most=3), ALL) is None

@@ -1,0 +1,151 @@
+"""Which part of a reply is the program, measured by a table of replies with known answers."""
+
+import io
+import random
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+from cases import graded
+from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
+
+from baselinekit.graders.reply_code import code_in
+from baselinekit.graders.task import GradeClients
+from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.recipes import CallResult, SandboxResult
+
+
+def value_of(reply: str) -> object:
+    """f(3) of the program that is taken from a reply."""
+    taken = code_in(reply, "f")
+    if taken.problem:
+        return NOTHING
+    names: dict[str, Any] = {"__name__": "reply"}
+    try:
+        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(taken.code, names)
+        return names["f"](3)
+    except (Exception, SystemExit):
+        return NOTHING
+
+
+def test_h25_code_in_fences_is_found_as_often_as_the_docs_say() -> None:
+    assert len({name for name, _, _ in REPLIES}) == len(REPLIES) >= 80
+    wrong = {name for name, reply, wanted in REPLIES if value_of(reply) != wanted}
+    assert wrong == {*KNOWN_WRONG}
+    docs = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text(encoding="utf-8")
+    assert f"Of {len(REPLIES)} replies with known answers, {len(wrong)} are read wrongly" in " ".join(
+        docs.split()
+    )
+
+
+def test_nothing_wrong_is_taken_for_right() -> None:
+    """The gravest fault: a program from a reply that has none, or that a reader would refuse."""
+    assert [name for name, reply, wanted in REPLIES if wanted == NOTHING and value_of(reply) == 9] == []
+
+
+@pytest.mark.parametrize(("name", "reply"), [(name, reply) for name, reply, _ in REPLIES])
+def test_reading_a_reply_prints_nothing(name: str, reply: str) -> None:
+    with redirect_stderr(io.StringIO()) as printed:
+        code_in(reply, "f")
+    assert printed.getvalue() == ""
+
+
+def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
+        raise AssertionError(code)
+
+    for reply in ("I cannot do that.", "", block("ls", "bash"), block("{}", "json") + block("ls", "sh")):
+        found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
+        assert (found.outcome, found.score) == ("failed", 0.0)
+        assert found.reason.startswith("the reply contains no usable program: ")
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (F, "the whole reply"),
+        (block(F), "1 fenced block (lines 2 to 3)"),
+        (block("ls", "bash") + block(F), "1 fenced block (lines 5 to 6) of 2"),
+        (block(OLD) + block(F), "1 fenced block (lines 6 to 7) of 2"),
+        (f"```python\n{F}", "1 fenced block (lines 2 to 4), not closed"),
+        (f"Here:\n\n{F}\nDone.", "what is between the prose from line 3 on"),
+    ],
+)
+def test_the_grade_says_what_was_taken(reply: str, told: str) -> None:
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
+        return SandboxResult((CallResult(1),))
+
+    found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
+    assert found.details["taken"] == told
+    all_of_it = told in ("the whole reply", "1 fenced block (lines 2 to 3)")
+    assert found.reason.endswith("" if all_of_it else f" (taken from the reply: {told})")
+    assert ("taken" in found.reason) is not all_of_it
+
+
+def test_code_that_does_not_parse_is_run_so_that_its_error_is_told() -> None:
+    assert code_in(block(BAD), "f").code == BAD
+
+
+def test_no_reply_breaks_the_reading() -> None:
+    chance = random.Random(7)
+    parts = [
+        "```",
+        "```python\n",
+        "~~~",
+        "````",
+        "\n",
+        "    ",
+        "\t",
+        '"""',
+        "'''",
+        ">>> ",
+        "... ",
+        "def f(n):",
+    ]
+    parts += [
+        "return n",
+        "> ",
+        "- ",
+        "1. ",
+        "\\",
+        "\\d",
+        "(",
+        ")",
+        "[" * 50,
+        "-" * 400,
+        "\0",
+        "\r",
+        "é",
+        "!ls",
+    ]
+    for _ in range(3_000):
+        code_in("".join(chance.choices(parts, k=chance.randrange(1, 30))), "f")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```python\n'''\n" + "```\n" * 50_000,
+        "```python\n```\n" * 20_000,
+        "```" * 100_000,
+        "```python\n" + "[" * 200_000,
+        "```python\n" + "-" * 200_000 + "1\n```",
+        "> " * 100_000 + "```python",
+        ">>> x\n" * 30_000,
+        "```python\n" + "x = 1\n\nWords\n" * 20_000,
+        "```python\n" + "a\n```b\n" * 20_000,
+        "def f(n): pass\n\n" + "Some words\n\n" * 20_000,
+        "```python\ndef f(n): return n\n```\n```python\nf(1)\n```\n" * 3_000,
+    ],
+    ids=range(11),
+)
+def test_no_reply_takes_long_to_read(reply: str) -> None:
+    began = perf_counter()
+    code_in(reply, "f")
+    assert perf_counter() - began < 10

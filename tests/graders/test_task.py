@@ -1,0 +1,147 @@
+"""What of an output a grader looks at: the answer, unless it says otherwise."""
+
+from typing import Any
+
+import pytest
+
+from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.task import GradeClients
+from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.model.evals import Case, Expected
+from baselinekit.model.grades import Call, FunctionOutput, Grader, Method
+from baselinekit.model.recipes import CallResult, HttpRequest, Observation, Recipe, SandboxResult
+
+COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
+REQUEST = Recipe(HttpRequest(), HttpExecution("http"))
+SKILL = Recipe("x", SkillExecution("skill", "x"))
+SAID: Any = {"exit_code": 1, "stdout": "bye\n", "stderr": "oh no"}
+ANSWERED: Any = {
+    "status": 200,
+    "headers": {"content-type": "text/plain"},
+    "body": {"id": 7, "tags": ["a", "b"]},
+}
+
+
+def case(recipe: Recipe, expected: Expected | None) -> Case:
+    return Case("c", recipe, (), expected=expected)
+
+
+def judged(recipe: Recipe, output: Any, method: Method, expected: Expected | None = None) -> tuple[str, str]:
+    grader = Grader("g", "code", method)
+    found = grade(grader, case(recipe, expected), Observation(output, 0.1), GradeClients())
+    return found.outcome, found.reason
+
+
+def of_command(method: Method, expected: Expected | None = None) -> str:
+    return judged(COMMAND, SAID, method, expected)[0]
+
+
+def of_response(method: Method, expected: Expected | None = None) -> str:
+    return judged(REQUEST, ANSWERED, method, expected)[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected", "passed"),
+    [
+        (Contains(), Expected("contains", "stdout"), False),
+        (Contains(), Expected("contains", "bye"), True),
+        (Contains(none=["err"]), None, True),
+        (Contains(all=["oh no"]), None, False),
+        (Contains(all=["oh no"], of="stderr"), None, True),
+        (Contains(), Expected("contains", "oh no", of="stderr"), True),
+        (Contains(all=["bye"]), Expected("contains", "oh no", of="stderr"), True),
+        (Contains(all=["exit_code"], of="$"), None, True),
+        (RegexMatch("^bye$"), None, True),
+        (RegexMatch(), Expected("pattern", "^1$", of="exit_code"), True),
+        (MustInclude(("bye",), ("stdout", "oh no")), None, True),
+        (ExactMatch(), Expected("exact", "bye\n"), True),
+        (ExactMatch(), Expected("exact", 1, of="exit_code"), True),
+        (ExactMatch(), Expected("exact", 0, of="exit_code"), False),
+        (ExactMatch(of="stderr"), Expected("exact", "oh no", of="exit_code"), True),
+        (ExactMatch(), Expected("exact", SAID), True),
+        (ExactMatch(), Expected("exact", {**SAID, "exit_code": 0}, ["bye"]), True),
+        (ExactMatch(), Expected("exact", {"stdout": "bye\n"}), False),
+        (JsonSchema({"type": "object"}), None, False),
+        (JsonSchema({"required": ["exit_code"]}), None, True),
+    ],
+)
+def test_of_a_command_it_is_the_standard_output(method: Method, expected: Any, passed: bool) -> None:
+    assert of_command(method, expected) == ("passed" if passed else "failed")
+
+
+@pytest.mark.parametrize(
+    ("method", "expected", "passed"),
+    [
+        (Contains(), Expected("contains", "body"), False),
+        (Contains(), Expected("contains", "tags"), True),
+        (Contains(), Expected("contains", "plain", of="headers.content-type"), True),
+        (ExactMatch(), Expected("exact", {"id": 7, "tags": ["a", "b"]}), True),
+        (ExactMatch(), Expected("exact", {"status": 200}), False),
+        (ExactMatch(), Expected("exact", 200, of="status"), True),
+        (ExactMatch(), Expected("exact", 7, of="id"), True),
+        (ExactMatch(), Expected("exact", 7, of="$.body.id"), True),
+        (ExactMatch(), Expected("exact", "a", of="body.tags[0]"), True),
+        (ExactMatch(), Expected("exact", ["a", "b"], of="tags[*]"), True),
+        (JsonSchema({"required": ["id"]}), None, True),
+        (JsonSchema({"properties": {"status": {"const": 404}}}), None, False),
+        (JsonSchema({"properties": {"status": {"const": 404}}}, of="body"), None, True),
+        (JsonSchema({"type": "integer"}, of="id"), None, True),
+    ],
+)
+def test_of_a_response_it_is_the_body(method: Method, expected: Any, passed: bool) -> None:
+    assert of_response(method, expected) == ("passed" if passed else "failed")
+
+
+def test_what_collects_its_own_parts_and_what_has_none_are_seen_whole() -> None:
+    collected: Any = {"first": {"status": 200}, "body": "x"}
+    assert judged(REQUEST, collected, Contains(all=["first"]))[0] == "passed"
+    assert judged(SKILL, SAID, Contains(all=["stdout"]))[0] == "passed"
+    assert judged(SKILL, '{"name": "Ada"}', ExactMatch(of="name"), Expected("exact", "Ada"))[0] == "passed"
+    assert judged(REQUEST, {"status": 204, "headers": {}}, ExactMatch(), Expected("exact", ""))[0] == "passed"
+
+
+def test_what_is_not_there_fails_and_is_named() -> None:
+    assert judged(REQUEST, ANSWERED, Contains(none=["x"], of="nme")) == ("failed", "the output has no nme")
+    assert judged(SKILL, "no JSON", Contains(all=["x"], of="name")) == ("failed", "the output has no name")
+    assert judged(SKILL, "no JSON", Contains(all=["JSON"], of="$"))[0] == "passed"
+
+
+def test_a_reason_tells_what_was_looked_at() -> None:
+    assert judged(COMMAND, SAID, Contains(all=["x"]))[1] == "stdout: 'x' is not in the output"
+    assert judged(REQUEST, ANSWERED, ExactMatch(of="id"), Expected("exact", 8))[1].startswith("id: it is not")
+    assert judged(SKILL, "a text", Contains(all=["q"]))[1] == "'q' is not in the output"
+
+
+def test_a_program_that_a_command_prints_is_run() -> None:
+    ran: list[str] = []
+
+    def run(method: FunctionOutput, code: str) -> SandboxResult:
+        ran.append(code)
+        return SandboxResult((CallResult(2),))
+
+    grader = Grader("g", "code", FunctionOutput("f", [Call(2, [1])]))
+    output = {**SAID, "stdout": "def f(x): return x + 1\n"}
+    found = grade(grader, case(COMMAND, None), Observation(output, 0.1), GradeClients(run=run))
+    assert (found.outcome, ran) == ("passed", ["def f(x): return x + 1\n"])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "of", "code"),
+    [
+        (COMMAND, "sterr", "BK709"),
+        (COMMAND, "body", "BK709"),
+        (COMMAND, "", "BK201"),
+        (COMMAND, "a..b", "BK201"),
+        (COMMAND, "exit_code", None),
+        (COMMAND, "stdout.items[0]", None),
+        (COMMAND, "$", None),
+        (REQUEST, "anything", None),
+    ],
+)
+def test_a_part_that_no_output_has_is_told_beforehand(recipe: Recipe, of: str, code: str | None) -> None:
+    told = problems_of(Grader("g", "code", Contains(all=["x"], of=of)), case(recipe, None))
+    assert [(problem.code, problem.at) for problem in told] == ([(code, ("config", "of"))] if code else [])

@@ -1,0 +1,76 @@
+"""What is said of a learnt placeholder goes with it, and one of which nothing is said is somebody's word."""
+
+from typing import Any
+
+import pytest
+
+from baselinekit.learning.learning import evidence_for, is_handwritten, select_valid_evidence
+from baselinekit.model.values import Path
+
+BEFORE: Any = {
+    "at": "<<any_iso_datetime>>",
+    "id": "<<any_uuid(4)>>",
+    "rows": [{"n": "<<any_integer(0)>>"}, {"n": "<<any_integer(0)>>"}],
+    "text": "made <<any_iso_date>>, in two\nlines",
+    "by": "<<any_email>>",
+}
+LEARNT = {key: f"2 replays: {key}" for key in ("at", "id", "rows.*.n", "text", "gone", "rows[1].x")}
+
+
+def test_what_still_stands_keeps_its_line() -> None:
+    kept = {key: LEARNT[key] for key in ("at", "id", "rows.*.n", "text")}
+    assert select_valid_evidence(LEARNT, BEFORE, BEFORE) == kept
+    moved = {
+        **BEFORE,
+        "rows": [*BEFORE["rows"], {"n": 3}],
+        "text": "new\nmade <<any_iso_date>>, in two\nlines",
+    }
+    assert select_valid_evidence(LEARNT, BEFORE, moved) == kept
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("at", {**BEFORE, "at": "2026-01-01"}),
+        ("at", {key: value for key, value in BEFORE.items() if key != "at"}),
+        ("at", {**BEFORE, "at": "<<any_iso_date>>"}),
+        ("at", {**BEFORE, "at": {"day": 1}}),
+        ("rows.*.n", {**BEFORE, "rows": []}),
+        ("rows.*.n", {**BEFORE, "rows": [{"n": 1}]}),
+        ("text", {**BEFORE, "text": "made today"}),
+        ("text", None),
+    ],
+)
+def test_what_is_gone_or_replaced_loses_it(key: str, after: Any) -> None:
+    assert key not in select_valid_evidence(LEARNT, BEFORE, after)
+
+
+def test_a_whole_output_has_a_line_too() -> None:
+    assert select_valid_evidence({"$": "2 replays"}, "at <<any_time>>", "about <<any_time>>") == {
+        "$": "2 replays"
+    }
+    assert select_valid_evidence({}, BEFORE, BEFORE) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "by_hand"),
+    [
+        (("at",), BEFORE["at"], False),
+        (("rows", 1, "n"), "<<any_integer(0)>>", False),
+        (("rows", 7, "x"), "<<any_integer(0)>>", False),  # as the row beside it has it
+        (("by",), "<<any_email>>", True),
+        (("by",), "ada@example.com", False),
+        (("by",), "<<var(base_url)>>/by", False),
+        (("by",), "\\<<any_email>>", False),
+        (("by",), "<<any_email", False),
+        (("by",), 3, False),
+    ],
+)
+def test_what_no_line_is_about_was_written_by_hand(path: Path, value: Any, by_hand: bool) -> None:
+    assert is_handwritten(value, path, LEARNT) == by_hand
+
+
+def test_the_line_of_a_place() -> None:
+    assert evidence_for(("rows", 0, "n"), LEARNT) == "2 replays: rows.*.n"
+    assert evidence_for((), {"$": "all"}) == "all"
+    assert evidence_for(("other",), LEARNT) is None

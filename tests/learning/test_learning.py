@@ -1,0 +1,333 @@
+"""Several replays → what varies, what stands for it, and what nothing may stand for."""
+
+import random
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings, strategies as st
+
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.learning.learning import LearntPlaces, ReplayView, learn_places
+from baselinekit.learning.steady import holds_moment, lookalikes, volatile_values
+from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import Baseline, Known, Rules
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.placeholders.counters import path_with_row_name
+from baselinekit.placeholders.grammar import escape, escape_value
+from baselinekit.placeholders.moments import NEAR, may_hold_now
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.places import places, with_values
+
+U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
+
+
+def lesson(*outputs: Any, **look: Any) -> LearntPlaces:
+    return learn_places(outputs, ReplayView(**look))
+
+
+def stands(found: LearntPlaces) -> dict[str, str]:
+    return {render(path): text for path, text in found.placeholders.items()}
+
+
+def refused(found: LearntPlaces) -> dict[str, str]:
+    return {render(one.path): one.kind for one in found.refusals}
+
+
+VARIES: list[tuple[list[Any], dict[str, str]]] = [
+    ([{"a": 1}, {"a": 1}], {}),
+    ([{"a": 1}, {"a": 1.0}], {}),
+    ([{"id": U[0], "n": 1}, {"id": U[1], "n": 1}], {"id": "<<any_uuid(4)>>"}),
+    ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(0)>>"}),
+    ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
+    ([{"a": True}, {"a": False}], {"a": "<<any_boolean>>"}),
+    # every row, although the second one happened to agree with itself
+    (
+        [
+            {"r": [{"i": U[0]}, {"i": U[2]}, {"i": U[4]}]},
+            {"r": [{"i": U[1]}, {"i": U[2]}, {"i": U[5]}]},
+        ],
+        {f"r[{n}].i": "<<any_uuid(4)>>" for n in range(3)},
+    ),
+    # one row of three varies: the others are what they are
+    (
+        [{"r": [{"i": U[0]}, {"i": "x"}, {"i": "y"}]}, {"r": [{"i": U[1]}, {"i": "x"}, {"i": "y"}]}],
+        {"r[0].i": "<<any_uuid(4)>>"},
+    ),
+    # each row keeps a line of its own
+    (
+        [{"r": [{"p": 1}, {"p": 1000}]}, {"r": [{"p": 3}, {"p": 1004}]}],
+        {"r[0].p": "<<any_integer(0)>>", "r[1].p": "<<any_integer(0)>>"},
+    ),
+    (
+        [{"r": [[U[0]], [U[1]]]}, {"r": [[U[2]], [U[3]]]}],
+        {"r[0][0]": "<<any_uuid(4)>>", "r[1][0]": "<<any_uuid(4)>>"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("outputs", "expected"), VARIES)
+def test_what_varies_is_learnt(outputs: list[Any], expected: dict[str, str]) -> None:
+    found = lesson(*outputs)
+    assert stands(found) == expected
+    assert not found.refusals
+
+
+LONG = "It was the best of times, it was the worst of times. " * 3
+REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
+    ([{"a": 1, "t": 1}, {"a": 1}], {}, {"t": "structural"}),
+    ([{"a": 1}, {"a": 1, "new": 2}], {}, {"new": "structural"}),
+    ([{"a": 1}, {"a": "1"}], {}, {"a": "type"}),
+    ([{"a": {}}, {"a": None}], {}, {"a": "type"}),
+    ([{"a": []}, {"a": {}}], {}, {"a": "type"}),
+    ([{"r": [1]}, {"r": [1, 2]}], {}, {"r": "array_length"}),
+    ([{"r": [1, 2, 3]}, {"r": [3, 1, 2]}], {}, {"r": "order_ambiguous"}),
+    (
+        [
+            {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
+            {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
+        ],
+        {},
+        {"r": "order_ambiguous"},
+    ),
+    (["some text", "other words"], {}, {"$": "root_value"}),
+    ([1, 2], {}, {"$": "root_value"}),
+    ([{"body": "one"}, {"body": "two"}], {"wholes": [("body",)]}, {"body": "root_value"}),
+    (  # the bytes of a body
+        [{"body": {"sha256": one * 64, "size": 9}} for one in "ab"],
+        {"wholes": [("body",)]},
+        {"body.sha256": "root_value"},
+    ),
+    (
+        [{"stdout": "17\n"}, {"stdout": "18\n"}],
+        {"wholes": [("stdout",), ("stderr",)]},
+        {"stdout": "root_value"},
+    ),
+    (
+        [{"status": 200, "body": 1}, {"status": 404, "body": 1}],
+        {"outcomes": [("status",)]},
+        {"status": "outcome"},
+    ),
+    ([{"exit_code": 0}, {"exit_code": 1}], {"outcomes": [("exit_code",)]}, {"exit_code": "outcome"}),
+    ([{"t": LONG + "1. " * 40}, {"t": "And " + LONG.upper()}], {}, {"t": "too_broad"}),
+    ([{"n": 1.5}, {"n": 1.75}], {"numeric": True}, {"n": "numeric"}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("outputs", "look", "expected"), REFUSED)
+def test_f13_what_a_placeholder_would_hide_is_refused_and_named(
+    outputs: list[Any], look: dict[str, Any], expected: dict[str, str]
+) -> None:
+    found = lesson(*outputs, **look)
+    assert refused(found) == expected
+    assert not found.placeholders
+    assert all(one.message and one.hint for one in found.refusals)
+
+
+def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
+    found = lesson("All is well since 2026-11-21T10:00:00Z", "All is well since 2026-11-22T11:00:00Z")
+    assert stands(found) == {"$": "All is well since <<any_iso_datetime>>"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "learnt"),
+    [
+        (
+            (f"hello 1795387423 {U[0]}", f"hello 1795387434 {U[1]}"),
+            "hello <<any_datetime(epoch)>> <<any_uuid(4)>>",
+        ),
+        (
+            ("2026-11-22T22:43:28Z 84a08ae4fe69e2195270d3cb4f11f316", "2026-11-22T22:43:36Z " + "5f" * 16),
+            "<<any_iso_datetime>> <<any_hex>>",
+        ),
+    ],
+)
+def test_an_answer_of_which_all_varies_is_what_its_forms_say(texts: tuple[str, str], learnt: str) -> None:
+    found = lesson(*({"body": text} for text in texts), wholes=[("body",)])
+    assert stands(found) == {"body": learnt}
+
+
+def test_a_status_of_the_body_is_a_value_like_any_other() -> None:
+    assert stands(lesson({"status": 1}, {"status": 5})) == {"status": "<<any_integer(0)>>"}
+
+
+def test_rows_are_put_in_one_order_where_their_owner_has_said_how() -> None:
+    outputs = [
+        {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
+        {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
+    ]
+    for how in ("by k", "unordered"):
+        found = lesson(*outputs, arrays={("r",): how})
+        assert stands(found) == {"r[0].i": "<<any_uuid(4)>>", "r[1].i": "<<any_uuid(4)>>"}
+        assert not found.refusals
+
+
+def test_the_mend_of_an_order_names_the_key_where_rows_vary() -> None:
+    outputs = [
+        {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
+        {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
+    ]
+    (refusal,) = lesson(*outputs).refusals
+    assert "arrays: {r: {by: k}}" in refusal.hint
+    (refusal,) = lesson({"r": [1, 2]}, {"r": [2, 1]}).refusals
+    assert "--array 'r=unordered'" in refusal.hint
+
+
+def test_what_the_rules_accept_anyway_is_left_alone() -> None:
+    found = lesson({"a": 1, "t": 5}, {"a": 2, "t": 7}, agreed=lambda path: path == ("t",))
+    assert stands(found) == {"a": "<<any_integer(0)>>"}
+
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=4), st.uuids().map(str))
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+def shaken(value: Any, dice: random.Random) -> Any:
+    """The same document with some of its leaves, its lengths, its keys or its order changed."""
+    if isinstance(value, dict):
+        items = {key: shaken(item, dice) for key, item in value.items()}
+        if items and dice.random() < 0.1:
+            del items[next(iter(items))]
+        return items
+    if isinstance(value, list):
+        items = [shaken(item, dice) for item in value]
+        if dice.random() < 0.1:
+            dice.shuffle(items)
+        return items[1:] if dice.random() < 0.05 else items
+    if dice.random() < 0.3:
+        return dice.choice(
+            [dice.randint(-9, 9), str(uuid.UUID(int=dice.getrandbits(128), version=4)), None, "x"]
+        )
+    return value
+
+
+def singles(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Arrays of one element, which a rule has to keep from describing all."""
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    below = [found for key, item in children for found in singles(item, (*path, key))]
+    return [path, *below] if isinstance(value, list) and len(value) == 1 else below
+
+
+def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """One lies in the other, or they are rows of one array: where a row is another now, a comparison may set
+    its neighbour beside it."""
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            return isinstance(a, int) and isinstance(b, int)
+    return True
+
+
+MOVED = [{"a": None, "b": None, "aa": None}, None, [], {"a": None, "b": None, "c": None, "aa": None}]
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS.map(lambda value: {"steady": 1, "x": value}), st.integers(0, 2**32), st.integers(2, 4))
+@example({"steady": 1, "x": MOVED}, 1, 2)
+def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times: int) -> None:
+    """The matcher itself finds no difference but where something was refused."""
+    dice = random.Random(seed)
+    outputs = [first, *({"steady": 1, "x": shaken(first["x"], dice)} for _ in range(times - 1))]
+    found = lesson(*outputs)
+    stored = with_values(escape_value(first), found.placeholders)
+    rules = Rules(arrays={render(path): "ordered" for path in singles(stored)})
+    known = Baseline(
+        "b", Recipe(None, SkillExecution("skill", "x")), baseline=Known(output=stored), comparison=rules
+    )
+    matcher = compile_baseline(known, PlaceholderContext())
+    refused_at = [one.path for one in found.refusals]
+    for output in outputs:
+        for difference in matcher.compare(Observation(output, 0.0)).differences:
+            at = difference.at
+            assert any(meet(at, one) for one in refused_at), difference
+
+
+VOLATILE = st.sampled_from(
+    [U[0], "2026-11-22T10:00:00Z", "on 22 Nov 2026", "kf83ja0x2p", 1_795_381_190, 10**17 + 1]
+)
+ODD = 'aZ09zT:-+./=_ "W\n%é'
+PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
+KEYS = st.sampled_from(["id", "name", "value", "key", "rows"])
+ANSWERS = st.recursive(
+    st.one_of(VOLATILE, PLAIN),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+NOW = 1_795_381_190.0
+"""22 November 2026, 20:59:50 UTC."""
+
+
+def is_now(value: Any) -> bool:
+    if isinstance(value, str):
+        return may_hold_now(value, NOW)
+    when = moment_of(value)
+    return when is not None and abs(when - NOW) <= NEAR
+
+
+@given(ANSWERS)
+@example([{"id": U[0], "value": "2026-11-22T10:00:00Z"}, {"value": 1_795_381_190, "id": [U[1], 10**17 + 1]}])
+@example([{"a": U[0]}, [[U[1]], 3, [{"a": U[2]}]], {"b": 1, "a": [U[3]]}, {"a": U[4]}, "2026-11-22 21:00"])
+@example({"name": "user_id", "value": "kf83ja0x2p"})
+@example(["eyJhbGciOiJub25lIn0.e30.", '"a3f9"', 'W/"kf83"', "2024-13-41T00:00:00Z", "2016-12-31T23:59:60Z"])
+def test_all_values_of_a_shape_together_are_judged_as_each_by_itself(output: Any) -> None:
+    """With the name that a row gives its value: {name: user_id, value: …}; in their order."""
+    found = volatile_values(output, NOW)
+    leaves = [one for one in places(output) if not isinstance(one[1], dict | list)]
+    ids = {at for at, value in leaves if looks_like_id(value, path_with_row_name(at, output))}
+    of_now = [one for one in leaves if is_now(one[1]) and (one[0] in ids or holds_moment(one[1]))]
+    by_shape: dict[Any, list[Any]] = {}
+    for at, value in leaves:
+        if at in ids:
+            by_shape.setdefault(of_any_row(at), []).append((at, value))
+    assert repr(found.ids) == repr([one for column in by_shape.values() for one in column])
+    assert repr(found.of_now) == repr(of_now)
+
+
+@given(st.lists(st.one_of(VOLATILE.filter(lambda one: isinstance(one, str)), st.text(ODD, max_size=24))))
+def test_ids_among_many_texts_are_those_that_look_like_one(texts: list[str]) -> None:
+    for name in ("id", "text", "created_at"):
+        assert ids_among(texts, name) == {text for text in texts if looks_like_id(text, (name,))}
+
+
+IDS = {
+    "uuid": lambda dice: str(uuid.UUID(int=dice.getrandbits(128), version=4)),
+    "uuid7": lambda dice: str(uuid.UUID(int=dice.getrandbits(122))),
+    "hex": lambda dice: f"{dice.getrandbits(64):016x}",
+    "sha": lambda dice: f"sha256:{dice.getrandbits(256):064x}",
+    "prefixed": lambda dice: f"cus_{dice.getrandbits(80):020x}",
+    "number": lambda dice: dice.randrange(10**17, 10**18) // 10 * 10 + 1,
+    "tag": lambda dice: f'W/"{dice.getrandbits(40):010x}"',
+    "url": lambda dice: f"/orders/{uuid.UUID(int=dice.getrandbits(128), version=4)}/items",
+    "base32": lambda dice: "".join(dice.choices("0123456789ABCDEFGHJKMNPQRSTVWXYZ", k=26)),
+}
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(IDS)), st.sampled_from(sorted(IDS)), st.integers(0, 2**32))
+def test_what_could_stand_for_very_many_ids_is_what_all_of_them_have_in_common(
+    kind: str, other: str, seed: int
+) -> None:
+    dice = random.Random(seed)
+    for late in (kind, other):
+        values = [IDS[kind](dice) for _ in range(201)] + [IDS[late](dice) for _ in range(3)]
+        found = {("rows", number, "id"): value for number, value in enumerate(values)}
+        best = narrowest(values)[0]
+        (first, *_) = lookalikes(found, lambda paths: paths, escape, PlaceholderContext())
+        expected = narrowest(values[:1])[0] if best.says_little else best
+        assert first.proposal.text == expected.text  # its reason names the values that were looked at

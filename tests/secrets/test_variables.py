@@ -1,0 +1,234 @@
+"""Variables are expanded once and only where declared; secrets never come back out (F07, F16)."""
+
+import base64
+import json
+import time
+import urllib.parse
+from decimal import Decimal
+from html import escape as html_escape
+
+import pytest
+from hypothesis import assume, given, strategies as st
+
+from baselinekit.errors import InvalidInput, Place
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.secrets.variables import (
+    MASK,
+    Redactor,
+    Scope,
+    Secret,
+    names_in,
+    parse_env_file,
+)
+
+SCOPE = Scope(
+    {"host": "example.com", "n": 7, "on": True, "list": [1, "a"], "nested": "{{host}}", "null": None},
+    {"token": Secret("s3cret-value")},
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "expanded"),
+    [
+        ("https://{{host}}/x", "https://example.com/x"),
+        ("{{ host }}", "example.com"),
+        ("{{n}}", 7),
+        ("{{on}}", True),
+        ("{{null}}", None),
+        ("{{list}}", [1, "a"]),
+        ("n={{n}}, on={{on}}, {{null}}, {{list}}", 'n=7, on=true, null, [1, "a"]'),
+        ("{{nested}}", "{{host}}"),
+        ("<{{nested}}>", "<{{host}}>"),
+        (r"\{{host}}", "{{host}}"),
+        (r"a \{{n}} b {{n}}", "a {{n}} b 7"),
+        ("Bearer {{token}}", "Bearer s3cret-value"),
+        ("{{}} {{ 1x }} {", "{{}} {{ 1x }} {"),
+        (["{{n}}", {"{{host}}": "{{n}}!"}], [7, {"example.com": "7!"}]),
+        (12, 12),
+    ],
+)
+def test_expand(written: object, expanded: object) -> None:
+    assert SCOPE.expand(written) == expanded
+
+
+def test_a_recipe_is_expanded_as_a_whole() -> None:
+    recipe = Recipe(
+        HttpRequest(endpoint="/u/{{n}}", headers={"Authorization": "Bearer {{token}}"}, json={"n": "{{n}}"}),
+        HttpExecution("http", base_url="https://{{host}}"),
+    )
+    expanded = SCOPE.expand(recipe)
+    assert expanded.input.endpoint == "/u/7"
+    assert expanded.input.headers == {"Authorization": "Bearer s3cret-value"}
+    assert expanded.input.json == {"n": 7}
+    assert expanded.execution.base_url == "https://example.com"
+    assert recipe.input.endpoint == "/u/{{n}}"
+    assert sorted(names_in(recipe)) == ["host", "n", "n", "token"]
+
+
+def test_an_undefined_variable_says_where_and_what_is_near() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        SCOPE.expand({"headers": ["{{tokn}}"]}, ("current", "input"))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.at) == ("BK501", ("current", "input", "headers", 0))
+    assert "{{tokn}}" in problem.message
+    assert problem.hint == "did you mean 'token'?"
+    with pytest.raises(InvalidInput, match="--var elsewhere=…"):
+        Scope().expand("{{elsewhere}}")
+
+
+def test_the_process_environment_is_not_searched() -> None:
+    with pytest.raises(InvalidInput):
+        SCOPE.expand("{{PATH}}")
+
+
+def test_what_a_step_saved_goes_before_what_was_declared() -> None:
+    assert SCOPE.with_saved({"host": "other", "id": 3}).expand("{{host}}/{{id}}/{{n}}") == "other/3/7"
+
+
+SECRETS = [
+    "hunter2-hunter2",
+    'p@ss "w\\rd"/+&%é',
+    "sk_live_abcdef0123456789",
+    "a b'c<d>e",
+    "日本語のひみつ",
+    "12345678",
+    "R&D at 100%",
+]
+
+
+def spelled(secret: str) -> dict[str, str]:
+    raw = secret.encode()
+    quoted = urllib.parse.quote(secret, safe="")
+    return {
+        "plain": secret,
+        "in the middle": f"xx{secret}yy",
+        "url": quoted,
+        "url, lower case": quoted.replace("%2F", "%2f").replace("%C3", "%c3"),
+        "url, some": urllib.parse.quote(secret, safe="/@:+"),
+        "url, twice": urllib.parse.quote(quoted, safe=""),
+        "form": urllib.parse.quote_plus(secret),
+        "json": json.dumps(secret),
+        "json, unicode": json.dumps(secret, ensure_ascii=False),
+        "json in json": json.dumps(json.dumps(secret)),
+        "slashes": json.dumps(secret).replace("/", "\\/"),
+        "html": html_escape(secret),
+        "html, numbers": "".join(f"&#{ord(c)};" if not c.isalnum() else c for c in secret),
+        "hex": raw.hex(),
+        "HEX": raw.hex().upper(),
+        "base64": base64.b64encode(raw).decode(),
+        "base64, url": base64.urlsafe_b64encode(raw).decode().rstrip("="),
+        "basic": base64.b64encode(b"user:" + raw).decode(),
+        "basic, other length": base64.b64encode(b"admin1:" + raw + b"\n").decode(),
+        "third length": base64.b64encode(b"user12:" + raw + b"!?").decode(),
+    }
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_every_spelling_of_a_secret_is_masked(secret: str) -> None:
+    redactor = Redactor({"other": Secret("unrelated!"), "it": Secret(secret)})
+    for how, text in spelled(secret).items():
+        masked = redactor.mask(f"before {text} after")
+        assert MASK in masked, how
+        assert secret not in masked, how
+        assert redactor.found_in(text) == {"it"}, how
+        if "basic" not in how and "third" not in how and "middle" not in how:
+            left = masked.removeprefix("before ").removesuffix(" after").strip('"\\')
+            assert left == MASK, how
+
+
+def test_the_longest_secret_is_masked_first() -> None:
+    redactor = Redactor({"short": Secret("abcdef"), "long": Secret("abcdefgh")})
+    assert redactor.mask("abcdefgh abcdef") == f"{MASK} {MASK}"
+
+
+def test_values_keys_and_numbers_are_masked() -> None:
+    redactor = Redactor({"pin": Secret("12345678"), "word": Secret("hunter2!")})
+    value = {
+        "a hunter2! b": ["hunter2!", 12345678, Decimal("12345678"), 1234, True, None],
+        "t": ("hunter2!",),
+    }
+    assert redactor.mask_value(value) == {
+        f"a {MASK} b": [MASK, MASK, MASK, 1234, True, None],
+        "t": (MASK,),
+    }
+    assert Redactor({}).mask_value(value) is value
+
+
+TAG, PASSED = 'W/"44-tp3E1UXTZ2V1aJaeGnzoTeDK7Cs"', "q7ZxP0vT4mKs9LwB2nRd8YcF"
+
+
+def test_what_was_judged_in_its_place_is_said_as_it_is() -> None:
+    """On the terminal nothing says any more what stands where: two tags are told apart all the same."""
+    redactor = Redactor({"word": Secret("hunter2!")})
+    knowing = redactor.knowing({"password": "Xx12345678"})
+    assert MASK in redactor.mask_said(f"  + {json.dumps(TAG)}")
+    assert knowing.mask_value(TAG, ("headers", "etag")) == TAG
+    assert knowing.mask_value({"id": PASSED, "note": "a hunter2! b"}, ("body",))["id"] == PASSED
+    assert (
+        redactor.mask_said(f"  + {json.dumps(TAG)}\n  id: {PASSED}")
+        == f"  + {json.dumps(TAG)}\n  id: {PASSED}"
+    )
+    assert PASSED not in redactor.mask_said(f"token={PASSED}")
+    assert "hunter2!" not in redactor.mask_said(f"hunter2! {PASSED}")
+    assert redactor.mask(PASSED) != PASSED  # what is written to a report depends on no other result
+
+
+@pytest.mark.slow
+@given(st.text(min_size=6, max_size=12), st.text(max_size=20), st.text(max_size=20))
+def test_no_secret_survives_masking(secret: str, before: str, after: str) -> None:
+    assume(secret.strip("*\0") and "\0" not in secret)
+    redactor = Redactor({"it": Secret(secret)})
+    plain, *encoded = redactor.mask_value(
+        [before + secret + after, urllib.parse.quote(secret, safe=""), json.dumps(secret)]
+    )
+    assert secret not in plain.replace(MASK, "\0")
+    assert encoded[0] == MASK
+    assert encoded[1] == f'"{MASK}"'
+
+
+@pytest.mark.slow
+def test_masking_is_quick_on_hostile_text() -> None:
+    redactor = Redactor({"a": Secret('"q"u"o"t"e"d'), "b": Secret("%%%%%%%x"), "c": Secret("plain-one")})
+    started = time.process_time()
+    for text in ("\\" * 300_000, "%25" * 100_000, "plain-on" * 40_000):
+        assert redactor.mask(text) == text
+    assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("K=plain", "plain"),
+        ("export K=plain", "plain"),
+        ("  K = spaced out  ", "spaced out"),
+        ("K=", ""),
+        ("K= # nothing", ""),
+        ("K=a # comment", "a"),
+        ("K=#fff", "#fff"),
+        ("K=a#b", "a#b"),
+        ("K='a # b'", "a # b"),
+        ("K='${HOST} \\n'", "${HOST} \\n"),
+        ('K="a\\nb \\"q\\" # c" # d', 'a\nb "q" # c'),
+        ('K="${HOST}:80"', "h.example:80"),
+        ('K="\\${HOST}"', "${HOST}"),
+        ("K=http://${HOST}/x=1", "http://h.example/x=1"),
+        ("K=a=b", "a=b"),
+        ("K=it's", "it's"),
+        ("K=\u2028x", "\u2028x".strip()),
+    ],
+)
+def test_env_file(line: str, value: str) -> None:
+    assert parse_env_file(f"\ufeff# head\r\nHOST=h.example\r\n\r\n{line}\r\n", "a.env")["K"] == value
+
+
+def test_env_file_errors_come_together_and_show_no_value() -> None:
+    text = 'A=1\nhunter2\n=x\nB=\'hunter2\nC="hunter2" x\nD=${NOPE}hunter2\n'
+    with pytest.raises(InvalidInput) as caught:
+        parse_env_file(text, "test.env")
+    assert [problem.place for problem in caught.value.problems] == [
+        Place("test.env", number, 1) for number in (2, 3, 4, 5, 6)
+    ]
+    assert {problem.code for problem in caught.value.problems} == {"BK502"}
+    assert "hunter2" not in str(caught.value)
+    assert "${NOPE}" in str(caught.value)

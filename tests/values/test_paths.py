@@ -1,0 +1,280 @@
+"""Paths: both forms lead where they say, and what cannot be a path says why (F54)."""
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.values import Json, Path
+from baselinekit.values.paths import find, parse, render, roots, suggest_path, values_at
+from baselinekit.values.places import children
+
+DOC = {
+    "users": [
+        {"id": 1, "name": "Ada", "tags": ["a", "b"], "address": {"id": "x"}},
+        {"id": 2, "name": "Bob", "tags": [], "0": "zero"},
+        {"id": 3, "name": None},
+    ],
+    "meta": {"total": 3, "page.size": 20, "x-id": "h", "": "empty", "two words": 1, "ключ": 2, "*": 9},
+    "0": {"id": "top"},
+    "²": "two",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("meta.total", ["meta.total"]),
+        ("users[0].id", ["users[0].id"]),
+        ("users.0.id", ["users[0].id"]),
+        ("users[-1].name", ["users[2].name"]),
+        ("users.*.id", ["users[0].id", "users[1].id", "users[2].id"]),
+        ("users[*].id", ["users[0].id", "users[1].id", "users[2].id"]),
+        ("users[*].tags[*]", ["users[0].tags[0]", "users[0].tags[1]"]),
+        ("users[1].0", ['users[1]."0"']),
+        ("**.id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id", '"0".id']),
+        ("users.**.id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id"]),
+        ("**.address.**.id", ["users[0].address.id"]),
+        ("0.id", ['"0".id']),
+        ('"0".id', ['"0".id']),
+        ('users."0".id', []),
+        ("users['0'].id", []),
+        ('users[1]."0"', ['users[1]."0"']),
+        ('users.*["0"]', ['users[1]."0"']),
+        ("$.users['0'].id", []),
+        ("[0]", []),
+        ("²", ["²"]),
+        ("users.²", []),
+        ("users.00.id", []),
+        ('meta."page.size"', ['meta."page.size"']),
+        ('meta["page.size"]', ['meta."page.size"']),
+        ("meta['page.size']", ['meta."page.size"']),
+        ("meta.x-id", ["meta.x-id"]),
+        ('meta."x-id"', ["meta.x-id"]),
+        ('meta.""', ['meta.""']),
+        ("meta.two words", ['meta."two words"']),
+        ("meta.ключ", ["meta.ключ"]),
+        (r'meta."\u043a\u043b\u044e\u0447"', ["meta.ключ"]),
+        ('meta."*"', ['meta."*"']),
+        ("meta.nothing", []),
+        ("users.id", []),
+        ("users[9].id", []),
+        ("users[-9]", []),
+        ("*.total", ["meta.total"]),
+        # JSONPath
+        ("$", ["$"]),
+        ("$.meta.total", ["meta.total"]),
+        ("$.users[*].id", ["users[0].id", "users[1].id", "users[2].id"]),
+        ("$.users.*.id", ["users[0].id", "users[1].id", "users[2].id"]),
+        ("$.users[0,2].id", ["users[0].id", "users[2].id"]),
+        ("$.users[1:].id", ["users[1].id", "users[2].id"]),
+        ("$.users[:2].id", ["users[0].id", "users[1].id"]),
+        ("$.users[-1].id", ["users[2].id"]),
+        ("$..id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id", '"0".id']),
+        ("$.users..id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id"]),
+        ("$['meta']['page.size']", ['meta."page.size"']),
+        ("$.meta['total','x-id']", ["meta.total", "meta.x-id"]),
+        ("$.users[?(@.id > 1)].name", ["users[1].name", "users[2].name"]),
+        ("$.users[?(@.name == 'Ada')].id", ["users[0].id"]),
+        ("$.users[?(@.address)].id", ["users[0].id"]),
+        ("$.users[?(@.name > 5)].id", []),
+    ],
+)
+def test_where_a_path_leads(text: str, places: list[str]) -> None:
+    found = find(parse(text), DOC)
+    assert [render(path) for path, _ in found] == places
+    assert [value for _, value in found] == [_at(DOC, path) for path, _ in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is empty"),
+        (".", "leads nowhere"),
+        ("[]", "leads nowhere"),
+        (".users", "cannot be read at character 1"),
+        ("users.", "cannot be read at character 6"),
+        ("users..id", "cannot be read at character 6"),
+        ("users[", "cannot be read at character 6"),
+        ("users[x]", "cannot be read at character 6"),
+        ("users[1", "cannot be read at character 6"),
+        ("users[*]id", "cannot be read at character 9"),
+        ('a"b"', "cannot be read at character 2"),
+        (r'a."\q"', "is not a JSON string"),
+        ("x" * 1025, "is longer than 1024 characters"),
+        ("$..a..b", "more than one `..`"),
+        ("$.users[?(@.name =~ 'A.*')]", "regular expression"),
+        ("$.users[", "is not valid JSONPath"),
+        ("$users", "is not valid JSONPath"),
+        ("$.users.`len`", "cannot contain functions"),
+        ("$ ", "a blank at the end is not part of a path"),
+        ("$.users[0].id\t", "a blank at the end is not part of a path"),
+    ],
+)
+def test_what_is_no_path(text: str, why: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text)
+    (problem,) = caught.value.problems
+    assert problem.code == "BK201"
+    assert why in problem.message
+    assert len(problem.message) < 250
+
+
+@pytest.mark.parametrize("text", ["", ".", "[]"])
+def test_who_looks_for_the_root_is_told_its_name(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text)
+    assert caught.value.problems[0].hint == "the whole output is `$`, what a request answers is `body`"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("meta.totl", "did you mean 'meta.total'?"),
+        ("users.*.nmae", "did you mean 'users.*.name'?"),
+        ("$.users[*].nam", "did you mean 'users.*.name'?"),
+        ("somewhere.deep.addres", "did you mean 'users.*.address'?"),
+        ("qqqqqq", ""),
+        ("*", ""),
+    ],
+)
+def test_the_nearest_path_is_suggested(text: str, hint: str) -> None:
+    assert suggest_path(parse(text), DOC) == hint
+
+
+def test_a_path_that_misses_below_the_body_is_answered_with_the_whole_one() -> None:
+    assert (
+        suggest_path(parse("$.users"), {"status": 200, "body": {"users": []}}) == "did you mean 'body.users'?"
+    )
+
+
+def test_a_suggestion_survives_odd_keys() -> None:
+    assert suggest_path(parse("it.s"), {"it's": 1, 'a"b': 2, "back\\slash": 3}) != ""
+    assert suggest_path(parse("back.slas"), {"back\\slash": 3}) == "did you mean '\"back\\\\\\\\slash\"'?"
+
+
+def test_a_suggestion_in_a_huge_document_is_quick() -> None:
+    document = {f"key{n}": {f"inner{n}": n} for n in range(100_000)}
+    began = time.process_time()
+    assert suggest_path(parse("kye1"), document).startswith("did you mean 'key1")
+    assert time.process_time() - began < 2
+
+
+OUTPUT = {"status": 200, "headers": {"date": "x"}, "body": {"users": [{"id": 1}], "status": "ok"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("users.*.id", [("body",)]),
+        ("headers.date", [()]),
+        ("body.users", [()]),
+        ("status", [(), ("body",)]),
+        ("$.status", [()]),
+        ("$.users", [()]),
+        ("**.id", [()]),
+        ("nothing", []),
+    ],
+)
+def test_from_where_a_path_starts_in_an_http_output(text: str, found: list[Path]) -> None:
+    assert roots(parse(text), OUTPUT) == found
+
+
+MORE_EXACT = [
+    ["users[0].tags[1]", "users[0].tags[*]", "users[*].tags[*]", "users.**.tags[*]", "**.tags[*]", "**"],
+    ["users[0].id", "users.*.id", "*.*.id", "*.*.*", "users.**.id", "**.id", "**.*", "**"],
+]
+
+
+@pytest.mark.parametrize("texts", MORE_EXACT)
+def test_the_more_exact_of_two_paths(texts: list[str]) -> None:
+    assert sorted(texts, key=lambda text: parse(text).specificity, reverse=True) == texts
+
+
+def test_both_forms_are_equally_exact() -> None:
+    for dotted, jsonpath in [("a.*.c", "$.a[*].c"), ("a[0]", "$.a[0]"), ("**.c", "$..c")]:
+        assert parse(dotted).specificity == parse(jsonpath).specificity
+
+
+def test_endless_paths_and_deep_documents_take_linear_time() -> None:
+    deep: Json = {"a": 1}
+    for _ in range(60):
+        deep = {"a": deep, "b": [deep]} if _ < 8 else {"a": deep}
+    pattern = parse("**.a.**.a.**.a")
+    began = time.process_time()
+    assert find(pattern, deep)
+    assert len(parse("$" + ".a" * 500).segments) == 500
+    assert time.process_time() - began < 2
+
+
+KEYS = st.one_of(
+    st.sampled_from(
+        ["a", "b", "id", "users", "0", "7", "*", "**", "$", "x-id", "a.b", "", "it's", 'q"', "²"]
+    ),
+    st.text(max_size=5),
+)
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(KEYS, below, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.slow
+@given(DOCUMENTS)
+@settings(max_examples=300)
+def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json) -> None:
+    for path in _places(document):
+        assume(len(render(path)) <= 1024)
+        assert find(parse(render(path)), document) == [(path, _at(document, path))]
+
+
+@pytest.mark.slow
+@given(DOCUMENTS)
+@settings(max_examples=100)
+def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
+    assert [path for path, _ in find(parse("**"), document)] == list(_places(document))
+    assert [path for path, _ in find(parse("**.*"), document)] == list(_places(document))[1:]
+
+
+STEPS = st.sampled_from(["a", "b", "id", "users", '"0"', "*", "**", "[0]", "[-1]", "[*]"])
+
+
+@pytest.mark.slow
+@given(st.lists(STEPS, min_size=1, max_size=4).map(".".join), DOCUMENTS)
+@settings(max_examples=300)
+def test_what_is_found_is_what_matching_step_by_step_reaches(text: str, document: Json) -> None:
+    """The walk of a document with a rule at hand, and a search for the places of that rule."""
+    pattern = parse(text.replace(".[", "["))
+
+    def reached(value: Json, positions: tuple[int, ...], path: Path) -> "list[Path]":
+        found = [path] if pattern.done(positions) else []
+        for key, child in children(value):
+            found += reached(child, pattern.after(positions, key, child, len(value)), (*path, key))
+        return found
+
+    found = find(pattern, document)
+    assert [path for path, _ in found] == reached(document, pattern.start(), ())
+    assert values_at(pattern, document) == [value for _, value in found]
+
+
+@pytest.mark.slow
+@given(st.text(max_size=12) | st.text("ab.*[]$'\"0-\\ ", max_size=10))
+@settings(max_examples=500)
+def test_any_text_is_a_path_or_an_error(text: str) -> None:
+    with suppress(InvalidInput):
+        find(parse(text), DOC)
+
+
+def _places(value: Json, path: Path = ()) -> "list[Path]":
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path] + [place for key, child in below for place in _places(child, (*path, key))]
+
+
+def _at(value: Json, path: Path) -> Json:
+    for key in path:
+        value = value[key]
+    return value

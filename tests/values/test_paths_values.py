@@ -1,0 +1,65 @@
+"""A value read at a path, and a copy with other values at some paths."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.model.values import Json, Path
+from baselinekit.values.equality import identical
+from baselinekit.values.places import children, value_at, with_values
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 1, 1.0, "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places(value: Json, path: Path = ()) -> list[Path]:
+    return [path, *(place for key, child in children(value) for place in places(child, (*path, key)))]
+
+
+@given(VALUES, st.data())
+def test_what_is_set_is_read_and_all_else_stays(value: Json, data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(places(value)), unique=True, max_size=3))
+    before = copy.deepcopy(value)
+    after = with_values(value, {path: ["new", number] for number, path in enumerate(chosen)})
+    assert identical(value, before)
+    for path in places(value):
+        above = [place for place in chosen if path[: len(place)] == place]
+        below = [place for place in chosen if place[: len(path)] == path]
+        if not above and not below:
+            assert identical(value_at(after, path), value_at(before, path))
+        elif path in chosen and above == [path]:
+            assert value_at(after, path) == ["new", chosen.index(path)]
+
+
+@given(VALUES, st.data())
+def test_a_value_set_where_it_was_changes_nothing(value: Json, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(places(value)))
+    assert identical(with_values(value, {path: value_at(value, path)}), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "values", "after"),
+    [
+        ({"a": 1}, {("b", "c"): 2}, {"a": 1, "b": {"c": 2}}),
+        (None, {("a", "b"): 1}, {"a": {"b": 1}}),
+        ({"a": None}, {("a", "b"): 1}, {"a": {"b": 1}}),
+        ([1, 2], {(1,): "x", (0,): "y"}, ["y", "x"]),
+        ({"a": [1]}, {("a",): 2, ("a", 0): 3}, {"a": 2}),
+        ([1], {(): 2}, 2),
+    ],
+)
+def test_where_it_goes(value: Json, values: dict[Path, Json], after: Json) -> None:
+    assert with_values(value, values) == after
+
+
+@pytest.mark.parametrize(
+    ("value", "path"), [([1], (1,)), ([1], ("a",)), ("text", (0,)), (True, ("a",)), ({"a": 1}, ("a", "b"))]
+)
+def test_where_nothing_can_be(value: Any, path: Path) -> None:
+    with pytest.raises(LookupError):
+        with_values(value, {path: 1})
