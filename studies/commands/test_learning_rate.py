@@ -248,7 +248,7 @@ def total_of(group: str, varying: dict[str, set[Place]]) -> tuple[int, int]:
 
 
 def test_after_a_restart_it_errs_at_most_four_points_more_often(rates: dict[str, Rate]) -> None:
-    """Measured: 20.5 % of 151 places before and after, most of them in lists, which only --learn describes."""
+    """Measured: 20.5 % of 151 places before and after, all in lists, which only --learn describes."""
     _, varying = told_apart()
     before, after = (rates[name].places(1, GROUPS[0]) for name in ("before", "after"))
     assert after - before <= 0.04 * total_of(GROUPS[0], varying)[1]
