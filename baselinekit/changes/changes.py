@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from baselinekit.changes.alternatives import lost_in, unescaped
+from baselinekit.changes.alternatives import lost_in
 from baselinekit.changes.rows import Unlike, align_rows, fold
 from baselinekit.changes.siblings import Inherited, Judge, Siblings, renamed_keys
 from baselinekit.frozen import frozen
@@ -25,7 +25,7 @@ from baselinekit.model.changes import (
     UnchangedPart,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
+from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.values.alignment import Accepts

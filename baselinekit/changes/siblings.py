@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
@@ -76,7 +76,7 @@ class Judge:
         """Return the first text that accepts a value; if none does, the one that keeps most of its
         placeholders around another text."""
         text = next((text for text in texts if self.accepts(text, value)), None)
-        literal = _unescape(value)
+        literal = unescaped(value)
         if text is None and isinstance(literal, str):
             likely = [with_placeholders(text, literal, self.words) for text in texts[:_MOST_TEXTS]]
             text = max(likely, key=count_tokens)
@@ -202,7 +202,7 @@ class Siblings:
         return self._nature or None
 
     def _narrowest(self) -> str:
-        values = [_unescape(value) for value in self.new if value is not None]
+        values = [unescaped(value) for value in self.new if value is not None]
         if not values or any(isinstance(value, dict | list) for value in values):
             return ""
         if len(values) > 1 and len({f"{json_type(value)} {value}" for value in values}) == 1:
@@ -225,14 +225,6 @@ def every_key(values: Iterable[Json]) -> dict[str, Json]:
                 key: first_values.get(key, value.get(key)) for key in with_new_keys(first_values, value)
             }
     return first_values
-
-
-def _unescape(value: Json) -> Json:
-    """Return the value that a stored text stands for."""
-    if isinstance(value, str) and has_marker(value):
-        parts = split(value)
-        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
-    return value
 
 
 @dataclass(slots=True)

@@ -40,11 +40,9 @@ from baselinekit.commands.capture import (
     named_new,
 )
 from baselinekit.commands.known_good import CaptureOptions
-from baselinekit.commands.learning import MOST_VALUES
 from baselinekit.commands.loading import load
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import with_names
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -55,7 +53,9 @@ from baselinekit.errors import (
     Refused,
 )
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.learning.learning import Volatile
+from baselinekit.learning.evidence import MOST_VALUES
+from baselinekit.learning.templating import with_names
+from baselinekit.learning.varying import Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split

@@ -15,7 +15,6 @@ from baselinekit.cli.recipes import content, drop_unset, json_or_text
 from baselinekit.clients.trust import origin
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import with_names
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
@@ -25,6 +24,7 @@ from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.methods import meant_method
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.learning.templating import with_names
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import names_in

@@ -16,15 +16,14 @@ from baselinekit.commands.known_good import (
     observe_known_good,
     refuse_secrets_in_recipe,
 )
-from baselinekit.commands.learning import ordered_singles
 from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import with_names
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import UnlearnablePlace, Volatile
+from baselinekit.learning.templating import single_element_arrays, with_names
+from baselinekit.learning.varying import UnlearnablePlace, Volatile
 from baselinekit.matching.dispatch import default_type
 from baselinekit.model.baselines import SUGGESTION, Baseline
 from baselinekit.model.recipes import Recipe
@@ -158,7 +157,7 @@ def completed_record(
     """Return the record in the order of its file, with its output and the rules for it; and notes."""
     output, kind = known_good.lesson.output, draft.current.kind
     comparison = {"type": default_type(output, kind)} | record.get("comparison", {})
-    singles = ordered_singles(output, comparison["type"] == "exact")
+    singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
     notes = [

@@ -10,7 +10,7 @@ from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import evidence_for
+from baselinekit.learning.evidence import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import (
     OLD_NAMES,

@@ -356,7 +356,7 @@ class BaselineRunner:
         facts: Mapping[str, Any],
     ) -> Result:
         from baselinekit.commands.pending import expected_hash
-        from baselinekit.commands.templating import with_declared_names
+        from baselinekit.learning.templating import with_declared_names
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)

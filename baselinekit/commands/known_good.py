@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.evidence import evidence_of
-from baselinekit.commands.learning import CaptureLesson, counted_once, learn, may_move_later
 from baselinekit.commands.project import Project, environment_of, observed_for
-from baselinekit.commands.templating import DECLARED, IN_A_NAME, OutputTemplater, secrets_in
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, RecipeKind, RecognisedForm
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import Volatile
+from baselinekit.learning.case import LearningCase
+from baselinekit.learning.evidence import MOST_VALUES, evidence_of
+from baselinekit.learning.lesson import Lesson, counted_by_name, learn_new, with_lookalikes
+from baselinekit.learning.templating import DECLARED, IN_A_NAME, OutputTemplater, secrets_in
+from baselinekit.learning.varying import Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Comparison, Known, Options
 from baselinekit.model.recipes import Observation, Recipe
@@ -163,10 +163,6 @@ class CaptureOptions:
             return self.repeat
         return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
 
-    def asks_again(self, recipe: Recipe, observations: Sequence[Observation]) -> bool:
-        """Return whether a read is sent once more after a while, as something in it may vary seldom."""
-        return self.repeat is None and self.times(recipe) > 1 and may_move_later(observations)
-
 
 @frozen
 class KnownGood:
@@ -176,7 +172,7 @@ class KnownGood:
     seconds: float
     notes: tuple[str, ...]
     replays: int
-    lesson: CaptureLesson
+    lesson: Lesson
     form: RecognisedForm | None = None
     """The form recognised in the answers: what the recipe and its rules must state in addition."""
 
@@ -188,7 +184,7 @@ class Learnable:
     draft: Baseline
     folder: str
     observations: Sequence[Observation]
-    lesson: CaptureLesson
+    lesson: Lesson
     notes: tuple[str, ...]
     form: RecognisedForm | None
 
@@ -206,7 +202,6 @@ def observe_known_good(
             draft.current,
             replace(project.setting(folder, context.clients), asker=draft.id),
             options.times(draft.current),
-            asks_again=partial(options.asks_again, draft.current),
         )
         for draft, folder in drafts
     ]
@@ -282,12 +277,12 @@ def _learn_from(
     candidate = replace(draft, baseline=Known(output=output))
     matcher = compile_baseline(candidate, project.words_of(candidate))
     accepted = check_accepted(matcher, observations[0], project)
-    lesson = CaptureLesson(output)
+    lesson = Lesson(candidate)
     if not options.exact:
-        is_new, now = not draft.source.file, context.clients.now()
-        lesson = learn(
-            project, candidate, matcher, accepted, observations, templating.text, is_new=is_new, now=now
-        )
+        settled = [accepted, *map(matcher.compare, observations[1:])]
+        words, now = project.words_of(candidate), context.clients.now()
+        case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
+        lesson = _masked(learn_new(case, is_new=not draft.source.file), case.outputs, project.redactor)
     count = 0 if options.exact else len(described)
     formats = [f"{count_noun(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (
@@ -300,6 +295,17 @@ def _learn_from(
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
     return Learnable(draft, folder, observations, lesson, notes, form)
+
+
+def _masked(lesson: Lesson, outputs: Sequence[Json], redactor: Redactor) -> Lesson:
+    """Return the lesson with its values masked: the first ones, and one more if there are more."""
+    if not (lesson.volatile or lesson.lookalikes):
+        return lesson
+    mask = redactor.knowing(outputs).mask_value
+    volatile, same = (
+        masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
+    )
+    return replace(lesson, volatile=volatile, lookalikes=same)
 
 
 def _with_form_found(
@@ -332,11 +338,11 @@ def _with_form_found(
     return draft, reread, form
 
 
-def _describe_single_write(draft: Baseline, replays: int, lesson: CaptureLesson) -> Iterator[str]:
+def _describe_single_write(draft: Baseline, replays: int, lesson: Lesson) -> Iterator[str]:
     """Say which values of a write that was sent once may be different next time, and how to find out."""
     if replays > 1 or not kind_of(draft.current).writes(draft.current):
         return
-    counted_paths = [render(path) for path in counted_once(lesson.output)]
+    counted_paths = [render(path) for path in counted_by_name(lesson.output)]
     if counted_paths or lesson.lookalikes:
         names = ", ".join(counted_paths[:_MOST_NAMED]) + (", …" if len(counted_paths) > _MOST_NAMED else "")
         counted_note = f"; {names} count{'s' * (len(counted_paths) == 1)} by name" if counted_paths else ""
@@ -351,9 +357,9 @@ def _make_known_good(
     project: Project, learnable: Learnable, accepted: bool, options: CaptureOptions, context: RunContext
 ) -> KnownGood:
     draft, observation = learnable.draft, learnable.observations[0]
-    lesson = learnable.lesson.with_lookalikes() if accepted else learnable.lesson
+    lesson = with_lookalikes(learnable.lesson) if accepted else learnable.lesson
     output, hidden = _hide_or_refuse(lesson.output, project, options)
-    lesson = replace(lesson, output=output)
+    lesson = lesson.storing(output)
     around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
     )

@@ -16,9 +16,7 @@ from baselinekit.commands.known_good import (
     hide_secrets,
     refuse_troubles,
 )
-from baselinekit.commands.learning import CaptureLesson
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import OutputTemplater, single_element_arrays
 from baselinekit.errors import BaselinekitError, CannotReplay, Place
 from baselinekit.frozen import frozen
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
@@ -26,7 +24,10 @@ from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFil
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.kinds.table import kind_of
+from baselinekit.learning.lesson import Lesson
+from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import Known
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
@@ -292,7 +293,7 @@ class _CassettePlayer:
         output, hidden = hide_secrets(
             templating.template(observation.output), project.redactor, hide=True, allow=False
         )
-        lesson = CaptureLesson(output)
+        lesson = Lesson(replace(new.draft, baseline=Known(output=output)))
         mapping: dict[str, Json] = {"output": output, "captured_at": answer.moment or self.moment}
         known_good = KnownGood(mapping, 0.0, (), 1, lesson)
         record, record_notes = completed_record(project, new.draft, new.record, None, known_good)

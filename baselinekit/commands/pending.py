@@ -7,10 +7,11 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
-from baselinekit.commands.templating import with_declared_names
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.listing import lists_above
+from baselinekit.learning.lesson import since_capture
+from baselinekit.learning.lists import lists_above
+from baselinekit.learning.templating import with_declared_names
 from baselinekit.model.baselines import (
     SETTLED_BY_REFRESH,
     Baseline,
@@ -21,9 +22,9 @@ from baselinekit.model.baselines import (
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE
-from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
-from baselinekit.placeholders.nature import Nature, SinceCapture, is_next_id, nature_of_change
+from baselinekit.placeholders.nature import Nature, nature_of_change
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.secrets.variables import Redactor
 from baselinekit.values.equality import canonical, is_number
@@ -165,24 +166,16 @@ def _masked_paths(value: Json, masked: Json, known_texts: frozenset[str], path: 
 # Differences that are expected by nature: another id, a later time, a counter that moved.
 
 
-def span_of(baseline: Baseline, now: float) -> SinceCapture:
-    """Return the time since a baseline was captured."""
-    captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
-    return SinceCapture(captured.timestamp() if captured else None, now)
-
-
 def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counter[Nature]:
     """Count the differences of each nature; none at all if one of them is a change."""
-    span, stored = span_of(baseline, now), baseline.baseline.output if baseline.baseline else None
+    span = since_capture(baseline, now)
     writes = kind_of(baseline.current).writes(baseline.current)
     counts: Counter[Nature] = Counter()
     for difference in comparison.differences:
         nature: Nature | None = None
         if difference.kind == "value" and not isinstance(difference.actual, dict | list):
             sides = (difference.at, difference.expected, difference.actual)
-            nature = nature_of_change(*sides, span, stored) or (
-                "id" if writes and is_next_id(*sides) else None
-            )
+            nature = nature_of_change(*sides, span, writes=writes)
         if nature is None or comparison.count > len(comparison.differences):
             return Counter()
         counts[nature] += 1

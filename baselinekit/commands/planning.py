@@ -12,13 +12,13 @@ from baselinekit.commands.known_good import check_placeholders, nothing_there
 from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.pending import compared_with
 from baselinekit.commands.project import Project, as_variant, flatten
-from baselinekit.commands.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.learning import select_valid_evidence
+from baselinekit.learning.evidence import select_valid_evidence
+from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (

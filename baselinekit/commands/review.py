@@ -31,9 +31,9 @@ from baselinekit.commands.planning import (
     with_output,
 )
 from baselinekit.commands.project import Project, flatten
-from baselinekit.commands.templating import secrets_in
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
+from baselinekit.learning.templating import secrets_in
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,

@@ -256,12 +256,6 @@ class HttpKind(RecipeKind):
         request = recipe.input
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
-    def named_place(self, recipe: Recipe, path: Path) -> Path:
-        if path not in self.answers(recipe):
-            return path
-        names = urlsplit(self.endpoint(recipe) or "").path.rstrip("/").split("/")
-        return (*path, names[-1]) if names[-1] else path
-
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
         steps = [step for step, _ in step_places(recipe)]
         names = step_names(recipe.input) if isinstance(recipe.input, HttpFlow) else {"": 0}

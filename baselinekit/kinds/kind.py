@@ -129,11 +129,6 @@ class RecipeKind:
         """Return the places of all that was answered: a body, the output of a program."""
         return tuple((*place, self.answer) for place in self.responses(recipe)) if self.answer else ()
 
-    def named_place(self, recipe: Recipe, path: Path) -> Path:
-        """Return the path of a place with the name of its value. A whole answer has one if its recipe names
-        it: `GET /api/uptime`."""
-        return path
-
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
         """Return whether a place says what the answer consists of, such as the name of a label: another value
         there is a change, and never one that varies."""

@@ -187,7 +187,7 @@ def _with_ordered_arrays(baseline: Baseline, expected: Json) -> Baseline:
 def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
     """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
     element describes arrays of any length, so they are compared element by element."""
-    from baselinekit.commands.templating import single_element_arrays
+    from baselinekit.learning.templating import single_element_arrays
 
     if rules.type == "exact":
         return {}

@@ -149,6 +149,24 @@ def escape_value(value: Json) -> Json:
     return value
 
 
+def unescaped(value: Json) -> Json:
+    """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
+    if isinstance(value, str) and has_marker(value):
+        try:
+            parts = split(value)
+        except InvalidInput:
+            return value
+        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
+    if isinstance(value, dict):
+        return {key: unescaped(item) for key, item in value.items()}
+    return [unescaped(item) for item in value] if isinstance(value, list) else value
+
+
+def is_template(value: Json) -> bool:
+    """Whether a stored value is a text with a placeholder in it."""
+    return isinstance(value, str) and has_marker(value) and unescaped(value) == value
+
+
 def _parse_token(text: str, start: int, name_match: re.Match[str], closer: str) -> tuple[Token, int]:
     position = name_match.end()
     args: tuple[Json, ...] = ()
@@ -226,19 +244,15 @@ TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
 class Extent:
     """The set of values that a placeholder accepts, by their properties: their types; the lengths of a text,
     an array or an object; the range and form of a number (`whole`: written without a fraction, or only with
-    one; `within` so many seconds of the present moment); how a text begins and ends and what it holds; the
-    `names` of the tests it passes (formats and expressions; None: unknown); the kind of its elements; or a
-    list of values. The length of a format follows from its name: it is for callers that ask for a length
-    only."""
+    one; `within` so many seconds of the present moment); the `names` of the tests it passes (formats and
+    expressions; None: unknown); the kind of its elements; or a list of values. The length of a format follows
+    from its name: it is for callers that ask for a length only."""
 
     types: frozenset[str] = TYPES
     lengths: tuple[int, int | None] = (0, None)
     numbers: tuple[Decimal | None, Decimal | None] = (None, None)
     whole: bool | None = None
     within: Decimal | None = None
-    begins: str = ""
-    ends: str = ""
-    holds: tuple[str, ...] = ()
     names: frozenset[str] | None = frozenset()
     element: "Kind | None" = None
     values: tuple[Json, ...] | None = None

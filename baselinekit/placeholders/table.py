@@ -323,9 +323,7 @@ def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
     )
 
 
-def text_test(
-    name: str, test: Callable[[str, str], bool], inline: str, known: Callable[[str], Extent]
-) -> PlaceholderType:
+def text_test(name: str, test: Callable[[str, str], bool], inline: str) -> PlaceholderType:
     def build(args: Args, words: PlaceholderContext) -> Kind:
         example = f"{name}('some text')"
         if len(args) != 1:
@@ -334,7 +332,7 @@ def text_test(
         return Kind(
             lambda value: isinstance(value, str) and test(value, part),
             inline.replace("PART", re.escape(part)),
-            extent=replace(known(part), types=frozenset(("string",)), lengths=(len(part), None)),
+            extent=Extent(frozenset(("string",)), (len(part), None), names=frozenset((f"{name} {part}",))),
         )
 
     return PlaceholderType(name, build)
@@ -451,14 +449,9 @@ _ROWS = (
         "any_string", string, learnt=LearningRule("texts", when="type", in_rows=True), bounded=True
     ),
     PlaceholderType("regex", regex),
-    text_test(
-        "contains",
-        lambda text, part: part in text,
-        r"[\s\S]*?PART[\s\S]*?",
-        lambda part: Extent(holds=(part,)),
-    ),
-    text_test("starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)),
-    text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
+    text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
+    text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
+    text_test("ends_with", str.endswith, r"[\s\S]*?PART"),
     all_of_type("any_boolean", "boolean", "true or false", True, False),
     all_of_type("any_null", "null", "nothing but null", None),
     all_of_type("any_object", "object", "any objects"),

@@ -13,10 +13,11 @@ import baselinekit
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.judging import keep_seen
 from baselinekit.commands.loading import with_lines
-from baselinekit.commands.pending import seen_around, span_of
+from baselinekit.commands.pending import seen_around
 from baselinekit.commands.planning import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
+from baselinekit.learning.lesson import since_capture
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.changes import Approval, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
@@ -172,7 +173,7 @@ class FailureReport:
         """Return the values that would differ again in another run, by their path in all rows: the stored
         value of the first row, and the actual value of each. Masked values are left out, as is any pattern of
         them."""
-        known_good, span = stored.baseline, span_of(stored, self._project.seconds())
+        known_good, span = stored.baseline, since_capture(stored, self._project.seconds())
         mask = self._project.project.redactor.mask_value
         varying: dict[str, list[Json]] = {}
         for difference in comparison.differences:
@@ -183,9 +184,7 @@ class FailureReport:
                 or mask(difference.actual, difference.path) != difference.actual
             ):
                 continue
-            if nature_of_change(
-                difference.at, difference.expected, difference.actual, span, known_good.output
-            ):
+            if nature_of_change(difference.at, difference.expected, difference.actual, span):
                 varying.setdefault(render(of_any_row(difference.path)), [difference.expected]).append(
                     difference.actual
                 )

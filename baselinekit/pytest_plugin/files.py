@@ -14,9 +14,9 @@ from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
 from baselinekit.commands.known_good import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, drift_of, open_project
-from baselinekit.commands.templating import OutputTemplater
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.learning.templating import OutputTemplater
 from baselinekit.library.verdicts import arrays_to_order
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison, Known, Rules

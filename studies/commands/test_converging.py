@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from desk import Desk
 
-from baselinekit.commands.learning import ordered_singles
 from baselinekit.commands.loading import load
 from baselinekit.commands.planning import plan_of, with_output
 from baselinekit.commands.project import Project
+from baselinekit.learning.templating import single_element_arrays
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Known, Rules
 from baselinekit.model.changes import KeptOutput, RefreshPlan
@@ -358,7 +358,7 @@ class Approvals:
 
     def stored(self, service: dict[str, Any]) -> Baseline:
         output = {"status": 200, "body": captured(service)}
-        arrays: dict[str, ArrayMode] = dict.fromkeys(ordered_singles(output, False), "ordered")
+        arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, single_element_arrays(output)), "ordered")
         for key, value in service.items():
             if isinstance(value, Rows) and value.order:
                 arrays[f"body.{key}"] = By("id") if value.order == "by id" else "unordered"

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.commands.templating import OutputTemplater, with_names
+from baselinekit.learning.templating import OutputTemplater, with_names
 from baselinekit.model.values import Json
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret

@@ -2,16 +2,20 @@
 the one row that describes the others."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
-from baselinekit.changes.alternatives import unescaped
 from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.learning import Volatile
+from baselinekit.learning.case import LearningCase, value_or_absent
+from baselinekit.learning.evidence import evidence_below, evidence_for
+from baselinekit.learning.varying import Volatile
 from baselinekit.model.baselines import ArrayMode, By, Difference
+from baselinekit.model.changes import KeptOutput
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import escape_value, has_marker
+from baselinekit.placeholders.grammar import escape_value, is_template, unescaped
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
     accepts_all,
@@ -20,8 +24,8 @@ from baselinekit.placeholders.narrowest import (
 )
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.values.equality import canonical, same_json
-from baselinekit.values.paths import of_any_row
-from baselinekit.values.places import places, value_at
+from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.places import places, value_at, with_values
 
 # Which lists. A new or missing row is a change as long as all answers agree on it. Answers within seconds
 # that differ from each other show a list that changes by itself.
@@ -95,7 +99,7 @@ def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Pat
     for difference in differences:
         at = difference.at
         ends = [end for end, key in enumerate(at) if isinstance(key, int)]
-        if ends or isinstance(_value_or_absent(stored, at), list):
+        if ends or isinstance(value_or_absent(stored, at), list):
             yield at[: ends[0]] if ends else at
 
 
@@ -108,13 +112,6 @@ def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterat
         for key in outputs[0] if outputs else ():
             if all(key in output for output in outputs):
                 yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
-
-
-def _value_or_absent(stored: Json, path: Path) -> Json:
-    try:
-        return value_at(stored, path)
-    except (LookupError, TypeError):
-        return ABSENT
 
 
 def _find_rule(
@@ -250,11 +247,6 @@ class _RowUnifier:
         return accepts_all(text, [value], self._words)
 
 
-def is_template(value: Json) -> bool:
-    """Whether a stored value is a text with a placeholder in it."""
-    return isinstance(value, str) and has_marker(value) and unescaped(value) == value
-
-
 def holds_template(row: Json) -> bool:
     """Whether a stored row holds a text with a placeholder in it."""
     return any(is_template(value) for _, value in places(row))
@@ -266,7 +258,75 @@ def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterat
         if not is_template(text):
             continue
         place = (*path, 0, *inner)
-        values = [_value_or_absent(raw_row, inner) for rows in raw_lists for raw_row in rows]
+        values = [value_or_absent(raw_row, inner) for rows in raw_lists for raw_row in rows]
         distinct_values = {canonical(value): value for value in values if value is not ABSENT}
         proposal = PlaceholderProposal(text, "rows that come and go")
         yield Volatile(of_any_row(place), (place,), tuple(distinct_values.values()), proposal)
+
+
+# The rules of one baseline. A list in the rows of another one can be compared once it is known which row is
+# which, so there are several rounds.
+
+_MOST_ROUNDS = 3
+
+
+@frozen
+class Ruled:
+    """A case under the rules that were found for its lists."""
+
+    case: LearningCase
+    rules: tuple[ListRule, ...] = ()
+
+    def is_rewritten(self, path: Path) -> bool:
+        """Whether a place is in a list whose stored rows are new."""
+        return any(rule.rows is not None and path[: len(rule.path)] == rule.path for rule in self.rules)
+
+
+def with_list_rules(case: LearningCase, kept: KeptOutput | None, is_unchanged: bool) -> Ruled:
+    """Find rules for lists. `is_unchanged`: nothing was changed on the service since its capture, so that the
+    stored output, and what a compare has `kept`, are answers of the same service. So they are for a list of
+    which compares have shown that it varies."""
+    baseline, stored, ruled = case.baseline, case.baseline.baseline, Ruled(case)
+    if (
+        stored is None
+        or stored.variants
+        or baseline.source.form != "native"
+        or case.matcher.type != "structural"
+    ):
+        return ruled
+    varied = kept.varied if kept else ()
+    for _ in range(_MOST_ROUNDS):
+        case = ruled.case
+        earlier = [case.stored, *([kept.resolved] if kept and not kept.masked else [])]
+        view = ListView(
+            earlier,
+            lambda path: is_unchanged or path in varied,
+            partial(_is_ruled, case, stored.learnt),
+            lambda path: evidence_for(path, stored.learnt) is not None,
+            case.words,
+        )
+        answers = [
+            (output, settled.resolved) for output, settled in zip(case.outputs, case.settled, strict=True)
+        ]
+        differences = [spot for settled in case.settled for spot in settled.differences]
+        new_rules = list_rules(case.stored, answers, differences, view)
+        if not new_rules:
+            break
+        rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in new_rules if rule.rows is not None}
+        modes = {render(rule.path): rule.mode for rule in new_rules}
+        comparison = case.baseline.comparison
+        written = replace(
+            case.baseline,
+            baseline=replace(stored, output=with_values(case.stored, rows)),
+            comparison=replace(comparison, arrays={**comparison.arrays, **modes}),
+        )
+        ruled = Ruled(case.under(written), (*ruled.rules, *new_rules))
+    return ruled
+
+
+def _is_ruled(case: LearningCase, learnt: Mapping[str, str], path: Path) -> bool:
+    """Whether a person, or the form of the answer, has said how a list is compared. `ordered` does not count
+    if placeholders were learnt below: then a capture has written it, to keep one row one row."""
+    mode = case.matcher.arrays.get(path)
+    is_written = mode is not None and not (mode == "ordered" and evidence_below(path, learnt))
+    return is_written or case.is_definition(path)

@@ -12,11 +12,10 @@ from dataclasses import field, replace
 
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.learning import Volatile
+from baselinekit.learning.varying import Volatile
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.counters import name_of
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import looks_like_id, moment_of
+from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.values.places import places, value_at

@@ -1,18 +1,14 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
-from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import hash_path
-from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.counters import with_fraction
-from baselinekit.placeholders.grammar import Token, escape, has_marker, split
-from baselinekit.placeholders.moments import unit_of
+from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
     accepts_all,
@@ -21,10 +17,9 @@ from baselinekit.placeholders.narrowest import (
 )
 from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
-from baselinekit.values.equality import is_number, same_json
+from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import Wild, children, places, value_at
-from baselinekit.values.shapes import Shape
+from baselinekit.values.places import Wild, children, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
 # comes and goes) nothing is learnt, and the reason is reported.
@@ -41,6 +36,9 @@ RefusalKind = Literal[
     "template",
     "unresolved",
 ]
+Shape = tuple[str | int | Wild, ...]
+"""The path of a value, with a `*` for each index of a row."""
+
 _SCALARS = ("string", "number", "boolean")
 
 
@@ -238,9 +236,7 @@ def _volatile_places_of(
     def indexes(path: Path) -> list[int]:
         return [key for key in path if isinstance(key, int)]
 
-    proposals = [
-        narrowest(with_fraction(leaf.path, leaf.values), view.write, view.words)[0] for leaf in leaves
-    ]
+    proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
     texts = {proposal.text for proposal in proposals}
     if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
         other_paths = set(rows) - {leaf.path for leaf in leaves}
@@ -292,81 +288,11 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     return None
 
 
-# Values that a clock writes, mostly in whole seconds: replays within one second agree on them by chance, so a
-# repeated replay waits for the next second.
-
-TICK = 1.1
-"""Seconds after which a clock of whole seconds is certain to show another time."""
-
-_CLOCK = lazy_pattern(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
-
-
-def is_moment(value: Json) -> bool:
-    if isinstance(value, str):
-        return _CLOCK.search(value) is not None
-    return is_number(value) and unit_of([value]) is not None
-
-
-# The evidence for the placeholders that were learnt: which of its lines is about a place, and which still
-# hold when the output changes.
-
-
-_INDEX = lazy_pattern(r"\[[0-9]+\]")
-_VARIABLE = "var"
-"""The placeholder of a variable: a capture writes it, and it stands for one value only."""
-
-
-def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
-    """Return the line about a place: its own, that of all rows, or that of another row, from which a refresh
-    gave this place its placeholder."""
-    own_line = next((learnt[key] for key in _evidence_keys(path) if key in learnt), None)
-    if own_line is not None:
-        return own_line
-    shape = render(of_any_row(path))
-    return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
-
-
-def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
-    """Whether any line is about a place in the rows of an array."""
-    rows = tuple(f"{key}{sign}" for key in _evidence_keys(path) for sign in ("[", ".*"))
-    return any(key.startswith(rows) for key in learnt)
-
-
-def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
-    """Whether a person wrote the placeholder at a place."""
-    return bool(_placeholders_of(value)) and evidence_for(path, learnt) is None
-
-
-def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
-    """Return the lines whose placeholder still stands at the same place: a refreshed output may have lost or
-    replaced it."""
-    old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)
-    return {key: line for key, line in learnt.items() if old.get(key, set()) & new.get(key, set())}
-
-
-def _placeholders_by_key(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
-    """Return the placeholders at the places that each line is about."""
-    placeholders: dict[str, set[str]] = {}
-    for path, value in _root_and_places(output) if learnt else ():
-        for key in _evidence_keys(path):
-            if key in learnt:
-                placeholders.setdefault(key, set()).update(_placeholders_of(value))
-    return placeholders
-
-
-def _root_and_places(output: Json) -> Iterator[tuple[Path, Json]]:
-    yield (), output
-    yield from places(output)
-
-
-def _evidence_keys(path: Path) -> tuple[str, str]:
-    return render(path) or "$", render(of_any_row(path))
-
-
-def _placeholders_of(value: Json) -> set[str]:
-    if not isinstance(value, str) or not has_marker(value):
-        return set()
-    try:
-        return {part.text for part in split(value) if isinstance(part, Token) and part.name != _VARIABLE}
-    except InvalidInput:
-        return set()
+def masked_places(
+    places: Iterable[Volatile], mask: Callable[[Json, Path], Json], most: int | None = None
+) -> tuple[Volatile, ...]:
+    """Return the places with their first values, masked."""
+    return tuple(
+        replace(place, values=tuple(mask(value, place.places[0]) for value in place.values[:most]))
+        for place in places
+    )
