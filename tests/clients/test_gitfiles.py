@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from checkouts import EXECUTE, Checkout
-from programs.gitserver import GitServer, served
+from gitserver import GitServer, served
 
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients.programs.gitaddress import is_remote, parse_address
