@@ -32,6 +32,7 @@ ORDER = [
     "replaying",
     "store",
     "kinds",
+    "recordform",
     "schema",
     "placeholders",
     "sandbox",
@@ -46,6 +47,7 @@ ORDER = [
     "codes",
     "errors",
     "lazy",
+    "structs",
     "frozen",
 ]
 """The packages, top to bottom: each imports only from those below it."""
@@ -68,8 +70,7 @@ OWNERS = {
     "httpcore": ["replaying.pooled"],
     "h11": ["replaying.spoken"],
     "yaml": ["files.libyaml"],
-    "pydantic": ["schema.complaints"],
-    "pydantic_core": ["schema.complaints"],
+    "msgspec": ["schema", "structs"],
     "deepdiff": ["matching.explain"],
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],

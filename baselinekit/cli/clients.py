@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from baselinekit.model.results import Report
 from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # most runs ask no model
     from baselinekit.clients.models.recording import Mode, Shelf

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
@@ -26,6 +26,7 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store.reading import LoadedFiles
 from baselinekit.store.records import case_digest, digest as digest_of
+from baselinekit.structs import replace
 
 _BATCH_FILES, _BATCH_BYTES = 256, 4_000_000
 """How many files, and how many bytes, are read before their baselines are compiled. To compile file by file

@@ -2,7 +2,6 @@
 value that has changed in the same way in all replays stays, and is reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from baselinekit.commands.asking import ReplayJob, Replays, observe_each
@@ -35,6 +34,7 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
 

@@ -1,7 +1,6 @@
 """Learn from several replays of a new baseline, and check whether the stored output accepts all of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from baselinekit.commands.project import Project
@@ -31,6 +30,7 @@ from baselinekit.placeholders.narrowest import PlaceholderProposal, is_alone, na
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import children, places, value_at, with_values

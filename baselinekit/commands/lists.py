@@ -2,7 +2,6 @@
 compared."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from baselinekit.commands.judging import compare_settled
@@ -17,6 +16,7 @@ from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Setting
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
 

@@ -9,7 +9,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, TypeVar
 
 from baselinekit import __version__
@@ -21,6 +21,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
+from baselinekit.structs import Struct, asdict, replace
 
 _NEVER_SENT = {".git", "__pycache__", atomic.STATE_FOLDER}
 MOST_BYTES = 256_000_000
@@ -281,6 +282,8 @@ def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
         if isinstance(value, list):
             return items
         return value._make(items) if hasattr(value, "_make") else tuple(items)
+    if isinstance(value, Struct):
+        return replace(value, **{name: _with_texts(item, change) for name, item in asdict(value).items()})
     if is_dataclass(value) and not isinstance(value, type):
         changed = {
             field.name: _with_texts(getattr(value, field.name), change)

@@ -1,7 +1,6 @@
 """Combine several replays of one baseline into one result, with a verdict beside its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.commands.judging import Repeating, ReplayResult
@@ -13,6 +12,7 @@ from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Re
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 

@@ -2,7 +2,6 @@
 expected output, another request, or none at all. A change that only asks for more is not reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +15,7 @@ from baselinekit.model.recipes import Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import Pattern, covers, meets, overlap
 
@@ -123,14 +123,14 @@ def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
 
 
 def compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
-    """Where two parts of a recipe differ, down to the fields of its dataclasses."""
+    """Where two parts of a recipe differ, down to the fields of its structs."""
     if is_same(old, new):
         return
-    if is_dataclass(old) and old.__class__ is new.__class__:
-        for field in fields(old):
-            at: Path = (*path, field.name)
+    if isinstance(old, Struct) and old.__class__ is new.__class__:
+        for name in old.__struct_fields__:
+            at: Path = (*path, name)
             if at not in (CHECKS_AT, SCORES_AT):
-                yield from compare_recipes(getattr(old, field.name), getattr(new, field.name), at)
+                yield from compare_recipes(getattr(old, name), getattr(new, name), at)
     else:
         yield Loosened(path, "another request is sent")
 
@@ -143,8 +143,8 @@ def is_same(old: Any, new: Any) -> bool:
         return all(is_same(value, new[key]) for key, value in old.items())
     if isinstance(old, list | tuple):
         return all(map(is_same, old, new))
-    if is_dataclass(old):
-        return all(is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
+    if isinstance(old, Struct):
+        return is_same(asdict(old), asdict(new))
     return True
 
 
@@ -320,7 +320,7 @@ def _to_decimal(number: float | None) -> Decimal:
 def _format_bounds(tolerance: Tolerance | None) -> str:
     if tolerance is None:
         return "none"
-    bounds = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
+    bounds = asdict(tolerance).items()
     return ", ".join(f"{name} {value}" for name, value in bounds if value is not None) or "any"
 
 
@@ -360,11 +360,11 @@ def mode_at(outer: Mode, rule: Rule | None) -> Mode:
 def _compare_limits(old: Rules, new: Rules) -> Iterator[Loosened]:
     for name in ("latency", "cost"):
         was, now = getattr(old, name), getattr(new, name)
-        for field in fields(was) if was is not None else ():
-            then, limit = getattr(was, field.name), getattr(now, field.name, None)
+        for field, then in asdict(was).items() if was is not None else ():
+            limit = getattr(now, field, None)
             if then is not None and (limit is None or limit > then):
                 new_limit = "no limit" if limit is None else limit
-                yield Loosened(("comparison", name), f"{name}: {field.name}: {then} -> {new_limit}")
+                yield Loosened(("comparison", name), f"{name}: {field}: {then} -> {new_limit}")
     if old.max_age is not None and new.max_age != old.max_age:
         yield Loosened(("comparison", "max_age"), "max_age is another")
 
@@ -444,10 +444,10 @@ def _compare_scores(old: Scores | None, new: Scores | None) -> Iterator[Loosened
     if new is None:
         yield Loosened(SCORES_AT, "the text is no longer scored")
         return
-    for field in fields(Scores):
-        at: Path = (*SCORES_AT, field.name)
-        then, now = getattr(old, field.name), getattr(new, field.name)
-        if field.name == "at_least":
+    for field, then in asdict(old).items():
+        at: Path = (*SCORES_AT, field)
+        now = getattr(new, field)
+        if field == "at_least":
             if then is not None and (now is None or now < then):
                 yield Loosened(at, f"{then:g} -> {'nothing' if now is None else f'{now:g}'}")
         elif isinstance(then, dict) and isinstance(now, dict):

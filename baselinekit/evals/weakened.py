@@ -4,7 +4,6 @@ else. Where it is unknown which of two values asks for more, the change is liste
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
 from baselinekit.clients.programs.git import Git
@@ -18,6 +17,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.loading import load_everything
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import render
@@ -167,15 +167,13 @@ def _compare_graders(old: Grader, new: Grader) -> Iterator[Loosened]:
 
 
 def _compare_values(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
-    """Compare two values down to the fields of their dataclasses and the keys of their mappings."""
+    """Compare two values down to the fields of their structs and the keys of their mappings."""
     if is_same(old, new):
         return
     key = path[-1]
-    if is_dataclass(old) and old.__class__ is new.__class__ and key != "wanted":
-        for field in fields(old):
-            yield from _compare_values(
-                getattr(old, field.name), getattr(new, field.name), (*path, field.name)
-            )
+    if isinstance(old, Struct) and old.__class__ is new.__class__ and key != "wanted":
+        for name in old.__struct_fields__:
+            yield from _compare_values(getattr(old, name), getattr(new, name), (*path, name))
     elif isinstance(old, Mapping) and isinstance(new, Mapping) and key not in _EXPECTATIONS:
         for name in {**old, **new}:
             yield from _compare_values(old.get(name), new.get(name), (*path, str(name)))

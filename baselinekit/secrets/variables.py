@@ -3,14 +3,12 @@
 A file can only use variables that the configuration or the command line declares, never the whole
 environment."""
 
-import dataclasses
 import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +26,7 @@ from baselinekit.secrets.together import (
     suspicious_texts,
     texts_in,
 )
+from baselinekit.structs import Struct, asdict, replace
 
 if TYPE_CHECKING:  # most runs have no short secret
     from baselinekit.secrets.short import ShortSecrets
@@ -106,14 +105,14 @@ class Scope:
             return {self._key(key, at): self.expand(item, (*at, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.expand(item, (*at, index)) for index, item in enumerate(value)]
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [(name, getattr(value, name)) for name in field_names(type(value))]
+        if isinstance(value, Struct):
+            fields = asdict(value).items()
             changed = {
                 name: new_value
                 for name, old_value in fields
                 if old_value and (new_value := self.expand(old_value, (*at, name))) != old_value
             }
-            return dataclasses.replace(value, **changed) if changed else value
+            return replace(value, **changed) if changed else value
         return value
 
     def _key(self, key: Any, at: Path) -> Any:
@@ -151,12 +150,6 @@ def escape_variables_in(value: Json) -> Json:
     return [escape_variables_in(item) for item in value] if isinstance(value, list) else value
 
 
-@cache
-def field_names(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields."""
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
     return (
@@ -176,10 +169,9 @@ def names_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from names_in(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name in field_names(type(value)):
-            if content := getattr(value, name):
-                yield from names_in(content)
+    elif isinstance(value, Struct):
+        for item in asdict(value).values():
+            yield from names_in(item)
 
 
 def _short_secrets(values: Mapping[str, str], others: "ShortSecrets | None") -> "ShortSecrets | None":

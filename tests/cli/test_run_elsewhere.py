@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.evals.workers import CaseEngine, CaseOrder
 from baselinekit.model.results import Report
+from baselinekit.structs import replace
 from baselinekit.suites.ratings import Ratings
 
 NOW = 1_700_000_000.0

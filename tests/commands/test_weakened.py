@@ -1,6 +1,5 @@
 """What a change to a baseline lets pass that failed before."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
+from baselinekit.structs import replace
 from baselinekit.values.paths import covers, parse
 
 WORDS = PlaceholderContext({"order_no": r"ORD-\d+"})
