@@ -9,7 +9,7 @@ That nobody changes a value is checked by mypy alone, which the decorator tells 
 Without the check at run time, in each `__init__`, a value is created in a quarter of the time."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -78,7 +78,7 @@ def _represent(self: Any) -> str:
     return f"{self.__class__.__qualname__}({', '.join(parts)})"
 
 
-_COMMON_METHODS: dict[str, Callable[..., object]] = {"__repr__": _represent}
+_COMMON_METHODS: dict[str, Callable[..., object]] = {"__repr__": _represent, "__replace__": replace}
 _VALUE_METHODS: dict[str, Callable[..., object]] = {
     "__eq__": _equal_fields,
     "__hash__": _hash_fields,

@@ -32,6 +32,7 @@ ORDER = [
     "replaying",
     "store",
     "kinds",
+    "recordform",
     "schema",
     "placeholders",
     "sandbox",
@@ -46,6 +47,7 @@ ORDER = [
     "codes",
     "errors",
     "lazy",
+    "structs",
     "frozen",
 ]
 """The packages, top to bottom: each imports only from those below it."""
@@ -67,8 +69,7 @@ OWNERS = {
     "httpx": ["clients.http"],
     "httpcore": ["clients.http"],
     "yaml": ["files.libyaml"],
-    "pydantic": ["schema.complaints"],
-    "pydantic_core": ["schema.complaints"],
+    "msgspec": ["schema", "structs"],
     "deepdiff": ["matching.explain"],
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],

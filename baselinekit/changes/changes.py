@@ -3,7 +3,7 @@ are merged."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from baselinekit.changes.alternatives import lost_in
@@ -28,6 +28,7 @@ from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.table import PlaceholderContext, types_of
+from baselinekit.structs import replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.equality import identical

@@ -1,7 +1,7 @@
 """A review as a state machine: keys and decisions go in, scenes and approvals come out; no terminal."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.changes.alternatives import (
     Changed,
@@ -30,6 +30,7 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.secrets.variables import MASK
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import places
 

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.changes.reviewing import Review
 from baselinekit.cli import screen
@@ -59,6 +59,7 @@ from baselinekit.report.reviewing import (
     format_screen,
 )
 from baselinekit.report.wording import Style
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 # Shared by `refresh` and `review`: which answers they are about, who approves, and the next commands.

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -23,6 +22,7 @@ from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
 from baselinekit.model.results import Report
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # loaded when they are used
     from baselinekit.clients.http import Client

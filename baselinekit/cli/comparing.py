@@ -2,7 +2,6 @@
 
 import os
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import delivery, screen
@@ -21,6 +20,7 @@ from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
@@ -18,6 +17,7 @@ from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from baselinekit.model.evals import GateResult

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.evals import GateOptions, RunOptions
@@ -31,6 +31,7 @@ from baselinekit.report.evals.terminal import format_gate
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import check_place, write_text
+from baselinekit.structs import replace
 from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
 

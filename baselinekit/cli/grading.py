@@ -6,7 +6,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
@@ -41,6 +41,7 @@ from baselinekit.report.evals.terminal import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 # `baselinekit grade`.

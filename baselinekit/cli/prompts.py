@@ -1,7 +1,6 @@
 """`baselinekit promote`: advance a prompt by one stage if its logs permit it."""
 
 import json
-from dataclasses import asdict
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
@@ -19,6 +18,7 @@ from baselinekit.evals.promotion import PromotionGate, PromotionStep
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report.wording import Style
+from baselinekit.structs import asdict
 
 
 @frozen

@@ -4,7 +4,6 @@ with this module too."""
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,6 +49,7 @@ from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,6 +30,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.reading import locate_all, parse_record
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 
 

@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
@@ -39,6 +38,7 @@ from baselinekit.report.resultfile import compact
 from baselinekit.store import results
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.results import keep_results, load_results
+from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Finding the result file when the operator names something near it: another report of the same run, its

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -42,6 +41,7 @@ from baselinekit.store.results import (
     load_pending,
     save_pending,
 )
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
 

@@ -1,7 +1,7 @@
 """The known-good output of a capture: what is stored of an answer, and what is not."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
@@ -27,6 +27,7 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun

@@ -2,7 +2,6 @@
 value that has changed in the same way in all replays stays, and is reported."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from baselinekit.commands.asking import ReplayJob, observe_each
 from baselinekit.commands.context import RunContext
@@ -28,6 +27,7 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.structs import replace
 
 REPLAYS = 3
 

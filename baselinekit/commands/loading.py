@@ -4,7 +4,6 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 
 from baselinekit.commands.judging import check
@@ -26,6 +25,7 @@ from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
+from baselinekit.structs import replace
 
 Prepared = tuple[Baseline, Matcher | None]
 

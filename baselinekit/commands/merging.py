@@ -3,7 +3,6 @@ copied byte by byte. If a file is not as a compare writes it, the whole files ar
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import merge as merge_sorted
 
 from baselinekit.commands.history import merge_heads, refuse_unmergeable
@@ -18,6 +17,7 @@ from baselinekit.report.resultstream import (
     join_results,
 )
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read_pieces
+from baselinekit.structs import replace
 
 
 class StreamedMerge:

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from baselinekit.changes.changes import ComparisonRules, changes_of, merge_accepted
 from baselinekit.changes.placing import placed, places_of
@@ -42,10 +41,11 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.results import drop_pending, mark_accepted, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.structs import replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
 from baselinekit.values.paths import Pattern, of_any_row, render
@@ -150,7 +150,7 @@ def with_rules(
         kept = [path for path in given if path in leading]
         comparison[name] = kept if isinstance(given, list) else {path: given[path] for path in kept}
         ruled += [f"comparison.{name}: {path}" + _shown(given, path) for path in kept]
-    stated, problems = check(Rules, comparison)
+    stated, problems = read_as(Rules, comparison)
     if stated is None or problems:
         raise InvalidInput(*problems)
     present = baseline.comparison

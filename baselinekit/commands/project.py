@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.replaying.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # most runs do not need these
     from baselinekit.clients.programs.gitaddress import FetchedFile

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from fnmatch import fnmatchcase
 
 from baselinekit.changes.changes import group_changes
@@ -36,6 +36,7 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
+from baselinekit.structs import replace
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import parse, render
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -53,10 +53,11 @@ from baselinekit.model.changes import (
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.reviewing import format_pending_json
-from baselinekit.schema.records import place_problems
+from baselinekit.schema import place_problems
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, save_pending
+from baselinekit.structs import replace
 from baselinekit.values.paths import Pattern, parse, render
 
 # review: changes are decided one by one; everything is written at once, at the end.

@@ -1,7 +1,6 @@
 """Which baselines a run covers: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Protocol, TypeVar
@@ -14,6 +13,7 @@ from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
 from baselinekit.replaying.dispatch import digest
+from baselinekit.structs import replace
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
 _MOST_NAMED = 8

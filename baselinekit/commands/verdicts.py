@@ -1,7 +1,6 @@
 """Combine several replays of one baseline into one result, with a verdict beside its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.commands.asking import TICK
@@ -15,6 +14,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import moment_of
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 

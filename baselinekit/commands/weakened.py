@@ -2,7 +2,6 @@
 ask for more is not reported; any other change is only listed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +27,7 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, texts_i
 from baselinekit.placeholders.narrowest import takes_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
+from baselinekit.structs import Struct
 from baselinekit.values.changes import match_elements
 from baselinekit.values.equality import canonical, identical, is_number
 from baselinekit.values.paths import iterate_places, parse, roots
@@ -259,14 +259,14 @@ def _is_unmet(recipe: Recipe, at: Path, stored: Json) -> bool:
 
 
 def compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Way]:
-    """Where two parts of a recipe differ, down to the fields of its dataclasses."""
+    """Where two parts of a recipe differ, down to the fields of its structs."""
     if is_same(old, new):
         return
-    if is_dataclass(old) and old.__class__ is new.__class__:
-        for field in fields(old):
-            at: Path = (*path, field.name)
+    if isinstance(old, Struct) and old.__class__ is new.__class__:
+        for name in old.__struct_fields__:
+            at: Path = (*path, name)
             if at not in (CHECKS_AT, SCORES_AT):
-                yield from compare_recipes(getattr(old, field.name), getattr(new, field.name), at)
+                yield from compare_recipes(getattr(old, name), getattr(new, name), at)
     else:
         yield Way(path, "another request is sent")
 
@@ -279,26 +279,26 @@ def is_same(old: Any, new: Any) -> bool:
         return all(is_same(value, new[key]) for key, value in old.items())
     if isinstance(old, list | tuple):
         return all(map(is_same, old, new))
-    if is_dataclass(old):
-        return all(is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
+    if isinstance(old, Struct):
+        return all(is_same(getattr(old, name), getattr(new, name)) for name in old.__struct_fields__)
     return True
 
 
 def compare_values(old: Json, new: Json, path: Path) -> Iterator[Way]:
-    """Compare two values down to the fields of their dataclasses and the keys of their mappings. A change
+    """Compare two values down to the fields of their structs and the keys of their mappings. A change
     that the table does not know (a pattern, a schema, a rubric) may ask for anything: it weakens."""
     if is_same(old, new):
         return
     key = path[-1]
-    if is_dataclass(old) and old.__class__ is new.__class__ and key != "wanted":
-        for field in fields(old):
-            yield from compare_values(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
+    if isinstance(old, Struct) and old.__class__ is new.__class__ and key != "wanted":
+        for name in old.__struct_fields__:
+            yield from compare_values(getattr(old, name), getattr(new, name), (*path, name))
     elif isinstance(old, Mapping) and isinstance(new, Mapping) and key not in (*_EXPECTATIONS, "json_schema"):
         for name in {**old, **new}:
             yield from compare_values(old.get(name), new.get(name), (*path, str(name)))
     elif not _is_stricter(path, old, new):
         change = " -> ".join("nothing" if value is None else short(value) for value in (old, new))
-        if isinstance(old, list) and isinstance(new, list):
+        if isinstance(old, list | tuple) and isinstance(new, list | tuple):
             signed = [f"-{short(one)}" for one in old if one not in new]
             change = " ".join([*signed, *(f"+{short(one)}" for one in new if one not in old)]) or change
         yield Way(path, change, key not in _EXPECTATIONS)
@@ -312,7 +312,7 @@ def _is_stricter(path: Path, old: Json, new: Json) -> bool:
         if keys & _MORE_IS_STRICTER:
             return old is None or new > old
         return bool(keys & _LESS_IS_STRICTER) and (old is None or new < old)
-    if isinstance(old, list) and isinstance(new, list):
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
         if path[-1] in _MORE_TEXTS_ARE_STRICTER:
             return all(text in new for text in old)
         return path[-1] in _FEWER_TEXTS_ARE_STRICTER and bool(new) and all(text in old for text in new)
@@ -339,9 +339,9 @@ def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
     if before.scores is not None and after.scores is None:
         yield Way(SCORES_AT, "the text is no longer scored")
     elif before.scores is not None and after.scores is not None:
-        for field in fields(Scores):
-            then, now = getattr(before.scores, field.name), getattr(after.scores, field.name)
-            yield from compare_values(then, now, (*SCORES_AT, field.name))
+        for name in Scores.__struct_fields__:
+            then, now = getattr(before.scores, name), getattr(after.scores, name)
+            yield from compare_values(then, now, (*SCORES_AT, name))
 
 
 def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Way]:
@@ -384,11 +384,11 @@ def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Way]:
     yield from _find_uncovered(old, new)
     for name in ("latency", "cost"):
         limits, limits_now = getattr(old, name), getattr(new, name)
-        for field in fields(limits) if limits is not None else ():
-            then, now = getattr(limits, field.name), getattr(limits_now, field.name, None)
+        for field in limits.__struct_fields__ if limits is not None else ():
+            then, now = getattr(limits, field), getattr(limits_now, field, None)
             if then is not None and (now is None or now > then):
                 shown = "no limit" if now is None else now
-                yield Way((*at, name), f"{name}: {field.name}: {then} -> {shown}")
+                yield Way((*at, name), f"{name}: {field}: {then} -> {shown}")
     if old.max_age is not None and new.max_age != old.max_age:
         yield Way((*at, "max_age"), "max_age is another")
 
@@ -458,7 +458,7 @@ def _to_decimal(number: float | None) -> Decimal:
 def _format_bounds(tolerance: Tolerance | None) -> str:
     if tolerance is None:
         return "none"
-    bounds = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
+    bounds = ((name, getattr(tolerance, name)) for name in tolerance.__struct_fields__)
     return ", ".join(f"{name} {value}" for name, value in bounds if value is not None) or "any"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from math import inf
 from typing import TypeVar
 
@@ -53,6 +53,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
+from baselinekit.structs import replace
 from baselinekit.values.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
 
 # Everything that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.

@@ -4,7 +4,6 @@ and guards its grades."""
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.commands.capture import (
@@ -45,6 +44,7 @@ from baselinekit.store import writing
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
+from baselinekit.structs import replace
 
 RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""

@@ -19,9 +19,9 @@ from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
 from baselinekit.model.values import Json
+from baselinekit.recordform import Field, RecordForm, RecordReader, object_field, record, records
 from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
-from baselinekit.schema.records import Field, RecordForm, RecordReader, object_field, record, records
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.journal import Journal, name_of
 from baselinekit.values.texts import mask_and_clip, no_mask

@@ -1,7 +1,6 @@
 """Finish a result file with the ratings given since, and write reports into the folder of a suite."""
 
 import os
-from dataclasses import replace
 
 from baselinekit.commands.history import with_trends
 from baselinekit.commands.project import Project
@@ -18,6 +17,7 @@ from baselinekit.model.grades import Attempt, Grade, Grader, PassRule
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals.evalreport import without_details
 from baselinekit.report.forms.table import render_report
+from baselinekit.structs import replace
 from baselinekit.suites import settings
 
 _CUT_SHORT = "BK613"

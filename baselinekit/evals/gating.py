@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
@@ -20,6 +19,7 @@ from baselinekit.metrics import (
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.gates import SLOT
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of

@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 
 from baselinekit.clients.models.proxy import Proxy
@@ -38,6 +37,7 @@ from baselinekit.model.recipes import Answer, ModelQuestion, ProcessSpec, Surrou
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute
 from baselinekit.store.project import repository_of
+from baselinekit.structs import replace
 from baselinekit.values.texts import Mask
 
 _TIMEOUT = 120

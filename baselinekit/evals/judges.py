@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
@@ -20,6 +20,7 @@ from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, Method, PassRule, State
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
+from baselinekit.structs import replace
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import named_text, resolve_named
 

@@ -2,7 +2,7 @@
 prompt was sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import suggest
@@ -15,6 +15,7 @@ from baselinekit.model.prompts import EvalRow, PromptFolder, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.store import promptlogs
 from baselinekit.store.atomic import Hurry
+from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import read_folder
 
 ALL = "all"

@@ -4,7 +4,6 @@ A run never waits: its case is unscored until enough people have rated it, and i
 later without asking a model again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from math import inf
@@ -38,6 +37,7 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import asdict, replace
 from baselinekit.suites import ratings
 from baselinekit.suites.ratings import Ratings, StatedItem, StatedRating
 from baselinekit.values.texts import mask_and_clip, no_mask

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from baselinekit.clients.programs.children import child_environment, configured_argv
@@ -32,6 +32,7 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute, Setting
 from baselinekit.secrets.variables import NAME, Redactor, as_text
+from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import script_files
 from baselinekit.values.texts import Mask, count_noun, end_of, mask_and_clip
 

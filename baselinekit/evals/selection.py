@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.commands.loading import check_configuration, relative_to_root
@@ -18,6 +17,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_evals, load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
 

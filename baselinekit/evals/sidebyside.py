@@ -7,7 +7,6 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -27,6 +26,7 @@ from baselinekit.metrics import mcnemar_exact
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import EarlierComparison, MetricChange, Report, Result
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.structs import replace
 from baselinekit.suites.agentvresults import SCORE, is_foreign, read_rows
 
 _DECIDED: tuple[Outcome, ...] = ("passed", "failed")

@@ -4,7 +4,6 @@ else. Where it is unknown which of two values asks for more, the change is liste
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from baselinekit.clients.programs.git import Git
@@ -23,6 +22,7 @@ from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_everything
 from baselinekit.values.paths import render
 

@@ -1,10 +1,8 @@
 """Checks of a text, one line each (`contains: <diff>`), and the graders that they mean."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
@@ -13,11 +11,11 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, Method
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import prefix_paths
+from baselinekit.schema import prefix_paths
+from baselinekit.structs import Struct, replace
 
 
-@frozen
-class CheckForm:
+class CheckForm(Struct):
     """The form of a check: which values it accepts, the grader that a value means, and the value of a
     grader."""
 

@@ -14,7 +14,7 @@ from baselinekit.files.text import mark, place
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import position
+from baselinekit.schema import position
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
 """From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the

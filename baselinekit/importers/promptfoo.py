@@ -49,7 +49,7 @@ from baselinekit.importers.promptfootests import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import describe_value
+from baselinekit.schema import describe_value
 from baselinekit.secrets.variables import escape_variables
 
 FORM = "promptfoo"

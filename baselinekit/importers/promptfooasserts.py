@@ -7,7 +7,7 @@ from typing import Any
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import describe_value
+from baselinekit.schema import describe_value
 
 _TEXTUAL = (str, int, float)
 _NOT = "not-"

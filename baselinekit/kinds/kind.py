@@ -1,7 +1,6 @@
 """The base class of recipe kinds: all that the rest of the package must know of a kind, with defaults."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
@@ -9,6 +8,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import replace
 from baselinekit.values.paths import Pattern
 from baselinekit.values.texts import Mask, describe_limit
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields as dataclass_fields, replace
+from dataclasses import dataclass, field, fields as dataclass_fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import parse_record
+from baselinekit.structs import replace
 from baselinekit.values.paths import find, parse, render, suggest_path
 from baselinekit.values.places import with_values
 from baselinekit.values.texts import count_noun

@@ -1,19 +1,20 @@
 """Recipes, questions to models, the resulting observations, and the configuration."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import Field, field, replace
+from dataclasses import Field
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, Protocol
 
 from baselinekit.frozen import frozen
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.structs import Struct, field, replace
 
 # Questions to a model and its answers.
 
 
-@frozen
-class Prices:
+class Prices(Struct):
     """US dollars per million tokens. `cached`: those of the input that were read from a cache; None: as any
     others."""
 
@@ -22,8 +23,7 @@ class Prices:
     cached: int | float | None = None
 
 
-@frozen
-class Retry:
+class Retry(Struct):
     """Retries of a model request: after `wait` seconds, then `factor` times as long, at most `longest`."""
 
     wait: int | float = 1
@@ -32,8 +32,7 @@ class Retry:
     statuses: list[int] | None = None
 
 
-@frozen
-class Model:
+class Model(Struct):
     """A model in the configuration. One of the first six fields says how it is asked: a wire form with the id
     that the server knows, a program, a callable (`module:function`), a name of the `llm` package, or a form
     that an installed package provides. `key` names a variable; `settings` go into the request as they are.
@@ -68,8 +67,7 @@ class Model:
         return self.llm is None and (self.command is None or self.output == "json")
 
 
-@frozen
-class Limits:
+class Limits(Struct):
     """Limits: for the use of models in a run, for replays, and for the number and size of files."""
 
     calls: int | None = None
@@ -83,16 +81,14 @@ class Limits:
     file_size: int | None = None
 
 
-@frozen
-class Message:
+class Message(Struct):
     """One message of a conversation. What tools answered cannot be sent yet: that takes the ids of calls."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-@frozen
-class Tool:
+class Tool(Struct):
     """A tool that a model may call; its parameters as a JSON Schema."""
 
     name: str
@@ -100,8 +96,7 @@ class Tool:
     parameters: dict[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class ModelQuestion:
+class ModelQuestion(Struct):
     """One question to one model, with everything expanded. Fields that are None, and a missing system
     message, are taken from the model's own entry. `turn` distinguishes repetitions of the same question;
     `asker` (the id of a baseline or a case) is not part of the question: it is for stores of answers."""
@@ -117,8 +112,7 @@ class ModelQuestion:
     asker: str = ""
 
 
-@frozen
-class Usage:
+class Usage(Struct):
     """The tokens and cost of an answer. None: unknown. `tokens_cached`: those of `tokens_in` from a cache."""
 
     tokens_in: int | None = None
@@ -140,8 +134,7 @@ def _sum(left: Any, right: Any) -> Any:
     return right if left is None else left if right is None else left + right
 
 
-@frozen
-class Answer:
+class Answer(Struct):
     """The answer of a model. `served`: the model that answered, by its own account; `tool_calls`: None if the
     answer does not say whether there were any."""
 
@@ -154,8 +147,7 @@ class Answer:
     recorded: bool = False
 
 
-@frozen
-class ModelUsage:
+class ModelUsage(Struct):
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
     (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
     the tokens from a cache whose own price is not known, so that their cost is too high."""
@@ -184,8 +176,7 @@ Parse = Literal["json", "ndjson", "sse", "prometheus", "text", "bytes"]
 """How a body is parsed (kinds/bodies.py)."""
 
 
-@frozen
-class Auth:
+class Auth(Struct):
     """Credentials for the `Authorization` header."""
 
     type: Literal["basic", "bearer", "digest"]
@@ -194,8 +185,7 @@ class Auth:
     token: str | None = None
 
 
-@frozen
-class HttpRequest:
+class HttpRequest(Struct):
     """One request, and as a step of a flow what it hands on to the next (`save`)."""
 
     method: str = "GET"
@@ -219,8 +209,7 @@ class HttpRequest:
     save: dict[str, str] = field(default_factory=dict)
 
 
-@frozen
-class Scores:
+class Scores(Struct):
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
     that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
     the judge replies with: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
@@ -239,8 +228,7 @@ class Execution(Protocol):  # every kind's `execution:` states its kind
     def type(self) -> str: ...
 
 
-@frozen
-class Recipe:
+class Recipe(Struct):
     """How to obtain an output again: the input and its execution, in the classes of its kind (kinds/)."""
 
     input: Any
@@ -262,8 +250,7 @@ class Recipe:
         return getattr(self.execution, "checks", None) or []
 
 
-@frozen
-class Skill:
+class Skill(Struct):
     """A skill in the configuration: a program, a Python callable (`module:function`), a request that gets the
     question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
     `{output, tool_calls, usage}`."""
@@ -279,16 +266,14 @@ class Skill:
     timeout: Seconds | None = None
 
 
-@frozen
-class Command:
+class Command(Struct):
     """A program that the configuration allows baselines to run by name."""
 
     argv: list[str]
     env: list[str] = field(default_factory=list)
 
 
-@frozen
-class Surroundings:
+class Surroundings(Struct):
     """The folder of a recipe's file, and what the configuration provides. Its own `base_url` takes precedence
     over the configured one, the override over both. `within`: the folder that no path may leave, if not the
     root."""
@@ -322,17 +307,17 @@ class Observation:
     seconds: float
     attempts: int = 1
     tool_calls: tuple[ToolCall, ...] | None = None
-    usage: Usage = field(default_factory=Usage)
-    environment: Mapping[str, Json] = field(default_factory=dict)
+    usage: Usage = dataclasses.field(default_factory=Usage)
+    environment: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     flaw: str | None = None
     statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     saved: tuple[tuple[str, str, Json], ...] = ()
     recorded: bool = False
-    failed_checks: Mapping[str, str] = field(default_factory=dict)
+    failed_checks: Mapping[str, str] = dataclasses.field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
     loss: str | None = None
-    exchanges: tuple[tuple["Request", Json], ...] = field(default=(), compare=False, repr=False)
+    exchanges: tuple[tuple["Request", Json], ...] = dataclasses.field(default=(), compare=False, repr=False)
 
     @property
     def reason_not_to_store(self) -> str | None:
@@ -373,12 +358,11 @@ class Request:
     max_body: int = 10_000_000
     parse: Parse | None = None
     take: int | None = None
-    admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
-    watch: Callable[[str], BodyWatcher] | None = field(default=None, compare=False, repr=False)
+    admit: Callable[[str | None], None] | None = dataclasses.field(default=None, compare=False, repr=False)
+    watch: Callable[[str], BodyWatcher] | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
-@frozen
-class Response:
+class Response(Struct):
     """One response as received: decompressed within its limit, not yet interpreted."""
 
     status: int
@@ -397,17 +381,16 @@ class ProcessSpec:
 
     argv: tuple[str, ...]
     stdin: bytes = b""
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = dataclasses.field(default_factory=dict)
     cwd: str = "."
     timeout: float = 60.0
     max_stdout: int = 1_000_000
     max_stderr: int = 64_000
-    mask: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
+    mask: Callable[[str], str] | None = dataclasses.field(default=None, compare=False, repr=False)
     """Masks secrets in the end of its output, if an error quotes it."""
 
 
-@frozen
-class ProcessResult:
+class ProcessResult(Struct):
     """The result of one program."""
 
     exit_code: int
@@ -419,8 +402,7 @@ class ProcessResult:
 # A generated program, run in a sandbox: its results, and what the sandbox kept it from.
 
 
-@frozen
-class CallResult:
+class CallResult(Struct):
     """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
     `inexact`: the text of a value that is not JSON (a set, a NaN, a bytes). `printed`: the end of what it
     printed meanwhile."""
@@ -432,8 +414,7 @@ class CallResult:
     seconds: float = 0.0
 
 
-@frozen
-class SandboxResult:
+class SandboxResult(Struct):
     """All calls in order. `contained`: what the sandbox kept the program from; `not_contained`: what it could
     not prevent on this machine. `flaw`: why nothing of it can be judged."""
 
@@ -449,8 +430,7 @@ Record = Literal["always", "daily", "never"]
 """Which verdicts are written to the files."""
 
 
-@frozen
-class Variable:
+class Variable(Struct):
     """A variable with more than a value: its origin, and whether it is a secret."""
 
     value: Json = None
@@ -459,16 +439,14 @@ class Variable:
     hosts: list[str] = field(default_factory=list)
 
 
-@frozen
-class Environment:
+class Environment(Struct):
     """One of the environments that the same baselines run against."""
 
     base_url: str | None = None
     variables: dict[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class HttpDefaults:
+class HttpDefaults(Struct):
     headers: dict[str, str | int | float | bool] = field(default_factory=dict)
     timeout: Seconds | None = None
     redirects: int | bool | None = None
@@ -481,8 +459,7 @@ class HttpDefaults:
     serial: bool | None = None
 
 
-@frozen
-class Notify:
+class Notify(Struct):
     """Who is notified when a run or a gate fails (`always`: also when it passes): a program, which gets the
     notification as JSON on its standard input, or an address to which it is sent."""
 
@@ -493,8 +470,7 @@ class Notify:
     env: list[str] = field(default_factory=list)
 
 
-@frozen
-class GitHosts:
+class GitHosts(Struct):
     """Files in git that are named by the addresses of their web pages. `hosts`: further hosts, each with the
     host whose addresses it imitates. `offline`: use only files that were fetched before."""
 
@@ -502,8 +478,7 @@ class GitHosts:
     offline: bool = False
 
 
-@frozen
-class Config:
+class Config(Struct):
     version: Literal[1] = 1
     base_url: str | None = None
     baselines: str | list[str] = "baselines"

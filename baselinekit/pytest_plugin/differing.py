@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -32,6 +32,7 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import load
+from baselinekit.structs import replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun

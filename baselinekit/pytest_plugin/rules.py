@@ -1,7 +1,7 @@
 """Rules in the code of a test, combined with those of its file, which take precedence."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
@@ -10,8 +10,9 @@ from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Difference
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
 from baselinekit.store.dialects.native import check_rules
+from baselinekit.structs import replace
 from baselinekit.values.paths import Pattern, find, parse, render, suggest_path, values_at
 from baselinekit.values.places import with_values
 
@@ -126,7 +127,7 @@ class CodeRules:
 
 def _validate(comparison: dict[str, Json]) -> model.Rules:
     """Validate rules by the schema of a file."""
-    rules, problems = check(model.Rules, comparison)
+    rules, problems = read_as(model.Rules, comparison)
     if rules is not None:
         problems = [*problems, *check_rules(rules)]
     if problems or rules is None:

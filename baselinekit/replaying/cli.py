@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from baselinekit.clients.programs.children import (
@@ -43,6 +43,7 @@ from baselinekit.replaying.post import question_as_json
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid, is_named
 from baselinekit.replaying.traces import answer_of_text, answer_of_value, is_structured
 from baselinekit.secrets.variables import Scope, as_text, replace_variables
+from baselinekit.structs import replace
 
 _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0

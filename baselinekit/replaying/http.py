@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from hashlib import sha256
@@ -50,6 +49,7 @@ from baselinekit.replaying.settings import (
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.names import is_secret_header
 from baselinekit.secrets.variables import Secret, as_text, names_in
+from baselinekit.structs import replace
 
 # One request with every setting decided: by the step, else the execution, the configuration, the default.
 

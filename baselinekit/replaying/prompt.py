@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import get_args
 
@@ -27,6 +26,7 @@ from baselinekit.replaying.files import (
 )
 from baselinekit.replaying.settings import Row, Setting, undefined_in
 from baselinekit.secrets.variables import Scope, as_text, names_in
+from baselinekit.structs import replace
 
 _ROLES = get_args(Message.__annotations__["role"])
 _LISTS = (".yaml", ".yml", ".json")

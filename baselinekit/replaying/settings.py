@@ -1,12 +1,11 @@
 """What a replay needs besides its recipe, the limits for data files, and the URL of a request."""
 
-import dataclasses
 import ipaddress
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
@@ -35,7 +34,8 @@ from baselinekit.model.recipes import (
     Surroundings,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.variables import Redactor, Scope, as_text, field_names, names_in
+from baselinekit.secrets.variables import Redactor, Scope, as_text, names_in
+from baselinekit.structs import Struct, replace
 
 # What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
 # configuration grants, never for more. Nor may a file turn off the check of certificates.
@@ -255,8 +255,8 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from undefined_in(item, scope, (*at, index))
-    elif value is not None and dataclasses.is_dataclass(value):
-        for name in field_names(value.__class__):
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
             if field_value := getattr(value, name):
                 yield from undefined_in(field_value, scope, (*at, name))
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
@@ -16,6 +15,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.files import read_text
 from baselinekit.replaying.settings import Row, Setting, check_defined, is_named
 from baselinekit.replaying.traces import answer_of_value, is_structured, plain_observation
+from baselinekit.structs import replace
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _ANSWERS = ("output", "candidate_answer", "answer")

@@ -3,7 +3,6 @@ thousand of them in the same way. Every form of report, and the plan of a refres
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.escape import one_line
 from baselinekit.frozen import frozen
@@ -11,6 +10,7 @@ from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences
+from baselinekit.structs import replace
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.texts import count_noun
 

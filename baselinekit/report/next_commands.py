@@ -6,7 +6,6 @@ evals is run, and refreshed by its file; what a case without a baseline expects,
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from baselinekit.escape import one_line
 from baselinekit.kinds.table import KINDS
@@ -24,6 +23,7 @@ from baselinekit.model.results import (
     Typed,
 )
 from baselinekit.placeholders.grammar import tokens_in
+from baselinekit.structs import replace
 from baselinekit.values.places import places
 
 NOTHING = Typed()

@@ -3,7 +3,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import load_json
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Summary
+from baselinekit.recordform import RecordReader
 from baselinekit.report.resultfile import (
     DEEPER,
     RESULT,
@@ -21,7 +21,7 @@ from baselinekit.report.resultfile import (
     summary_document,
 )
 from baselinekit.report.values import encode, page
-from baselinekit.schema.records import RecordReader
+from baselinekit.structs import replace
 
 RESULTS = b'\n  "results": [\n'
 _LAST = b"  ]\n}\n"

@@ -3,14 +3,12 @@
 A file can only use variables that the configuration or the command line declares, never the whole
 environment."""
 
-import dataclasses
 import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
@@ -19,6 +17,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import Declared, mask_spans
 from baselinekit.secrets.finding import has_secret_name, mask_secrets, may_be_secret, random_texts
+from baselinekit.structs import Struct, asdict, replace
 
 NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -93,14 +92,14 @@ class Scope:
             return {self._key(key, at): self.expand(item, (*at, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.expand(item, (*at, index)) for index, item in enumerate(value)]
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [(name, getattr(value, name)) for name in field_names(type(value))]
+        if isinstance(value, Struct):
+            fields = asdict(value).items()
             changed = {
                 name: new_value
                 for name, old_value in fields
                 if old_value and (new_value := self.expand(old_value, (*at, name))) != old_value
             }
-            return dataclasses.replace(value, **changed) if changed else value
+            return replace(value, **changed) if changed else value
         return value
 
     def _key(self, key: Any, at: Path) -> Any:
@@ -138,12 +137,6 @@ def escape_variables_in(value: Json) -> Json:
     return [escape_variables_in(item) for item in value] if isinstance(value, list) else value
 
 
-@cache
-def field_names(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields."""
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
     return (
@@ -163,10 +156,9 @@ def names_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from names_in(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name in field_names(type(value)):
-            if content := getattr(value, name):
-                yield from names_in(content)
+    elif isinstance(value, Struct):
+        for item in asdict(value).values():
+            yield from names_in(item)
 
 
 class Redactor:

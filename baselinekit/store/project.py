@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -19,8 +18,9 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
-from baselinekit.schema.records import check, place_problems
+from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import NAME as VARIABLE_NAME
+from baselinekit.structs import replace
 
 MAX_OUTPUT_BYTES = 64_000_000
 
@@ -264,7 +264,7 @@ CONFIG_NAME = "baselinekit.yaml"
 
 _HOST = lazy_pattern(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = lazy_pattern(r"[a-z][a-z0-9_]*")
-_DECLARATION_KEYS = frozenset(field.name for field in fields(Variable))
+_DECLARATION_KEYS = frozenset(Variable.__struct_fields__)
 _FUTURE_KEYS = ("thresholds",)
 
 
@@ -322,7 +322,7 @@ def read_config(data: bytes, label: str) -> Config:
     raw = documents[0]
     if isinstance(raw, dict):  # a key without a value means the default
         raw = {key: value for key, value in raw.items() if value is not None}
-    config, problems = check(Config, raw)
+    config, problems = read_as(Config, raw)
     if config is not None:
         problems = list(_find_problems(config))
     if len(documents) > 1:
@@ -347,7 +347,7 @@ def place_in_config(root: str, file: str, problems: Sequence[Problem]) -> list[P
 def _load_variables(variables: dict[str, Json]) -> dict[str, Json]:
     """Load declarations such as `{from_env: TOKEN, secret: true}` as Variable; other values stay."""
     return {
-        name: check(Variable, value)[0] if is_declaration(value) else value
+        name: read_as(Variable, value)[0] if is_declaration(value) else value
         for name, value in variables.items()
     }
 
@@ -437,7 +437,7 @@ def variable_problems(variables: dict[str, Json], at: Path) -> Iterator[Problem]
             yield Problem("BK108", message, "rename it", at=path)
         if not is_declaration(value):
             continue
-        _, problems = check(Variable, value)
+        _, problems = read_as(Variable, value)
         yield from (replace(problem, at=(*path, *(problem.at or ()))) for problem in problems)
         if ("value" in value) == ("from_env" in value):
             message = "a declared variable has a `value` or a `from_env`"

@@ -8,7 +8,6 @@ that cannot be read is reported with its place and does not affect others."""
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Generic, TypeVar
 
 from baselinekit.clients.trust import check_inside
@@ -19,6 +18,7 @@ from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read, resolve
+from baselinekit.structs import asdict
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 

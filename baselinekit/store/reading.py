@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
@@ -12,11 +12,12 @@ from baselinekit.files.languages import language
 from baselinekit.files.text import Marks, decode, mark, mark_each, place
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import place_problems, position
+from baselinekit.schema import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.structs import replace
 
 # From a path in a baseline to file, line and column. The file is parsed again, but only on demand.
 

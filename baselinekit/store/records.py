@@ -6,7 +6,6 @@ import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import blake2b
 from types import ModuleType
 from typing import TypeVar
@@ -21,6 +20,7 @@ from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import native
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 
 # The forms of a baseline's record, one module per form. A record has the first form that recognises it.

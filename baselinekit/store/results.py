@@ -23,16 +23,7 @@ from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.schema.records import (
-    NULLABLE_TEXT,
-    TEXT,
-    Field,
-    RecordForm,
-    RecordReader,
-    paths,
-    placed,
-    texts,
-)
+from baselinekit.recordform import NULLABLE_TEXT, TEXT, Field, RecordForm, RecordReader, paths, placed, texts
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id

@@ -5,7 +5,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
@@ -23,6 +23,7 @@ from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
+from baselinekit.structs import replace
 from baselinekit.values.changes import Hints
 from baselinekit.values.equality import canonical, identical
 from baselinekit.values.places import value_at

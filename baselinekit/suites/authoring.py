@@ -8,15 +8,7 @@ from baselinekit.graders.by_function import Program
 from baselinekit.graders.by_text import Lists
 from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
-from baselinekit.schema.complaints import (
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    dump_schema,
-    one_or_several,
-    ref,
-)
+from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text

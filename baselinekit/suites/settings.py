@@ -24,8 +24,7 @@ from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import move_to_name, place_problems, prefix_paths
+from baselinekit.schema import describe_value, move_to_name, place_problems, prefix_paths
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import in_repository, link_at, read, unreadable

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from baselinekit.commands.context import Stop
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.commands.selection import Selection
 from baselinekit.model.results import Report
+from baselinekit.structs import replace
 
 ECHO = """\
 id: e{n}

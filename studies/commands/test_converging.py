@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from baselinekit.model.changes import KeptOutput, RefreshPlan
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import recipe_hash
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_at
 

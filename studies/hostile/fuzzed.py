@@ -14,7 +14,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.replaying.dispatch import replay
 from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.secrets.variables import Redactor, Scope
+from baselinekit.structs import replace
 
 TIMEOUT = 2.0
 

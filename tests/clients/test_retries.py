@@ -4,7 +4,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
@@ -15,6 +14,7 @@ from baselinekit.clients.http import Client
 from baselinekit.clients.models.post import Lane, asked_wait
 from baselinekit.errors import cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
+from baselinekit.structs import replace
 
 DATE = 1_700_000_000
 

@@ -1,6 +1,5 @@
 """The worker of a run: what it holds until its turn, and what it reads again then, judge alike."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from baselinekit.commands.loading import find_files
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selectable
 from baselinekit.model.baselines import Entry
+from baselinekit.structs import replace
 
 ALL, LITTLE, NOTHING = 1_000_000, 44_000, 0
 

@@ -3,7 +3,6 @@ all of them are read, or the whole files are read after all."""
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.model.results import Report, ReportedDifference, Result, Shard
 from baselinekit.report import resultfile
 from baselinekit.report.resultstream import NotStreamableError, StreamedFile, plain_pass
+from baselinekit.structs import replace
 
 TEXTS = [
     "",

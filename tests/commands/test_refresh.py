@@ -5,7 +5,6 @@ import base64
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from baselinekit.report.forms import table
 from baselinekit.report.refreshing import change_lines, format_refresh
 from baselinekit.report.wording import Style
 from baselinekit.store.results import drop_pending, load_pending, save_pending
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,6 +12,7 @@ from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.structs import replace
 
 Items = list[tuple[int, str | None]]
 

@@ -4,7 +4,6 @@ are really run."""
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.model.results import Report
+from baselinekit.structs import replace
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,6 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 
 RUN = report(result("a", "+"), result("b", "-"))
 

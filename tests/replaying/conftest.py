@@ -1,7 +1,6 @@
 """Settings for replays: with doors that are shut, and with real ones."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from baselinekit.clients.trust import Trust
 from baselinekit.model.recipes import HttpDefaults, Surroundings
 from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.secrets.variables import Redactor, Scope
+from baselinekit.structs import replace
 
 
 @pytest.fixture

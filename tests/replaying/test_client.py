@@ -13,7 +13,6 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.model.recipes import Auth, Request
 from baselinekit.replaying.http import http_output, read_answer
+from baselinekit.structs import replace
 
 JSON = "Content-Type: application/json"
 

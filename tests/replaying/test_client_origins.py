@@ -1,7 +1,6 @@
 """Where requests may go: decided on the address that is connected to, which was resolved once (F16, F17)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import HttpRequest, Recipe, Request
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Clients, Setting
+from baselinekit.structs import replace
 
 META = "169.254.169.254"
 

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.errors import OutOfBudget, Problem
@@ -10,6 +9,7 @@ from baselinekit.files.jsontext import encode
 from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Model, ModelQuestion, ModelUsage, Prices, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import replace
 
 # The budget of a run in calls, tokens and dollars. Usage is reserved before a question is sent and settled
 # after it, so that many at once exceed a limit only by what could not be known beforehand.

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
 from functools import partial
 from typing import NoReturn
 
@@ -34,6 +33,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor, Secret
+from baselinekit.structs import asdict, replace
 from baselinekit.values.texts import shown
 
 # The entry of a model in the configuration: its form, and its problems.
@@ -131,10 +131,10 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
 def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
     """Keys without effect, and numbers out of range."""
     blank = Model()
-    for field in fields(Model):
-        if field.name not in _ALWAYS | form.uses and getattr(model, field.name) != getattr(blank, field.name):
-            message = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
-            yield Problem("BK602", message, "remove it", at=(field.name,))
+    for name, value in asdict(model).items():
+        if name not in _ALWAYS | form.uses and value != getattr(blank, name):
+            message = f"`{name}` has no effect on a model of the form `{kind_of(model)}`"
+            yield Problem("BK602", message, "remove it", at=(name,))
     minimums = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
     for name, minimum in minimums.items():
         value = getattr(model, name)

@@ -6,13 +6,11 @@ import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.clients.trust import check_inside
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import dump_yaml
-from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.kinds.messages import heading_of
@@ -20,6 +18,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
 from baselinekit.store.atomic import is_leftover, temporary_name
 from baselinekit.store.project import name_in_project
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.writing import agentv, eva, ours
 from baselinekit.suites.writing.moving import moved_to, renamed_files
@@ -39,8 +38,7 @@ _PROGRAMS = "where its judges' programs run"
 _QUESTION = "the question"
 
 
-@frozen
-class WrittenForm:
+class WrittenForm(Struct):
     """A form in which cases can be written. `dialects`: the names of its dialects when such files are read;
     `place`: the default path of the file with the cases, from a name; `is_folder`: whether it has several
     files that belong together. `equivalent`: replaces a grader that it lacks by graders that it has."""
@@ -76,8 +74,7 @@ AGENTV = WrittenForm(
 FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA, AGENTV)}
 
 
-@frozen
-class Conversion:
+class Conversion(Struct):
     """The result of a conversion. `files`: by path from the project's root, the one with the cases first;
     `count`: the number of cases in them."""
 

@@ -3,7 +3,6 @@ same files from there."""
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from baselinekit.errors import BaselinekitError
@@ -12,6 +11,7 @@ from baselinekit.graders.graders import row_of
 from baselinekit.kinds.messages import is_parts
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.agentvmessages import NamedFiles
 
 M = TypeVar("M", bound=Any)

@@ -1,163 +1,18 @@
-"""Dataclasses <-> data files: reads and checks values into dataclasses, and writes them."""
+"""Records that we write ourselves and read back."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING
 from decimal import Decimal
-from functools import cache
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.files.languages import Language, language
-from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.structs import NODEFAULT, Struct, fields
 from baselinekit.values.texts import mask_and_clip, no_mask
 
-# Raw values to dataclasses. All errors are reported at once, in our own words and with their places.
-#
-# The plain case: a raw value of exactly the types that a class states becomes an instance of it. Everything
-# else is left to pydantic, which takes as long to import as hundreds of files take to read.
-
-Reader = Callable[[Json], Any]
 T = TypeVar("T")
-_SCALARS = (str, int, float, bool, NoneType)
-
-
-class NotPlain(Exception):
-    """Not an error yet: pydantic has to decide."""
-
-
-@cache
-def reader(kind: Any) -> Reader:
-    """Return the function that reads values of a type."""
-    plain_classes, read_other = _split_type(kind)
-    return lambda value: value if value.__class__ in plain_classes else read_other(value)
-
-
-@cache
-def _split_type(kind: Any) -> tuple[Collection[type], Reader]:
-    """Return the classes whose values are valid as they are, and a reader for all other values. A reader is
-    chosen by the class of the value alone: if two members of a union have the same class, the value is not
-    plain."""
-    plain_classes: set[type] = set()
-    readers: dict[type, Reader] = {}
-    for member in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
-        if member is Any:
-            return (), lambda value: value
-        if member in _SCALARS:
-            plain_classes.add(member)
-        else:
-            raw_class, read = _structured_reader(member)
-            readers[raw_class] = _refuse if raw_class in readers else read
-    return plain_classes, lambda value: readers.get(value.__class__, _refuse)(value)
-
-
-def _structured_reader(kind: Any) -> tuple[type, Reader]:
-    """Return the class of the raw value, and its reader."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if is_dataclass(kind):
-        return dict, _class_reader(kind)
-    if origin is list:
-        item = reader(arguments[0])
-        return list, lambda value: [item(element) for element in value]
-    if origin is tuple:
-        items = [reader(argument) for argument in arguments if argument is not ...]
-        return list, lambda value: read_tuple(value, items, any_length=arguments[-1] is ...)
-    if origin in (dict, Mapping):
-        item = reader(arguments[1])
-        if arguments[0] is int:  # in files all keys are texts
-            return dict, lambda value: {_integer_key(key): item(element) for key, element in value.items()}
-        return dict, lambda value: {key: item(element) for key, element in value.items()}
-    if origin is Literal:
-        return type(arguments[0]), lambda value: value if value in arguments else _refuse(value)
-    assert origin is Annotated, kind
-    return dict, lambda value: reader(arguments[1].member(value) or _refuse(value))(value)
-
-
-def read_tuple(value: list[Json], items: list[Reader], any_length: bool) -> tuple[Any, ...]:
-    if any_length:
-        return tuple(map(items[0], value))
-    if len(items) != len(value):
-        raise NotPlain
-    return tuple(read(element) for read, element in zip(items, value, strict=True))
-
-
-def _integer_key(key: str | int) -> int:
-    return key if isinstance(key, int) else int(key) if key.lstrip("-").isdecimal() else _refuse(key)
-
-
-def _class_reader(kind: Any) -> Reader:
-    field_readers: dict[str, tuple[Collection[type], Reader]] = {}
-    for field in fields(kind):
-        field_type: Any = field.type
-        field_readers[field.name] = _split_type(field_type)
-    without_default = [field for field in fields(kind) if field.default is field.default_factory is MISSING]
-    required = {field.name for field in without_default}
-
-    def read(value: Json) -> Any:
-        if not required <= value.keys() <= field_readers.keys():
-            raise NotPlain
-        arguments = {}
-        for name, item in value.items():
-            plain_classes, read_other = field_readers[name]
-            arguments[name] = item if item.__class__ in plain_classes else read_other(item)
-        return kind(**arguments)
-
-    return read
-
-
-def _refuse(value: Json) -> NoReturn:
-    raise NotPlain
-
-
-def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
-    """Return the value as an instance of the class, or all its problems, with paths instead of places."""
-    kind: Any = cls
-    try:
-        return reader(kind)(raw), []
-    except NotPlain:
-        from baselinekit.schema.complaints import validated  # what `capture` writes never gets here
-
-        return validated(kind, raw)
-
-
-# The places of problems: from a path in a document to file, line and column.
-
-
-def prefix_paths(problems: Iterable[Problem], at: Path) -> list[Problem]:
-    """Return the same problems with a path put before theirs."""
-    return [replace(problem, at=(*at, *(problem.at or ()))) for problem in problems]
-
-
-def move_to_name(problem: Problem, at: Path) -> Problem:
-    """Return the problem of a file at the path that names the file."""
-    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return replace(problem, message=message, place=None, at=at)
-
-
-def place_problems(
-    body: str, file: str, problems: Mapping[int, Sequence[Problem]], written_in: Language | None = None
-) -> list[Problem]:
-    """Turn problems with paths, by document, into problems with places. The place of an unknown key is the
-    key itself."""
-    paths_by_document = {n: [item.at or () for item in items] for n, items in problems.items() if items}
-    marks_by_document = mark_each((written_in or language(file)).events(body), paths_by_document)
-    placed: list[tuple[int, Problem]] = []
-    for document, document_problems in problems.items():
-        marks = marks_by_document.get(document, Marks())
-        for problem in document_problems:
-            nodes, missing = marks.reach(problem.at or ())
-            index = position(nodes[-1], at_key=problem.code == "BK103" and not missing) if nodes else 0
-            placed.append((index, replace(problem, place=place(file, body, index), at=None)))
-    return [problem for _, problem in sorted(placed, key=lambda pair: pair[0])]
-
-
-def position(node: MarkedNode, at_key: bool = False) -> int:
-    """Return the index to point to: that of the value, or of the key if the value is on the lines below."""
-    is_block = node.kind in (MAPPING, SEQUENCE) and node.style != "flow"
-    return node.key if node.key >= 0 and (at_key or is_block) else node.start
-
 
 # Records that we write ourselves and read back: one table per class says what is under each key.
 # `RecordForm.read` reads what `RecordForm.write` writes. Such a file may come from outside (a CI artifact):
@@ -284,9 +139,10 @@ class RecordForm(Generic[T]):
         self.inline = inline or {}
         self.keys = keys
         defaults: dict[str, Any] = {}
-        for class_field in fields(cls) if is_dataclass(cls) else ():
+        for class_field in fields(cls) if isinstance(cls, type) and issubclass(cls, Struct) else ():
             factory = class_field.default_factory
-            defaults[class_field.name] = class_field.default if factory is MISSING else factory()
+            if not class_field.required:
+                defaults[class_field.name] = class_field.default if factory is NODEFAULT else factory()
         self._rows = [
             (
                 key,
