@@ -19,7 +19,6 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Protocol
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
@@ -354,42 +353,6 @@ class _Copy:
             os.close(self._handle)
             if not self._renamed:
                 _remove(self._temporary)
-
-
-class _StreamedCopy(_Copy):
-    """The same for bytes that arrive in pieces, none of which is kept in memory."""
-
-    def __init__(self, target: str, label: str, pieces: Iterable[bytes]):
-        super().__init__(target, label, os.path.dirname(target), b"")
-        self._pieces = pieces
-        self._sum, self._size = blake2b(), 0
-
-    def write(self, sync: bool) -> None:
-        super().write(sync=False)
-        for piece in self._pieces:
-            self._sum.update(piece)
-            self._size += len(piece)
-            remaining = memoryview(piece)
-            while remaining:
-                remaining = remaining[os.write(self._handle, remaining) :]
-
-    def seal(self, sync: bool) -> None:
-        if sync:
-            os.fsync(self._handle)
-        hasher, position = blake2b(), 0
-        while piece := os.pread(self._handle, _CHUNK, position):
-            hasher.update(piece)
-            position += len(piece)
-        if position != self._size or hasher.digest() != self._sum.digest():
-            raise OSError(5, "what was written reads back differently")
-
-
-def replace_streamed(target: str, label: str, pieces: Iterable[bytes]) -> None:
-    """Replace a file like `replace_anywhere`, but with contents too large for memory. An exception from
-    `pieces` leaves the file unchanged."""
-    folder = os.path.dirname(target)
-    sweep(folder, [folder])
-    replace_one(_StreamedCopy(target, label, pieces))
 
 
 def replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:

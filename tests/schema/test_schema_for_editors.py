@@ -130,7 +130,5 @@ def test_the_schema_that_comes_with_the_package_is_that_of_the_classes() -> None
     if os.environ.get("BASELINEKIT_GOLDEN") == "write":
         Path(writing.__file__).with_name("baseline.schema.json").write_text(dump_schema(SCHEMA), "utf-8")
     text = writing.baseline_schema()
-    assert text == dump_schema(SCHEMA), (
-        "BASELINEKIT_GOLDEN=write renews it"
-    )
+    assert text == dump_schema(SCHEMA), "BASELINEKIT_GOLDEN=write renews it"
     assert json.loads(text)["$defs"]["Record"]["additionalProperties"] is False
