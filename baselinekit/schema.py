@@ -3,11 +3,11 @@ the JSON Schema of the files, for editors."""
 
 import json
 import re
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from inspect import cleandoc
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -27,7 +27,7 @@ Parts = dict[str, Any]
 Schema = dict[str, Any]
 
 
-class Tagged(ABC):  # noqa: B024
+class Tagged(ABC):
     """The type of a value whose own keys say which class it has, as a `current:` with its kind."""
 
     @classmethod
@@ -35,19 +35,19 @@ class Tagged(ABC):  # noqa: B024
         return issubclass(other, Struct) or NotImplemented
 
     @classmethod
+    @abstractmethod
     def forms(cls) -> Sequence[type[Struct]]:
         """Return the classes that there are."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def form(cls, raw: Json) -> type[Struct] | None:
         """Return the class of a value."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def explain(cls, raw: Json, at: Path) -> Problem:
         """Return the problem of a value that has none of the classes."""
-        raise NotImplementedError
 
 
 # One conversion settles what is right. Only where it fails the value is walked by the types of the fields:
@@ -89,7 +89,7 @@ def _mistakes(kind: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem
         members = _members(kind)
         inner = next((found for member in members if (found := _inside(member, value, at)) is not None), None)
         first = next(inner, None) if inner is not None else None
-        yield first or (lambda: _mismatch(members, value, at))
+        yield first or partial(_mismatch, members, value, at)
         if first is not None and inner is not None:
             yield from inner
 
@@ -116,7 +116,7 @@ def _inside(member: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem
     what, arguments = _class_of(member), get_args(member)
     if what is Tagged:
         form = member.form(value)
-        return iter([lambda: member.explain(value, at)]) if form is None else _mistakes(form, value, at)
+        return iter([partial(member.explain, value, at)]) if form is None else _mistakes(form, value, at)
     if isinstance(value, dict) and what is Struct:
         return _in_form(member, value, at)
     if isinstance(value, dict) and what is dict:
@@ -134,12 +134,10 @@ def _in_form(form: type[Struct], value: dict[str, Json], at: Path) -> Iterator[C
         if name in value:
             yield from _mistakes(field.type, value[name], (*at, name))
         elif field.required:
-            yield lambda name=name: Problem(  # type: ignore[misc]
-                "BK104", f"the key {name!r} is missing", "add it", at=(*at, name)
-            )
+            yield partial(Problem, "BK104", f"the key {name!r} is missing", "add it", at=(*at, name))
     for key in value:
         if key not in known:
-            yield lambda key=key: _unknown(form, key, at)  # type: ignore[misc]
+            yield partial(_unknown, form, key, at)
 
 
 def _unknown(form: type[Struct], key: str, at: Path) -> Problem:

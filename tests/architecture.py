@@ -32,7 +32,6 @@ ORDER = [
     "replaying",
     "store",
     "kinds",
-    "recordform",
     "schema",
     "placeholders",
     "sandbox",

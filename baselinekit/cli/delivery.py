@@ -45,12 +45,10 @@ def is_result_file(output: str) -> bool:
     return form_of(output) is form_of("x.json") and (os.path.isfile(target) or not os.path.lexists(target))
 
 
-def deliver(
-    report: Report, outputs: Sequence[str], root: str, is_written: bool = False, read: Sequence[str] = ()
-) -> Report:
+def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[str] = ()) -> Report:
     """Write every requested report and the summary of the step. A report that cannot be written does not stop
-    the others, as the results have been paid for: the returned report says so. `is_written`: the files exist
-    already. `read`: the result files that it was made of."""
+    the others, as the results have been paid for: the returned report says so. `read`: the result files that
+    it was made of."""
     report = replace(report, typed=_for_readers(report.typed, outputs, read))
     full_report = replace(report, folder=_folder_in_repository(root))
     if any(output.lower().endswith(".html") for output in outputs):
@@ -59,7 +57,7 @@ def deliver(
         full_report = with_trends(full_report, root)
     lost: list[str] = []
     for output in outputs:
-        if output != ANNOTATIONS and not is_written:
+        if output != ANNOTATIONS:
             lost.append(write_report(output, render_report(full_report, output)))
     summarise(lambda room: _step_summary(full_report, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))

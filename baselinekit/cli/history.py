@@ -20,22 +20,20 @@ from baselinekit.cli.options import (
     project_of,
     several,
 )
-from baselinekit.commands import history as past, merging
+from baselinekit.commands import history as past
 from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
-from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
-from baselinekit.report.resultstream import NotStreamableError
 from baselinekit.report.wording import format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import remove
-from baselinekit.store.results import write_pieces, write_text
+from baselinekit.store.results import write_text
 from baselinekit.values.texts import count_noun
 
 # `baselinekit history`.
@@ -118,10 +116,7 @@ class MergeOptions:
 
 def merge(options: MergeOptions) -> int:
     delivery.check(options.outputs)
-    report, is_written = _merge_streaming(options), True
-    if report is None:
-        report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
-        is_written = False
+    report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
     redactor = Redactor({})
     # the redactor learns which random-looking values are not secrets: an id, a tag
     for result in report.results:
@@ -130,7 +125,7 @@ def merge(options: MergeOptions) -> int:
             redactor.mask_value(difference.expected, difference.path)
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
-    report = delivery.deliver(report, options.outputs, os.getcwd(), is_written, options.results)
+    report = delivery.deliver(report, options.outputs, os.getcwd(), options.results)
     if not delivery.show_json(report, options.as_json):
         style = screen.style_of(options.color, options.verbose)
         if options.verbose:
@@ -144,24 +139,6 @@ def merge(options: MergeOptions) -> int:
             delivery.tell_lost(report)
     delivery.annotate(report, options.outputs, os.getcwd(), err=options.as_json)
     return report.exit_code
-
-
-def _merge_streaming(options: MergeOptions) -> Report | None:
-    """Merge result files as streams and write the merged file; None if an option needs all results in memory
-    or a file is not as it was written."""
-    files = [output for output in options.outputs if delivery.is_result_file(output)]
-    if options.as_json or options.verbose or files != list(options.outputs) or files[1:]:
-        return None
-    try:
-        merged = merging.StreamedMerge(options.results, os.getcwd(), options.different)
-        pieces = merged.pieces()
-        if files:
-            write_pieces(files[0], pieces)
-        for _ in pieces:  # without an output file the pieces still have to be read
-            pass
-    except (NotStreamableError, BaselinekitError, OSError):
-        return None  # the ordinary merge reports the error
-    return merged.report()
 
 
 # `baselinekit orphans`.

@@ -2,9 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import Field
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from baselinekit.frozen import frozen
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -222,8 +221,6 @@ class Scores(Struct):
 
 
 class Execution(Protocol):  # every kind's `execution:` states its kind
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
     @property
     def type(self) -> str: ...
 

@@ -321,9 +321,7 @@ class Typed(Struct):
 class Report(Struct):
     """One run, as the result file states it. `spent`: its use of models, if any. `folder`: the project's
     folder in its repository, for tools that count paths from there; "" is the root. `commit`: the commit that
-    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run.
-    `more_passed`: how many passed without being among `results`, as merging several files copies those
-    unread."""
+    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run."""
 
     id: str
     started: str
@@ -346,7 +344,6 @@ class Report(Struct):
     against: BaselineChanges | None = None
     suite: SuiteFacts | None = None
     earlier: EarlierComparison | None = None
-    more_passed: int = 0
     typed: Typed = field(default_factory=Typed)
 
     @property
@@ -401,14 +398,13 @@ class Report(Struct):
     def nothing_changed(self) -> str:
         """The commit since which no baseline was touched, if --changed-since selected nothing; else empty."""
         since = self.coverage.chosen.get("changed_since")
-        return str(since) if since and not (self.results or self.more_passed or self.shard) else ""
+        return str(since) if since and not (self.results or self.shard) else ""
 
     @property
     def summary(self) -> Summary:
         counts = dict.fromkeys(OUTCOMES, 0)
         for result in self.results:
             counts[result.outcome] += 1
-        counts["passed"] += self.more_passed
         return Summary(**counts, complete=self.complete)
 
 

@@ -12,7 +12,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema import read_as
 from baselinekit.store.dialects.native import check_rules
-from baselinekit.structs import replace
+from baselinekit.structs import asdict, replace
 from baselinekit.values.paths import Pattern, find, parse, render, suggest_path, values_at
 from baselinekit.values.places import with_values
 
@@ -187,7 +187,6 @@ def _short(value: object) -> str:
 
 
 def _set_fields(value: "model.Tolerance | model.FieldRule") -> Iterator[str]:
-    for name in value.__dataclass_fields__:
-        part = getattr(value, name)
+    for name, part in asdict(value).items():
         if part not in (None, {}, []):
             yield f"{name}: {part}"

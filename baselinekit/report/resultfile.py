@@ -34,7 +34,7 @@ from baselinekit.model.results import (
     Typed,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.recordform import (
+from baselinekit.report.recordform import (
     COUNT,
     LINE,
     NULLABLE_TEXT,

@@ -78,24 +78,6 @@ def read(root: str, file: str, limit: int | None = None) -> bytes:
         os.close(handle)
 
 
-def read_pieces(path: str, limit: int, size: int = 1 << 18) -> Iterator[bytes]:
-    """Yield the bytes of a file that the user named, in pieces."""
-    try:
-        handle = os.open(os.path.realpath(path), _FLAGS)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(unreadable(path, error)) from None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
-            yield _read_content(handle, path, limit)  # which raises
-        while piece := os.read(handle, size):
-            yield piece
-    except OSError as error:
-        raise InvalidInput(unreadable(path, error)) from None
-    finally:
-        os.close(handle)
-
-
 def _open(root: str, file: str) -> tuple[str, int]:
     """Open a file. Links on the way to its folder are resolved once for all files in the folder. A file that
     is itself a link is rare: it is opened only if its target is inside the project."""

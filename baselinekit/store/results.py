@@ -10,9 +10,8 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -23,11 +22,12 @@ from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.recordform import NULLABLE_TEXT, TEXT, Field, RecordForm, RecordReader, paths, placed, texts
+from baselinekit.schema import read_as
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
+from baselinekit.structs import plain
 
 # Reports, written whole or not at all, to where the user wants them.
 
@@ -46,16 +46,6 @@ def write_text(path: str, text: str) -> None:
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
     atomic.replace_anywhere(target, path, [data])
-
-
-def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
-    """Write a text that arrives in pieces to a regular file."""
-    target = os.path.realpath(path)
-    try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-    except OSError as error:
-        raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_anywhere(target, path, pieces)
 
 
 def check_place(path: str) -> None:
@@ -220,32 +210,12 @@ _EXTRA_DEPTH = 2
 """Levels of nesting that the file adds around an output."""
 
 
-@cache
-def pending_form() -> RecordForm[KeptOutput]:
-    from baselinekit.model.changes import KeptOutput
-
-    return RecordForm(
-        KeptOutput,
-        **dict.fromkeys(("id", "recipe_hash", "compared_with", "captured_at"), TEXT),
-        **dict.fromkeys(("environment", "observed"), Field(dict)),
-        masked=paths(),
-        unsettled=texts(),
-        settled=texts(),
-        troubles=texts(optional=True),  # earlier versions did not write it
-        differing=placed(),
-        varied=paths(optional=True),  # earlier versions did not write it
-        variant=Field(int, type(None)),
-        flaw=NULLABLE_TEXT,
-        resolved=Field(),
-    )
-
-
 def save_pending(root: str, seen: KeptOutput) -> None:
     """Keep an answer, and replace an earlier one. It is not synced, since it can be reproduced. An answer
     that would be too large to read again is not kept."""
     name = pending_name(seen.id)
     atomic.state_folder(root, _PENDING)
-    data = dump_json(pending_form().write(seen)).encode("utf-8")
+    data = dump_json(plain(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop_pending(root, seen.id)
         message = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
@@ -259,9 +229,10 @@ def load_pending(root: str, id: str) -> KeptOutput | None:
     if not os.path.lexists(os.path.join(root, name)):
         return None
     payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _EXTRA_DEPTH)
-    reader = RecordReader()
-    seen = pending_form().read(payload, (), reader)
-    if seen is None or reader.problems or seen.id != id:
+    from baselinekit.model.changes import KeptOutput
+
+    seen, _ = read_as(KeptOutput, payload)
+    if seen is None or seen.id != id or seen.origin != "kept":
         hint = "remove it, and run baselinekit compare again"
         raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", hint))
     return seen

@@ -252,34 +252,6 @@ def texts(optional: bool = False) -> Field:
     return Field(list, optional=optional, read=read, write=list)
 
 
-def paths(optional: bool = False) -> Field:
-    """Return the field of a list of paths in a document, each a list of keys and indexes."""
-
-    def read(value: Json, at: Path, reader: RecordReader) -> tuple[Path, ...]:
-        for number, path in enumerate(value):
-            if path.__class__ is not list:
-                reader.mismatch((*at, number), path, _TYPE_NAMES[list])
-                return ()
-        return tuple(map(tuple, value))
-
-    return Field(list, optional=optional, read=read, write=lambda value: list(map(list, value)))
-
-
-def placed() -> Field:
-    """Return the field of a list of values with their paths in a document: `[[path, value], …]`."""
-
-    def read(value: Json, at: Path, reader: RecordReader) -> tuple[tuple[Path, Json], ...]:
-        for number, pair in enumerate(value):
-            if pair.__class__ is not list or len(pair) != 2 or pair[0].__class__ is not list:
-                reader.mismatch((*at, number), pair, _TYPE_NAMES[list])
-                return ()
-        return tuple((tuple(path), item) for path, item in value)
-
-    return Field(
-        list, optional=True, read=read, write=lambda value: [[list(path), item] for path, item in value]
-    )
-
-
 def object_field(*classes: type[Any], form: "RecordForm[Any] | None" = None, **more: Any) -> Field:
     """Return the field of an object with any keys, and values of these classes or of a form."""
     item = Field(*classes)
