@@ -30,7 +30,7 @@ from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, pars
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
 
 if TYPE_CHECKING:  # most runs do not need these
-    from baselinekit.clients.programs.gitaddress import FetchedFile
+    from baselinekit.clients.programs.gitfiles import FetchedFile
     from baselinekit.suites.targets import Targets
 
 
