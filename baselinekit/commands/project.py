@@ -31,7 +31,7 @@ from baselinekit.store.project import load_config, nearest_config, project_root,
 from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # most runs do not need these
-    from baselinekit.clients.programs.gitaddress import FetchedFile
+    from baselinekit.clients.programs.gitfiles import FetchedFile
     from baselinekit.suites.targets import Targets
 
 

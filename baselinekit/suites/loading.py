@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from baselinekit.clients.programs.gitaddress import FetchedFile
+from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode

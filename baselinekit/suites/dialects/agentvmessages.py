@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from re import escape
 from typing import get_args
 
-from baselinekit.clients.programs.gitaddress import FetchedFile, is_remote
+from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode

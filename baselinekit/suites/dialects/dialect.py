@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from baselinekit.clients.programs.gitaddress import FetchedFile
+from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import LINES
 from baselinekit.files.text import decode
