@@ -671,9 +671,8 @@ def test_what_would_be_no_baseline_any_more_is_not_written(tmp_path: Path) -> No
 def test_where_nothing_can_be_written_that_is_told_and_nothing_is_lost(here: Desk) -> None:
     failed(here)
     before = (here.folder / "baselines/a.yaml").read_text()
-    for name in ("tmp", "locks"):
-        (here.folder / ".baselinekit" / name).rename(here.folder / f"{name}-away")
-        write(here.folder, f".baselinekit/{name}", "in the way")
+    (here.folder / ".baselinekit/locks").rename(here.folder / "locks-away")
+    write(here.folder, ".baselinekit/locks", "in the way")
     assert codes(here.refresh("a")) == ["BK120"]
     assert (here.folder / "baselines/a.yaml").read_text() == before
     assert here.pending() == ["a"]
