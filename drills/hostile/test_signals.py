@@ -217,7 +217,7 @@ current: {input: {argv: [sleeper, NOTE]}, execution: {type: command}}
 """
 SCRIPT = """\
 #!/bin/sh
-(sleep 61 &)
+sleep 61 &
 sleep 62 &
 echo $$ > "$1"
 TRAP
