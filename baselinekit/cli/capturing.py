@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -64,6 +63,7 @@ from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import add_origin
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
 

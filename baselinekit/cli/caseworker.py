@@ -1,7 +1,6 @@
 """The workers of a run of evals in several processes or on a cluster. Each builds its own project, clients
 and the other resources of evals; whatever has to be written is sent back on slips."""
 
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from baselinekit.commands.processes import Build
 from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.workers import OF_ATTEMPTS, CaseOrder, CasesElsewhere, CaseTurn, JudgedAttempt
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # only needed on a cluster
     from baselinekit.commands.shipping import UsedFiles

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import click
 
@@ -53,7 +52,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
 from baselinekit.sandbox.sandbox import Sandbox
-from baselinekit.structs import asdict
+from baselinekit.structs import asdict, replace
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file

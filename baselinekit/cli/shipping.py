@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -28,6 +27,7 @@ from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.store.journal import files_of, name_of
 from baselinekit.store.project import CONFIG_NAME
+from baselinekit.structs import replace
 
 _WORD = lazy_pattern(r"\w+")
 

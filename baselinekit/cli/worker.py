@@ -4,7 +4,7 @@ that it builds from that. A worker writes nothing: results go back to the proces
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from baselinekit.commands.selection import IsWanted
 from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # most runs ask no model
     from baselinekit.clients.models.recording import Mode, Shelf

@@ -3,7 +3,7 @@ replayed again, and how the results are passed on as soon as they are complete."
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import in_threads
@@ -13,6 +13,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Setting
+from baselinekit.structs import replace
 
 TICK = 1.1
 """Seconds after which a clock of whole seconds is certain to show another time: replays within one second

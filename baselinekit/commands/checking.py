@@ -3,7 +3,7 @@ that it can be in this process, in another one or on another machine."""
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from baselinekit.commands.context import RunContext
@@ -20,6 +20,7 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
 from baselinekit.store.reading import LoadedFiles
 from baselinekit.store.records import case_digest, digest as digest_of
+from baselinekit.structs import replace
 
 MOST_HELD = 125_000_000
 """Bytes for the baselines that are held until their turn; the files of the others are read again then."""

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -12,6 +12,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 
 Done = TypeVar("Done")
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.commands.judging import check, target_of
 from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
@@ -31,6 +30,7 @@ from baselinekit.secrets.variables import as_text
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
 from baselinekit.store.reading import LoadedFiles, find_repeated_ids
+from baselinekit.structs import replace
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
 from baselinekit.values.texts import Mask, mask_and_clip

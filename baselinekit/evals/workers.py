@@ -3,7 +3,7 @@ failed attempts tried again."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.commands.context import RunContext
@@ -22,6 +22,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import iterate_grades
 from baselinekit.model.values import Json
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # only needed once something differs
     from baselinekit.model.changes import KeptOutput

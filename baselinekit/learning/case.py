@@ -1,7 +1,6 @@
 """What the learner is given: a baseline with its stored output, and the answers to its recipe."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Self
 
 from baselinekit.frozen import frozen
@@ -12,6 +11,7 @@ from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import replace
 from baselinekit.values.places import value_at
 
 

@@ -5,7 +5,6 @@ and what can get neither.
 stored output and the answers may differ by a change as well."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Self
 
 from baselinekit.changes.texts import TextPart, fill_placeholders, judge_parts
@@ -33,6 +32,7 @@ from baselinekit.placeholders.nature import (
     nature_of_change,
 )
 from baselinekit.report.values import short, short_words
+from baselinekit.structs import replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import places, value_at, with_values

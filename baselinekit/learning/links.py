@@ -8,7 +8,7 @@ tests/learning/test_linking.py."""
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
@@ -18,6 +18,7 @@ from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import replace
 from baselinekit.values.places import places, value_at
 
 Saved = Sequence[tuple[str, str, Json]]

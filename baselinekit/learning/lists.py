@@ -3,7 +3,6 @@ the one row that describes the others."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
@@ -23,6 +22,7 @@ from baselinekit.placeholders.narrowest import (
     proposals_from_table,
 )
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places, value_at, with_values

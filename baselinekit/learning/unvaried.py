@@ -5,7 +5,6 @@ count; the error rate is measured in tests/learning/test_made.py."""
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.varying import Shape, Volatile
@@ -19,6 +18,7 @@ from baselinekit.placeholders.narrowest import (
 from baselinekit.placeholders.nature import counts_writes, looks_like_id, moment_of, name_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import replace
 from baselinekit.values.paths import of_any_row
 from baselinekit.values.places import places
 

@@ -1,7 +1,7 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal
 
 from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
@@ -17,6 +17,7 @@ from baselinekit.placeholders.narrowest import (
 )
 from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
+from baselinekit.structs import replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import Wild, children, value_at

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
@@ -29,6 +29,7 @@ from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
 from baselinekit.store.reading import find_repeated_ids, locate_each
+from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import os
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pytest
@@ -24,6 +24,7 @@ from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 _MOST_COMPARED, _MOST_NAMED = 100, 20

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from functools import lru_cache, partial
 from math import ceil
@@ -34,6 +34,7 @@ from baselinekit.model.recipes import (
     Retry,
 )
 from baselinekit.model.values import Json
+from baselinekit.structs import replace
 
 # What every form of model takes and returns, how many questions a model gets at once, and how a question is
 # retried when the server was too busy.
