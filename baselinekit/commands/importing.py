@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import field, replace
 from typing import Any
 
-from baselinekit.clients.trust import origin
 from baselinekit.commands.capture import (
     Captured,
     CaptureResults,
@@ -321,9 +320,3 @@ def _with_id(error: BaselinekitError, id: str) -> BaselinekitError:
 def _with_place(error: BaselinekitError, place: Place) -> BaselinekitError:
     """Return the error with the line that the request comes from."""
     return type(error)(*(replace(problem, place=place, at=None) for problem in error.problems))
-
-
-def stated_bases(summary: ImportSummary) -> list[str]:
-    """Return the origins of the base_urls in the new files."""
-    bases = (draft.current["execution"].get("base_url") for draft, _, _ in summary.new)
-    return list(dict.fromkeys(origin(base) for base in bases if base))

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
+from typing import TypeVar
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
@@ -128,6 +130,7 @@ def _replace_secrets(text: str, path: Path) -> Iterator[str]:
 # The known-good output of a recipe: it is replayed, refused if it went wrong, and learnt from.
 
 
+T = TypeVar("T")
 Decide = Callable[[Sequence[Volatile]], bool]
 Described = Callable[[Baseline, Sequence[Json]], Mapping[Path, str]]
 """Returns what a service description says of the outputs of a recipe: placeholders by path. It raises for an
@@ -209,7 +212,7 @@ def observe_known_good(
     accepted: bool | None = None
     for group in observe_as_they_come(replay_jobs, context, options.jobs):
         learnable = {
-            number: _learn_or_error(project, drafts[number], replays, options, context)
+            number: _or_error(partial(_learn_from, project, *drafts[number], replays, options, context))
             for number, replays in group
         }
         learnable_drafts = [outcome for outcome in learnable.values() if isinstance(outcome, Learnable)]
@@ -217,35 +220,14 @@ def observe_known_good(
         if same and accepted is None:
             accepted = options.accept_lookalikes(same)
         yield [
-            (number, _make_known_good_or_error(project, outcome, bool(accepted), options, context))
+            (number, _or_error(partial(_make_known_good, project, outcome, bool(accepted), options, context)))
             for number, outcome in learnable.items()
         ]
 
 
-def _learn_or_error(
-    project: Project,
-    draft: tuple[Baseline, str],
-    replays: Replays,
-    options: CaptureOptions,
-    context: RunContext,
-) -> Learnable | BaselinekitError:
+def _or_error(make: Callable[[], T]) -> T | BaselinekitError:
     try:
-        return _learn_from(project, *draft, replays, options, context)
-    except BaselinekitError as error:
-        return error
-
-
-def _make_known_good_or_error(
-    project: Project,
-    learnable: Learnable | BaselinekitError,
-    accepted: bool,
-    options: CaptureOptions,
-    context: RunContext,
-) -> KnownGood | BaselinekitError:
-    if isinstance(learnable, BaselinekitError):
-        return learnable
-    try:
-        return _make_known_good(project, learnable, accepted, options, context)
+        return make()
     except BaselinekitError as error:
         return error
 
@@ -355,8 +337,14 @@ _MOST_NAMED = 3
 
 
 def _make_known_good(
-    project: Project, learnable: Learnable, accepted: bool, options: CaptureOptions, context: RunContext
+    project: Project,
+    learnable: Learnable | BaselinekitError,
+    accepted: bool,
+    options: CaptureOptions,
+    context: RunContext,
 ) -> KnownGood:
+    if isinstance(learnable, BaselinekitError):
+        raise learnable
     draft, observation = learnable.draft, learnable.observations[0]
     lesson = with_lookalikes(learnable.lesson) if accepted else learnable.lesson
     output, hidden = _hide_or_refuse(lesson.output, project, options)

@@ -1,6 +1,6 @@
 """What the learner is given: a baseline with its stored output, and the answers to its recipe."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from baselinekit.frozen import frozen
@@ -35,6 +35,11 @@ class LearningCase:
     @property
     def stored(self) -> Json:
         return self.baseline.baseline.output if self.baseline.baseline else None
+
+    @property
+    def learnt(self) -> Mapping[str, str]:
+        """The evidence for the placeholders that were learnt before."""
+        return self.baseline.baseline.learnt if self.baseline.baseline else {}
 
     @property
     def outputs(self) -> list[Json]:

@@ -396,9 +396,7 @@ class _Answers:
         if nothing is to be learnt: a change is reported."""
         new = self._values.get(path, {})
         written = value_at(self._stored, path)
-        stored_baseline = self._case.baseline.baseline
-        learnt = stored_baseline.learnt if stored_baseline else {}
-        if not replaces_handwritten and is_handwritten(written, path, learnt):
+        if not replaces_handwritten and is_handwritten(written, path, self._case.learnt):
             if new:
                 self.stays.append(self._too_narrow(path, written, list(new.values())))
             return []

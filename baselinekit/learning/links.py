@@ -6,12 +6,12 @@ Values that are equal by chance are left alone: small numbers, moments, words. T
 tests/learning/test_linking.py."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
+from baselinekit.learning.case import value_or_absent
 from baselinekit.learning.varying import Volatile
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
@@ -24,11 +24,16 @@ from baselinekit.values.places import places, value_at
 Saved = Sequence[tuple[str, str, Json]]
 """What the steps of a flow save: the name, the path of the value, and the value."""
 
+Vector = tuple[Json, ...]
+"""The values at a place, one for each replay."""
+
+Places = tuple[Path, ...]
+
 _ID_KEY = lazy_pattern(
     r"(?:^|[_.-])(?i:id|uid|uuid|guid|oid|key|token|session|sid|ref|reference|number|no|etag|rev|revision|slug)$"
     r"|(?<=[a-z0-9])(?:Id|ID|Uid|Uuid|UUID|Guid|Key|Token|Ref|Number|No|Slug)$"
 )
-_PLAIN_ID = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{1,200}")
+_PLAIN_ID = lazy_pattern(r"[A-Za-z0-9_.:~+=-]{1,200}")
 _FEWEST_DIGITS = 4
 """A number with fewer digits may equal another one by chance."""
 
@@ -36,7 +41,6 @@ _LONG_VALUE = 8
 _MARK = lazy_pattern("\0([0-9]+)\0")
 _LAST_KEY = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
 _URL_PATH = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
-_NOT_IN_KEYS = lazy_pattern(r"[^A-Za-z0-9_-]+")
 
 
 @frozen
@@ -52,17 +56,12 @@ class LinkView:
     words: PlaceholderContext = field(default_factory=PlaceholderContext)
 
 
-Vector = tuple[Json, ...]
-"""The values at a place, one for each replay."""
-
-
 @frozen
 class _Link:
-    """One value, as it is in each replay. `names`: the normalized names under which a flow saves it, empty if
-    no flow does. `text`: the placeholder that stands for it."""
+    """One value, as it is in each replay. `names`: those under which a flow saves it, empty if no flow does.
+    `text`: the placeholder that stands for it."""
 
     values: Vector
-    key: str
     names: frozenset[str]
     text: str
 
@@ -72,7 +71,7 @@ class _Link:
             return True
         name = name_of(path)
         if self.names:
-            return _normalize_name(name) in self.names
+            return _plain(name) in self.names
         return bool(_ID_KEY.search(name)) and all(len(str(value)) >= _FEWEST_DIGITS for value in self.values)
 
     def marked(self, text: str, replay: int, mark: str) -> str:
@@ -94,113 +93,75 @@ class _Link:
 def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
     """Return the volatile places with one binding for each value that several of them hold; for a flow that
     made what it saves, also the other places that hold it."""
-    vectors = {
-        volatile.places: vector
-        for volatile in volatiles
-        if (vector := vector_of(volatile, outputs)) is not None
-    }
-    links = list(links_of(volatiles, vectors, outputs, view))
+    vectors = {item.places: vector for item in volatiles if (vector := _vector_of(item.places, outputs))}
+    links = list(_links_of(volatiles, vectors, outputs, view))
     if not links:
         return list(volatiles)
-    free: dict[tuple[Path, ...], Vector] = {}
-    if view.is_made:
-        free = free_places(volatiles, outputs, view, links)
-    texts = texts_at({**vectors, **free}, links, view)
-    result = []
-    for volatile in volatiles:
-        text = texts.pop(volatile.places, None)
-        result.append(
-            volatile
-            if text is None
-            else replace(volatile, proposal=_proposal(text, volatile.proposal.reason))
-        )
+    free = _free_places(volatiles, outputs[0], view, links) if view.is_made else {}
+    texts, result = _texts_at({**vectors, **free}, links, view), []
+    for item in volatiles:
+        text = texts.pop(item.places, None)
+        result.append(item if text is None else replace(item, proposal=_proposal(text, item.proposal.reason)))
     for where, text in texts.items():
         result.append(Volatile(where[0], where, free[where], _proposal(text, "made by this flow")))
     return result
 
 
 def _proposal(text: str, reason: str) -> PlaceholderProposal:
-    return PlaceholderProposal(text, f"{reason}; one value wherever `{binding_names(text)}` stands")
+    names = "`, `".join(dict.fromkeys(re.findall(r" as ([A-Za-z0-9_-]+)>>", text)))
+    return PlaceholderProposal(text, f"{reason}; one value wherever `{names}` stands")
 
 
-def binding_names(text: str) -> str:
-    return "`, `".join(dict.fromkeys(re.findall(r" as ([A-Za-z0-9_-]+)>>", text)))
+def _vector_of(where: Places, outputs: Sequence[Json]) -> Vector | None:
+    """Return the values of some places, one for each replay; None if the places hold different values."""
+    rows = [[value_or_absent(output, path) for output in outputs] for path in where]
+    is_one = len({tuple((type(value), str(value)) for value in row) for row in rows}) == 1
+    return tuple(rows[0]) if is_one and all(map(_is_scalar, rows[0])) else None
 
 
-def vector_of(volatile: Volatile, outputs: Sequence[Json]) -> Vector | None:
-    """Return the values of a volatile place, one for each replay; None if its rows hold different values."""
-    vectors = set[tuple[tuple[type, str], ...]]()
-    vector: Vector = ()
-    for path in volatile.places:
-        try:
-            vector = tuple(value_at(output, path) for output in outputs)
-        except (LookupError, TypeError):
-            return None
-        vectors.add(tuple((type(value), str(value)) for value in vector))
-    return vector if len(vectors) == 1 and all(map(is_scalar, vector)) else None
-
-
-def is_scalar(value: Json) -> bool:
+def _is_scalar(value: Json) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def links_of(
-    volatiles: Sequence[Volatile],
-    vectors: dict[tuple[Path, ...], Vector],
-    outputs: Sequence[Json],
-    view: LinkView,
+def _links_of(
+    volatiles: Sequence[Volatile], vectors: Mapping[Places, Vector], outputs: Sequence[Json], view: LinkView
 ) -> Iterator[_Link]:
     """Yield the values that could be links: those that a flow saves, then those that look like ids."""
-    seen_vectors = set[Vector]()
-    keys = set[str]()
+    texts: dict[Vector, str] = {}
+    for item in volatiles:
+        if item.places in vectors:
+            texts.setdefault(vectors[item.places], item.proposal.text)
+    seen, keys = set[Vector](), set[str]()
     for index, (name, path, _) in enumerate(view.saved[0] if view.saved else ()):
         vector = tuple(saved[index][2] for saved in view.saved if index < len(saved))
         is_made = view.is_made or len(set(map(str, vector))) == len(vector) > 1
         last_key = _LAST_KEY.search(path)
-        end = last_key[0] if last_key else name
-        if view.is_made and (segment := last_segment(vector[0])):
-            vector, end = (id_in_output(segment, outputs[0]),), f"{name}_id"
-        if (
-            not is_made
-            or vector in seen_vectors
-            or not all(may_be_id(value, (name, end)) for value in vector)
-        ):
+        names = [name, last_key[0] if last_key else name]
+        if view.is_made and (segment := _last_segment(vector[0])):
+            same = (value for _, value in places(outputs[0]) if _is_scalar(value) and str(value) == segment)
+            vector, names = (next(same, segment),), [name, f"{name}_id", "id"]
+        if is_made and vector not in seen and all(_may_be_id(value, names[:2]) for value in vector):
+            seen.add(vector)
+            text = _bound(texts.get(vector), vector, _new_key(name, keys), view)
+            yield _Link(vector, frozenset(map(_plain, names)), text)
+    for item in volatiles:
+        vector = vectors.get(item.places, ())
+        if vector in seen or len(set(map(str, vector))) < 2:
             continue
-        seen_vectors.add(vector)
-        text = next(
-            (volatile.proposal.text for volatile in volatiles if vectors.get(volatile.places) == vector), None
-        )
-        key = new_key(name, keys)
-        names = frozenset(map(_normalize_name, (name, end, *(("id",) if end == f"{name}_id" else ()))))
-        yield _Link(vector, key, names, _bind(text, vector, key, view))
-    for volatile in volatiles:
-        candidate = vectors.get(volatile.places)
-        if candidate is None or candidate in seen_vectors or len(set(map(str, candidate))) < 2:
-            continue
-        seen_vectors.add(candidate)
-        first_path = volatile.places[0]
-        if all(may_be_id(value, (name_of(first_path),)) for value in candidate) and _has_one_placeholder(
-            volatile.proposal.text
-        ):
-            key = new_key(name_at(first_path), keys)
-            yield _Link(candidate, key, frozenset(), _bind(volatile.proposal.text, candidate, key, view))
+        seen.add(vector)
+        first, text = item.places[0], item.proposal.text
+        if _is_one(text) and all(_may_be_id(value, [name_of(first)]) for value in vector):
+            yield _Link(vector, frozenset(), _bound(text, vector, _new_key(_name_at(first), keys), view))
 
 
-def last_segment(value: Json) -> str:
+def _last_segment(value: Json) -> str:
     """Return the id at the end of a URL that a step saves (the URL of what it has made), or an empty text."""
     match = _URL_PATH.fullmatch(value) if isinstance(value, str) else None
-    is_id = match is not None and (looks_like_id(match[1]) or any(map(str.isdigit, match[1])))
-    return match[1] if match and is_id else ""
+    return match[1] if match and (looks_like_id(match[1]) or any(map(str.isdigit, match[1]))) else ""
 
 
-def id_in_output(segment: str, output: Json) -> Json:
-    """Return the id as the output holds it: perhaps as a number."""
-    same = (value for path, value in places(output) if is_scalar(value) and str(value) == segment)
-    return next(same, segment)
-
-
-def may_be_id(value: Json, names: Sequence[str]) -> bool:
-    if not is_scalar(value) or "/" in str(value):
+def _may_be_id(value: Json, names: Sequence[str]) -> bool:
+    if not _is_scalar(value) or "/" in str(value):
         return False
     if all(looks_like_id(value, (name,)) for name in names):
         return True
@@ -208,7 +169,7 @@ def may_be_id(value: Json, names: Sequence[str]) -> bool:
     return is_named and moment_of(value) is None
 
 
-def name_at(path: Path) -> str:
+def _name_at(path: Path) -> str:
     """Return a name for the value at a path: `order_id` for `order.id`. A name as short as `id` takes the one
     above it as prefix."""
     words = [key for key in path if isinstance(key, str) and key not in ("body", "headers")]
@@ -217,9 +178,9 @@ def name_at(path: Path) -> str:
     return words[-1] if words else "id"
 
 
-def new_key(name: str, keys: set[str]) -> str:
+def _new_key(name: str, keys: set[str]) -> str:
     """Return a key that the placeholder grammar allows and that no other link has."""
-    clean = _NOT_IN_KEYS.sub("_", name).strip("_-") or "id"
+    clean = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_-") or "id"
     clean = clean if not clean[0].isdigit() else f"id_{clean}"
     key, number = clean, 2
     while key in keys:
@@ -228,65 +189,53 @@ def new_key(name: str, keys: set[str]) -> str:
     return key
 
 
-def _bind(text: str | None, values: Vector, key: str, view: LinkView) -> str:
+def _bound(text: str | None, values: Vector, key: str, view: LinkView) -> str:
     """Return the placeholder of a value with its binding."""
-    if text is None or not _has_one_placeholder(text):
-        text = narrowest(list(values), view.write, view.words)[0].text
-    if not _has_one_placeholder(text):
-        text = "<<any_nonempty_string>>"
-    return text.replace(">>", f" as {key}>>")
+    candidates = (text, narrowest(list(values), view.write, view.words)[0].text)
+    one = next((found for found in candidates if found and _is_one(found)), "<<any_nonempty_string>>")
+    return one.replace(">>", f" as {key}>>")
 
 
-def _has_one_placeholder(text: str) -> bool:
+def _is_one(text: str) -> bool:
     """Whether the text holds exactly one placeholder, perhaps with fixed text around it:
     `ord_<<any_token>>`."""
     return text.count("<<") == text.count(">>") == 1 and " as " not in text
 
 
-def _normalize_name(name: str) -> str:
+def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def free_places(
-    volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView, links: Sequence[_Link]
-) -> dict[tuple[Path, ...], Vector]:
+def _free_places(
+    volatiles: Sequence[Volatile], output: Json, view: LinkView, links: Sequence[_Link]
+) -> dict[Places, Vector]:
     """Return the places without a placeholder that could hold a link."""
-    taken_paths = {path for volatile in volatiles for path in volatile.places}
-    link_values = {str(link.values[0]) for link in links}
-    free: dict[Path, Vector] = {}
-    for path, value in places(outputs[0]):
-        if (
-            path in taken_paths
-            or not is_scalar(value)
-            or not any(link_value in str(value) for link_value in link_values)
-        ):
-            continue
-        with suppress(LookupError, TypeError):
-            free[path] = tuple(value_at(output, path) for output in outputs)
-    compared = view.compared(list(free)) if free else ()
-    return {(path,): vector for path, vector in free.items() if path in compared}
+    taken = {path for item in volatiles for path in item.places}
+    values = {str(link.values[0]) for link in links}
+    free = [
+        path
+        for path, value in places(output)
+        if path not in taken and _is_scalar(value) and any(known in str(value) for known in values)
+    ]
+    compared = view.compared(free) if free else ()
+    return {(path,): (value_at(output, path),) for path in free if path in compared}
 
 
-def texts_at(
-    vectors: dict[tuple[Path, ...], Vector], links: Sequence[_Link], view: LinkView
-) -> dict[tuple[Path, ...], str]:
+def _texts_at(vectors: Mapping[Places, Vector], links: Sequence[_Link], view: LinkView) -> dict[Places, str]:
     """Return what is stored at the places that hold a link. A value at one place alone is no link, unless the
     flow made it."""
     for _ in range(2):
-        held_links = {where: _find_links(where[0], vector, links, view) for where, vector in vectors.items()}
-        counts = [
-            sum(number in held[0] for held in held_links.values() if held) for number in range(len(links))
-        ]
-        used_links = [
-            link for link, count in zip(links, counts, strict=True) if count > 1 or (count and view.is_made)
-        ]
-        if len(used_links) == len(links):
+        held = {where: _held_at(where[0], vector, links, view) for where, vector in vectors.items()}
+        numbers = [number for found in held.values() if found for number in found[0]]
+        least = 1 if view.is_made else 2
+        used = [link for number, link in enumerate(links) if numbers.count(number) >= least]
+        if len(used) == len(links):
             break
-        links = used_links
-    return {where: held[1] for where, held in held_links.items() if held}
+        links = used
+    return {where: found[1] for where, found in held.items() if found}
 
 
-def _find_links(
+def _held_at(
     path: Path, vector: Vector, links: Sequence[_Link], view: LinkView
 ) -> tuple[frozenset[int], str] | None:
     """Return the numbers of the links that a place holds, and the text that is stored there."""
@@ -303,6 +252,6 @@ def _find_links(
         return None
     parts, text = _MARK.split(texts[0]), ""
     for index, part in enumerate(parts):
-        is_mark, is_last = index % 2 == 1, index == len(parts) - 1
-        text += links[int(part)].text if is_mark else view.write(part, not is_last)
+        is_last = index == len(parts) - 1
+        text += links[int(part)].text if index % 2 else view.write(part, not is_last)
     return numbers, text

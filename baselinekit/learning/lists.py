@@ -2,8 +2,7 @@
 the one row that describes the others."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
 from baselinekit.frozen import frozen
@@ -21,7 +20,6 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
     proposals_from_table,
 )
-from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.structs import replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import of_any_row, render
@@ -58,37 +56,28 @@ class ListRule:
     volatile: tuple[Volatile, ...] = ()
 
 
-@frozen
-class ListView:
-    """What is known about the lists. `earlier`: answers of the same service, seen through the stored output,
-    and that output itself, of the lists that are known to vary (`varies`); `is_ruled`: whether a rule says
-    how a list is compared; `is_learnt`: whether a placeholder was learnt and not written by a person."""
-
-    earlier: Sequence[Json]
-    varies: Callable[[Path], bool]
-    is_ruled: Callable[[Path], bool]
-    is_learnt: Callable[[Path], bool]
-    words: PlaceholderContext
-
-
-def list_rules(
-    stored: Json, answers: Sequence[tuple[Json, Json]], differences: Sequence[Difference], view: ListView
+def _list_rules(
+    case: LearningCase, earlier: Sequence[Json], varies: Callable[[Path], bool]
 ) -> list[ListRule]:
-    """Return rules for the lists in which the answers to one recipe differ from the stored output. Each
-    answer is given as it came, and as seen through the stored output."""
+    """Return rules for the lists in which the answers differ from the stored output. `earlier`: answers of
+    the same service, seen through the stored output, and that output itself, of the lists that are known to
+    vary."""
     rules: list[ListRule] = []
-    for path in sorted({*lists_above(stored, differences), *_lists_of_varying_length(view.earlier)}, key=len):
-        if view.is_ruled(path) or any(path[: len(rule.path)] == rule.path for rule in rules):
+    differences = [spot for settled in case.settled for spot in settled.differences]
+    resolved = [settled.resolved for settled in case.settled]
+    for path in sorted({*lists_above(case.stored, differences), *_lists_of_varying_length(earlier)}, key=len):
+        if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
-            raw_lists, filled_lists = ([value_at(answer[n], path) for answer in answers] for n in (0, 1))
-            earlier = [value_at(output, path) for output in view.earlier if view.varies(path)]
+            raw_lists, filled_lists = (
+                [value_at(output, path) for output in outputs] for outputs in (case.outputs, resolved)
+            )
+            known = [value_at(output, path) for output in earlier if varies(path)]
         except (LookupError, TypeError):
             continue
-        if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *earlier)):
-            rule = _find_rule(
-                path, [value_at(stored, path), *earlier], raw_lists, [*earlier, *filled_lists], view
-            )
+        if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *known)):
+            stored_lists = [value_at(case.stored, path), *known]
+            rule = _find_rule(case, path, stored_lists, raw_lists, [*known, *filled_lists])
             rules += [rule] if rule else []
     return rules
 
@@ -115,11 +104,11 @@ def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterat
 
 
 def _find_rule(
+    case: LearningCase,
     path: Path,
     stored_lists: Sequence[Rows],
     raw_lists: Sequence[Rows],
     service_lists: Sequence[Rows],
-    view: ListView,
 ) -> ListRule | None:
     """Return the rule for one list. `stored_lists`: the lists as they are or could be stored;
     `service_lists`: those that all come from one service."""
@@ -140,7 +129,7 @@ def _find_rule(
         return ListRule(path, "subset", sizes, core)
     rows = [row for rows in stored_lists for row in rows]
     try:
-        row = _RowUnifier(view).unify(
+        row = _RowUnifier(case).unify(
             [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
         )
     except Unlike:
@@ -191,8 +180,8 @@ class _RowUnifier:
     """Builds one value that stands for all stored and new ones. Raises Unlike if they have no form in
     common."""
 
-    def __init__(self, view: ListView):
-        self._view, self._words = view, view.words
+    def __init__(self, case: LearningCase):
+        self._words, self._learnt = case.words, case.learnt
 
     def unify(self, values: Sequence[Json], place: Path) -> Json:
         """Return one value for values as they are stored, at this path of each row."""
@@ -213,7 +202,7 @@ class _RowUnifier:
         for text in dict.fromkeys(templates):
             if accepts_all(text, plain_values, self._words):
                 return text
-        if templates and not self._view.is_learnt(place):
+        if templates and evidence_for(place, self._learnt) is None:
             raise Unlike  # a person decided on this placeholder
         return self.narrowest(plain_values) or placeholder_for(literals, self.accepts)
 
@@ -298,18 +287,7 @@ def with_list_rules(case: LearningCase, kept: KeptOutput | None, is_unchanged: b
     for _ in range(_MOST_ROUNDS):
         case = ruled.case
         earlier = [case.stored, *([kept.resolved] if kept and not kept.masked else [])]
-        view = ListView(
-            earlier,
-            lambda path: is_unchanged or path in varied,
-            partial(_is_ruled, case, stored.learnt),
-            lambda path: evidence_for(path, stored.learnt) is not None,
-            case.words,
-        )
-        answers = [
-            (output, settled.resolved) for output, settled in zip(case.outputs, case.settled, strict=True)
-        ]
-        differences = [spot for settled in case.settled for spot in settled.differences]
-        new_rules = list_rules(case.stored, answers, differences, view)
+        new_rules = _list_rules(case, earlier, lambda path: is_unchanged or path in varied)
         if not new_rules:
             break
         rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in new_rules if rule.rows is not None}
@@ -324,9 +302,9 @@ def with_list_rules(case: LearningCase, kept: KeptOutput | None, is_unchanged: b
     return ruled
 
 
-def _is_ruled(case: LearningCase, learnt: Mapping[str, str], path: Path) -> bool:
+def _is_ruled(case: LearningCase, path: Path) -> bool:
     """Whether a person, or the form of the answer, has said how a list is compared. `ordered` does not count
     if placeholders were learnt below: then a capture has written it, to keep one row one row."""
     mode = case.matcher.arrays.get(path)
-    is_written = mode is not None and not (mode == "ordered" and evidence_below(path, learnt))
+    is_written = mode is not None and not (mode == "ordered" and evidence_below(path, case.learnt))
     return is_written or case.is_definition(path)
