@@ -5,7 +5,6 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import cache, partial
 from inspect import cleandoc
@@ -19,7 +18,7 @@ from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_header
-from baselinekit.structs import Struct, fields
+from baselinekit.structs import Struct, fields, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 T = TypeVar("T")

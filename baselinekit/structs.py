@@ -1,6 +1,7 @@
 """`Struct`, the base of the classes that stand in files: each class is the model, the form of a file, and its
 JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them."""
 
+import dataclasses
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast, dataclass_transform
@@ -21,7 +22,9 @@ class Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def replace(value: T, /, **changes: Any) -> T:
     """Return a copy with other values in some fields, as `copy.replace` of Python 3.13 does."""
-    return cast(T, cast(Any, value).__replace__(**changes))
+    if hasattr(value, "__replace__"):
+        return cast(T, cast(Any, value).__replace__(**changes))
+    return cast(T, dataclasses.replace(cast(Any, value), **changes))
 
 
 def plain(value: Any) -> Any:

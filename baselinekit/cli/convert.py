@@ -5,7 +5,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -36,6 +35,7 @@ from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import check_place, write_text
+from baselinekit.structs import replace
 from baselinekit.suites.writing.conversion import (
     FORMS,
     Conversion,

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
@@ -27,6 +26,7 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
+from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import folders_below, load_valid_folder
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
 from baselinekit.values.texts import count_noun

@@ -22,6 +22,7 @@ from baselinekit.cli import entry
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -364,7 +365,7 @@ def project_of(
     from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
 
-    operator = dataclasses.replace(operator_of(options), targets=targets, target=target)
+    operator = replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
 
     @cache
@@ -373,7 +374,7 @@ def project_of(
 
         return RemoteFiles(project, offline)
 
-    project = dataclasses.replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
+    project = replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
     screen.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
         note = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"

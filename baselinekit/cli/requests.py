@@ -4,7 +4,6 @@ rules, so that the request that curl would send is sent and stored."""
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +28,7 @@ from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.writing import declare_variables
+from baselinekit.structs import replace
 
 _SINGLE_OPTIONS = (
     ("verb", "-X"),

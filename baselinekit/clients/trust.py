@@ -5,7 +5,6 @@ import ipaddress
 import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
 from unicodedata import normalize
@@ -15,6 +14,7 @@ from baselinekit.errors import Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.variables import Secret
+from baselinekit.structs import replace
 
 # Which network an address is in, and which address a host stands for. A URL can write 169.254.169.254 as
 # 2852039166, 0xA9FEA9FE, 0251.0376.0251.0376, 169.254.43518, [::ffff:a9fe:a9fe] and in many more ways, and

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -18,6 +18,7 @@ from baselinekit.errors import Problem, cannot_replay
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
 from baselinekit.model.values import Json
+from baselinekit.structs import replace
 
 ASKED_ELSEWHERE = "BK621"
 """The code of a result whose worker has no share of what its model answers at once."""

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from baselinekit.commands.capture import (
@@ -48,6 +48,7 @@ from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store import writing
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 _SHARED_FROM = 2

@@ -3,7 +3,6 @@ requests. Nothing is run and no request is sent."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.commands.capture import NewBaseline, completed_record, new_baseline
@@ -32,6 +31,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.reading import LoadedFiles, parse_record
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values

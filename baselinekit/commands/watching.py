@@ -6,7 +6,7 @@ the two values of its verdict."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
@@ -15,6 +15,7 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
+from baselinekit.structs import replace
 
 MOST_FILES = 20_000
 """How many files are watched at most; of more, the first ones."""

@@ -3,7 +3,6 @@ that replaces it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from baselinekit.frozen import frozen
@@ -13,6 +12,7 @@ from baselinekit.secrets.declared import SHORTEST_WITHIN, KnownValues, with_vari
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.variables import names_in
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 
 _AFTER_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
@@ -15,6 +15,7 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import position
+from baselinekit.structs import replace
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
 """From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from email.message import Message
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -34,6 +33,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import likeness
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.variables import escape_variables
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 
 FORM = "a HAR file"

@@ -5,7 +5,6 @@ import csv
 import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import get_args
 
 from baselinekit.errors import BaselinekitError
@@ -51,6 +50,7 @@ from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value
 from baselinekit.secrets.variables import escape_variables
+from baselinekit.structs import replace
 
 FORM = "promptfoo"
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")

@@ -3,7 +3,7 @@ providers, as models by their names in our configuration."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import product
 from math import prod
 
@@ -15,6 +15,7 @@ from baselinekit.importers.promptfooasserts import NotCarried, from_short
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import replace
 
 FILE = "file://"
 PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")

@@ -7,7 +7,6 @@ import json
 import posixpath
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -32,6 +31,7 @@ from baselinekit.importers.lines import draft_of
 from baselinekit.importers.pyvalues import LostValue
 from baselinekit.model.recipes import Response
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
+from baselinekit.structs import replace
 
 TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")

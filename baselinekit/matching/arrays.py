@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 
 from baselinekit.frozen import slotted
@@ -12,6 +12,7 @@ from baselinekit.matching.rules import Mode, Side, State
 from baselinekit.matching.values import Ignored, Link, Literal, Mismatch, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
+from baselinekit.structs import replace
 from baselinekit.values.alignment import Alignment, align, align_named, pair_alike, same_rows
 from baselinekit.values.equality import freeze, is_number
 

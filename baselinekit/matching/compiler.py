@@ -2,7 +2,7 @@
 most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.matching.objects import Headers, Object
@@ -25,6 +25,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.places import places
 

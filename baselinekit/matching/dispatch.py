@@ -1,7 +1,6 @@
 """The entry to matching/: a baseline is compiled once, and each observation is compared in one walk."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem, suggest
@@ -34,6 +33,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
 from baselinekit.values.places import Wild

@@ -3,7 +3,6 @@ apply and which apply right here. Then the mode: how values are compared at one 
 filled in."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from typing import Any, Literal
 
 from baselinekit.frozen import frozen
@@ -23,6 +22,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
+from baselinekit.structs import replace
 from baselinekit.values.paths import Pattern, Specificity
 from baselinekit.values.places import FilterSegment, Key, Slice, Wild, fits
 

@@ -3,7 +3,6 @@ another does."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any
 
@@ -15,6 +14,7 @@ from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
 from baselinekit.placeholders.table import TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
+from baselinekit.structs import replace
 from baselinekit.values.equality import EXACT, decimal, is_number
 
 # Whether one template accepts all that another accepts. Each placeholder has an `Extent`, which describes the

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -31,6 +31,7 @@ from baselinekit.placeholders.grammar import (
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.varying import FIRST, LAST
 from baselinekit.secrets.variables import Scope, as_text
+from baselinekit.structs import replace
 from baselinekit.values.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.values.texts import mask_and_clip, no_mask
 

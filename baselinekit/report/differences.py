@@ -6,7 +6,6 @@ and of a long text only what follows the first difference. What repeats along an
 (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from baselinekit.escape import one_line
@@ -19,6 +18,7 @@ from baselinekit.placeholders.lines import with_values
 from baselinekit.report.sides import Stretch, changes, escape_lookalikes, pair, shorten_pair
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
+from baselinekit.structs import replace
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun

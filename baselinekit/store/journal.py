@@ -13,7 +13,6 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from glob import escape as glob_escape, glob
 from hashlib import sha256
 
@@ -23,6 +22,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
+from baselinekit.structs import replace
 
 _FOLDER = "journal"
 _EXTRA_DEPTH = 16

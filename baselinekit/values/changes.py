@@ -2,11 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import field, replace
+from dataclasses import field
 from typing import NamedTuple, TypeVar
 
 from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.structs import replace
 from baselinekit.values.alignment import (
     Pairs,
     pair_anywhere,
