@@ -55,7 +55,7 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
     ],
     [
         *("capture", "skill", "release-note", "--method", "words"),
-        *("--input", "Prompts are compared by what they say. It took a while."),
+        *("--input-text", "Prompts are compared by what they say. It took a while."),
     ],
 )
 
