@@ -69,7 +69,10 @@ _WORDS |= {tuple: "a list", dict: "a mapping", Struct: "a mapping"}
 
 
 def _convert(kind: Any, raw: Json) -> Any:
-    return msgspec.convert(raw, kind, dec_hook=_choose, str_keys=True)
+    try:
+        return msgspec.convert(raw, kind, dec_hook=_choose, str_keys=True)
+    except UnicodeEncodeError:  # half a surrogate pair in a key that is wrong
+        raise msgspec.ValidationError from None
 
 
 def _choose(kind: type[Tagged], raw: Json) -> Struct:
