@@ -14,10 +14,8 @@ one or more problems, so that every error of every file is reported at once.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
-
-from baselinekit.frozen import frozen
+from typing import NamedTuple
 
 WITHOUT_VARIABLE = frozenset(("BK501", "BK504"))
 """A variable without a value in this run: an error of the baselines and cases that need it."""
@@ -34,8 +32,7 @@ _MAX_CANDIDATES = 5_000
 _LONGEST_WORD = 200
 
 
-@frozen
-class Place:
+class Place(NamedTuple):
     """A position in a file. Lines and columns count from 1."""
 
     file: str
@@ -47,8 +44,7 @@ class Place:
         return ":".join(str(part) for part in (file, self.line, self.column) if part is not None)
 
 
-@frozen
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong. `at` is a path inside the record; the code that knows the file turns it
     into a `place`."""
 
@@ -68,7 +64,7 @@ class Problem:
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
     def placed(self, place: Place | None) -> "Problem":
-        return replace(self, place=place) if self.place is None else self
+        return self._replace(place=place) if self.place is None else self
 
 
 def describe_exit(exit_code: int) -> str:

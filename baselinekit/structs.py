@@ -10,7 +10,7 @@ import msgspec
 from msgspec import NODEFAULT, field
 from msgspec.structs import asdict, fields
 
-__all__ = ["NODEFAULT", "Struct", "asdict", "field", "fields", "plain", "replace"]
+__all__ = ["NODEFAULT", "MutableStruct", "Struct", "asdict", "field", "fields", "plain", "replace"]
 
 T = TypeVar("T")
 
@@ -20,11 +20,16 @@ class Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Values do not change, and are equal if their fields are."""
 
 
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class MutableStruct(msgspec.Struct, eq=False):
+    """Values change, and each is equal to itself only."""
+
+
 def replace(value: T, /, **changes: Any) -> T:
-    """Return a copy with other values in some fields, as `copy.replace` of Python 3.13 does."""
-    if hasattr(value, "__replace__"):
-        return cast(T, cast(Any, value).__replace__(**changes))
-    return cast(T, dataclasses.replace(cast(Any, value), **changes))
+    """Return a copy of a struct, named tuple or dataclass with other values in some fields, as
+    `copy.replace` of Python 3.13 does."""
+    of_type = getattr(value, "__replace__", None) or getattr(value, "_replace", None)
+    return cast(T, of_type(**changes) if of_type else dataclasses.replace(cast(Any, value), **changes))
 
 
 def plain(value: Any) -> Any:

@@ -47,7 +47,6 @@ ORDER = [
     "errors",
     "lazy",
     "structs",
-    "frozen",
 ]
 """The packages, top to bottom: each imports only from those below it."""
 

@@ -3,10 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
@@ -14,6 +12,7 @@ from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
+from baselinekit.structs import MutableStruct, Struct, field
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import with_new_keys
 
@@ -28,8 +27,7 @@ _LIKE = "like its siblings"
 _NATURE = "as ids and moments vary by nature"
 
 
-@frozen
-class Judge:
+class Judge(Struct):
     """Decides whether a stored text accepts a value, and knows the placeholders of the project."""
 
     accepts: Accepts
@@ -227,8 +225,7 @@ def every_key(values: Iterable[Json]) -> dict[str, Json]:
     return first_values
 
 
-@dataclass(slots=True)
-class Inherited:
+class Inherited(MutableStruct):
     """Gives new values the placeholders of their siblings, and counts what it gave, by place."""
 
     judge: Judge

@@ -3,13 +3,13 @@ not the stored text, has changed, however much varies beside it."""
 
 from collections.abc import Callable, Sequence
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.lines import with_values
 from baselinekit.placeholders.narrowest import is_alone, proposals_from_table
 from baselinekit.placeholders.pieces import Column, TextPieces, split_into_pieces
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import Struct
 
 _LONGEST = 200_000
 _LINE = 200
@@ -19,8 +19,7 @@ _LOWEST_DYNAMIC_PORT = 32_768
 _NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
 
 
-@frozen
-class TextPart:
+class TextPart(Struct):
     """A part of a stored text and what all answers have in its place, with the text before it on its line."""
 
     line: str
@@ -41,8 +40,7 @@ class TextPart:
         return is_port and min(int(self.before), int(self.after)) >= _LOWEST_DYNAMIC_PORT
 
 
-@frozen
-class JudgedText:
+class JudgedText(Struct):
     """The answers, with the stored text wherever they only differ from it by a change; and these changes."""
 
     answers: tuple[str, ...]

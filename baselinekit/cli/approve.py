@@ -1,5 +1,7 @@
 """The options of `baselinekit refresh` and `review`."""
 
+from dataclasses import dataclass
+
 import click
 
 from baselinekit.cli.options import (
@@ -16,11 +18,10 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.changes import ApprovalNote
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class StampOptions:
     """What is noted in the file about the approval."""
 
@@ -35,7 +36,7 @@ class StampOptions:
         return ApprovalNote(self.version or described, self.by, self.reason)
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class RefreshOptions:
     """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
     that ID or PATH names.
@@ -130,7 +131,7 @@ class RefreshOptions:
             raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class ReviewOptions:
     """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
     put a placeholder there, ignore the path. Nothing is written before the end.

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -20,7 +21,6 @@ from baselinekit.cli.options import (
     option,
     several,
 )
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
 
@@ -28,7 +28,7 @@ TYPES = ("exact", "structural", "numeric", "semantic")
 MODES = ("ordered", "unordered", "subset", "each")
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class RuleOptions:
     """What counts as equal: the `comparison:` of the new baseline."""
 
@@ -63,7 +63,7 @@ class RuleOptions:
     )
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class NewBaselineOptions:
     """The name of a new baseline, and how it is compared."""
 
@@ -87,7 +87,7 @@ class NewBaselineOptions:
         return record
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class StoringOptions:
     """How often the request is sent, what may be stored, and what is printed."""
 
@@ -120,7 +120,7 @@ class StoringOptions:
         return self.quiet or self.as_json
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class GradingOptions:
     """Grades for the answer of a model."""
 
@@ -150,7 +150,7 @@ def collect_option(*parts: str) -> Any:
     )
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class ManyOptions:
     """Options for several requests that are captured at once."""
 
@@ -161,7 +161,7 @@ class ManyOptions:
     jobs: int = jobs_option("How many requests may be under way at once.", default=8)
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class HttpOptions:
     """Send a request and record status, content-type and body of the answer.
 
@@ -229,7 +229,7 @@ class HttpOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class AskingOptions:
     """What to collect of a model's answer."""
 
@@ -242,7 +242,7 @@ class AskingOptions:
     project: ExecutingOptions = including(ExecutingOptions)
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
@@ -259,7 +259,7 @@ class SkillOptions(AskingOptions):
     timeout: float | None = option(type=Number(), metavar="SECONDS")
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
@@ -279,7 +279,7 @@ class PromptOptions(AskingOptions):
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class CommandOptions:
     """Run a program (after --) and record its exit code and what it prints."""
 
@@ -296,7 +296,7 @@ class CommandOptions:
     project: ExecutingOptions = including(ExecutingOptions)
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class DraftOptions:
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
     file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a

@@ -1,5 +1,7 @@
 """The options of `baselinekit compare`."""
 
+from dataclasses import dataclass
+
 import click
 
 from baselinekit.cli.options import (
@@ -16,10 +18,9 @@ from baselinekit.cli.options import (
     processes_option,
     several,
 )
-from baselinekit.frozen import frozen
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class CompareOptions:
     """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 

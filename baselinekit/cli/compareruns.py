@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -11,7 +12,6 @@ from baselinekit.cli.options import Number, argument, color_option, flag, option
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.earlier import check_parts
 from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.resultfile import EARLIER
@@ -24,7 +24,7 @@ _MOST_IDS = 10
 _WIDEST = 50
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class CompareRunsOptions:
     """Compare two runs of eval cases, case by case: BEFORE and NOW are files of `run -o x.json`, or results
     of AgentV (.jsonl, .yaml).

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -28,7 +29,6 @@ from baselinekit.clients.trust import check_inside
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import yaml_flow
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.table import eval_importer_of
@@ -53,7 +53,7 @@ _OUTPUT_HELP = "Where it goes: a file, or the folder of a prompt [default: by it
 _PARTIAL_HELP = "Write what carries over, and list the rest in the file."
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class ConvertOptions:
     """Write eval cases in another form: cases (a file of test cases), eva (a prompt folder), agentv.
 
@@ -79,7 +79,7 @@ class ConvertOptions:
     project: ReadingOptions = including(ReadingOptions)
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class ImportOptions:
     """Take over what another tool keeps: an eval file (a configuration of promptfoo, the evals.json of a
     skill) as a file of test cases; snapshots and cassettes of pytest as baselines.

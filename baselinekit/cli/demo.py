@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 from contextlib import chdir, suppress
+from dataclasses import dataclass
 
 import click
 
@@ -13,7 +14,6 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import color_option, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
 
 _FOLDER, _PORT = "baselines-demo", 8080
@@ -60,7 +60,7 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
 )
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class DemoOptions:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that

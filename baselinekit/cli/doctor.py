@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -46,7 +47,6 @@ from baselinekit.evals.judgeprograms import describe_judges
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.scripts import describe_scripts
 from baselinekit.evals.selection import folders
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_agreement
@@ -70,7 +70,7 @@ _LONGEST_REASON = 200
 _MOST_CODES = 3
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class DoctorOptions:
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
@@ -365,7 +365,7 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
 # `baselinekit calibrate`.
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class CalibrateOptions:
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 

@@ -1,5 +1,6 @@
 """The options of `baselinekit run`, `gate` and `grade`."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import click
@@ -20,7 +21,6 @@ from baselinekit.cli.options import (
     project_of_files,
     several,
 )
-from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE
 
@@ -43,7 +43,7 @@ def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: s
     return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class RunOptions:
     """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
 
@@ -139,7 +139,7 @@ class RunOptions:
     color: str = color_option()
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
@@ -204,7 +204,7 @@ class GateOptions:
         return [path for path in self.results if path not in self.plans]
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class GradeOptions:
     """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 

@@ -1,6 +1,7 @@
 """`baselinekit explain` and `baselinekit schema`: what codes, rules and files mean."""
 
 import json
+from dataclasses import dataclass
 
 import click
 
@@ -15,12 +16,11 @@ from baselinekit.cli.options import (
 )
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 
 # `baselinekit explain CODE|ID`.
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class ExplainOptions:
     """Say what an error code such as BK101 means and how to fix it.
 
@@ -57,7 +57,7 @@ def explain(options: ExplainOptions) -> None:
 # `baselinekit schema`.
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class SchemaOptions:
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 

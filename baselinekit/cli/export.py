@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
@@ -18,7 +19,6 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.report.differences import unified
@@ -35,7 +35,7 @@ _SKILLS = "skills"
 _EXAMPLES = "examples"
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class ExportOptions:
     """Write a prompt folder as a skill folder, ID/SKILL.md, which agents load: its description with its
     triggers, its instructions with their variables explained, and its examples.

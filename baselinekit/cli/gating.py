@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.evals import GateOptions, RunOptions
@@ -31,7 +30,7 @@ from baselinekit.report.evals.terminal import format_gate
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import check_place, write_text
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
 
@@ -53,8 +52,7 @@ def gate(options: GateOptions) -> int:
     return Gating(project_of(options.project, options.recording.offline is not None), options).run()
 
 
-@dataclass(slots=True)
-class Gating:
+class Gating(MutableStruct):
     """`notes`: about written reports and archives, and about gates that an earlier run finished."""
 
     project: Project

@@ -1,6 +1,7 @@
 """`baselinekit generate rubrics`: a model drafts rubrics for the cases of an eval file."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -33,7 +34,6 @@ from baselinekit.evals.rubricdrafts import (
     write,
 )
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
 from baselinekit.suites.targets import DEFAULT
@@ -43,7 +43,7 @@ _JOBS = 4
 _JUDGE = "judge"
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class RubricsOptions:
     """Draft rubrics for the cases of FILES that have an expected_outcome and none: 3 to 7 items each.
 

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
@@ -41,7 +40,7 @@ from baselinekit.report.evals.terminal import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.texts import count_noun
 
 # `baselinekit grade`.
@@ -78,8 +77,7 @@ def grade(options: GradeOptions) -> int:
     return grading.list_queue()
 
 
-@dataclass(slots=True)
-class Grading:
+class Grading(MutableStruct):
     queue: Queue
     options: GradeOptions
 
@@ -239,8 +237,7 @@ class RaterLeft(Exception):
     """The rater quits."""
 
 
-@dataclass(slots=True)
-class TypedAnswer:
+class TypedAnswer(MutableStruct):
     """What was entered so far for the item on the screen."""
 
     typed: str = ""
@@ -249,8 +246,7 @@ class TypedAnswer:
     message: str = ""
 
 
-@dataclass(slots=True)
-class Session:
+class Session(MutableStruct):
     """One person's ratings in a terminal. The last one can be undone."""
 
     queue: Queue

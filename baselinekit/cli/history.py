@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import dataclass
 
 import click
 
@@ -24,7 +25,6 @@ from baselinekit.commands import history as past
 from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
@@ -39,7 +39,7 @@ from baselinekit.values.texts import count_noun
 # `baselinekit history`.
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class HistoryOptions:
     """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
     that did not always pass; for IDs (globs), everything that is known about them.
@@ -91,7 +91,7 @@ def history(options: HistoryOptions) -> int:
 # `baselinekit merge`.
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class MergeOptions:
     """Combine RESULTS, the files that `compare --shard 1/4 -o 1.json` and the other shards wrote.
 
@@ -152,7 +152,7 @@ _KIND_NAMES = {
 }
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class OrphansOptions:
     """List baselines whose prompt, input file, skill, command or model no longer exists, and output and
     pending files that belong to no baseline. With --from also baselines that complete runs never ran; the

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 
 import click
 
@@ -12,7 +13,6 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Config
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
@@ -61,7 +61,7 @@ version: 1
 """
 
 
-@frozen
+@dataclass(eq=False, repr=False)
 class InitOptions:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 

@@ -4,7 +4,6 @@ placeholders."""
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -32,6 +31,7 @@ from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
 from baselinekit.report.next_commands import rule_commands
 from baselinekit.report.refreshing import format_file_diff
+from baselinekit.structs import MutableStruct
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -64,8 +64,7 @@ def refresh_by_learning(options: RefreshOptions) -> int:
         return LearningScreen(project, context, options, proposal).run()
 
 
-@dataclass(slots=True)
-class LearningScreen:
+class LearningScreen(MutableStruct):
     """One `refresh --learn` as the user sees it."""
 
     project: Project

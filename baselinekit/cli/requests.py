@@ -15,7 +15,6 @@ from baselinekit.clients.trust import origin
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import CurlRequest, Read, parse_words
 from baselinekit.importers.drafts import path_of
@@ -28,7 +27,7 @@ from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.writing import declare_variables
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 _SINGLE_OPTIONS = (
     ("verb", "-X"),
@@ -52,8 +51,7 @@ _FLAGS = (("get", "-G"), ("head", "-I"), ("digest", "--digest"), ("insecure", "-
 _JSON = "application/json"
 
 
-@frozen
-class TypedRequest:
+class TypedRequest(Struct):
     """`current`: that of the new file; `dropped`: the parts of the line without a counterpart; `is_insecure`:
     whether certificates are not verified, which no file may ask for."""
 

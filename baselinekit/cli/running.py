@@ -37,7 +37,6 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
-from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.recipes import Answer, ModelQuestion
@@ -49,7 +48,7 @@ from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import count_noun
 
 
@@ -110,8 +109,7 @@ def plan_suite(
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
-@frozen
-class _ListedModels:
+class _ListedModels(Struct):
     """The models of a run that is only listed: an undeclared model or a missing key is not an error yet."""
 
     models: ModelClient

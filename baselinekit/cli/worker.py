@@ -4,7 +4,6 @@ that it builds from that. A worker writes nothing: results go back to the proces
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +20,13 @@ from baselinekit.commands.selection import IsWanted
 from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Clients
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 if TYPE_CHECKING:  # most runs ask no model
     from baselinekit.clients.models.recording import Mode, Shelf
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(Struct):
     """What another process needs to work on the same run: plain settings, from which it builds the project
     and the clients itself. `jobs`: how many at once in one worker. `resume` and `about`: as for LazyModels.
     `known`: the environment of the run, for a worker on another machine."""
@@ -167,8 +165,7 @@ class CollectingShelf:
 # In the process of the command: where the work of a compare or a run is done.
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct):
     """What the work elsewhere is for. `jobs`: how many at once over all workers."""
 
     project: Project

@@ -3,17 +3,15 @@ replayed again, and how the results are passed on as soon as they are complete."
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import observe
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Setting
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, Struct, replace
 
 TICK = 1.1
 """Seconds after which a clock of whole seconds is certain to show another time: replays within one second
@@ -23,8 +21,7 @@ _TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
 
 
-@frozen
-class ReplayJob:
+class ReplayJob(Struct):
     """A recipe that is to be replayed `times` times. `pauses`: whether a clock must tick before each replay,
     and not only before the second one."""
 
@@ -64,8 +61,7 @@ def observe_as_they_come(
             yield [(number, rounds.results[number]) for number in numbers]
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(MutableStruct):
     """Recipes that are replayed together, and how often they were."""
 
     numbers: Sequence[int]

@@ -19,7 +19,6 @@ from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import single_element_arrays, with_names
 from baselinekit.learning.varying import UnlearnablePlace, Volatile
@@ -30,20 +29,18 @@ from baselinekit.model.values import Json, Path
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.reading import locate_all, parse_record
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
 
-@frozen
-class Learnt:
+class Learnt(Struct):
     """A path that varies, its placeholder, and its place in the file."""
 
     found: Volatile
     place: Place | None
 
 
-@frozen
-class Unlearnt:
+class Unlearnt(Struct):
     """A path that varies but that no placeholder fits, so that a compare will fail there."""
 
     found: UnlearnablePlace
@@ -55,8 +52,7 @@ class Unlearnt:
         return Problem("BK527", message, self.found.hint, self.place)
 
 
-@frozen
-class Captured:
+class Captured(Struct):
     """What was written to which file, and what the replays taught."""
 
     id: str
@@ -92,8 +88,7 @@ def summarize_capture(project: Project, known_good: KnownGood, id: str, file: st
     )
 
 
-@frozen
-class NewBaseline:
+class NewBaseline(Struct):
     """A record that is to become a file: everything but its output, and the folder of the file."""
 
     record: dict[str, Any]
@@ -183,8 +178,7 @@ def completed_record(
     }, notes
 
 
-@frozen
-class CaptureResults:
+class CaptureResults(Struct):
     """The results of several captures. `left`: how many were not reached, because the run was interrupted or
     nothing can be written any more."""
 

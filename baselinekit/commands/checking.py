@@ -3,7 +3,6 @@ that it can be in this process, in another one or on another machine."""
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from baselinekit.commands.context import RunContext
@@ -12,7 +11,6 @@ from baselinekit.commands.loading import Prepared, UnfitBaseline, compile_and_ch
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Test
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
-from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.grades import Outcome
@@ -20,7 +18,7 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
 from baselinekit.store.reading import LoadedFiles
 from baselinekit.store.records import case_digest, digest as digest_of
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, Struct, field, replace
 
 MOST_HELD = 125_000_000
 """Bytes for the baselines that are held until their turn; the files of the others are read again then."""
@@ -35,8 +33,7 @@ file."""
 Key = tuple[str, str]
 
 
-@frozen
-class JudgePolicy:
+class JudgePolicy(Struct):
     """How each baseline is judged, in whatever process."""
 
     strict_rules: bool = False
@@ -44,8 +41,7 @@ class JudgePolicy:
     repeating: Repeating = field(default_factory=Repeating)
 
 
-@dataclass(slots=True)
-class ReadFiles:
+class ReadFiles(MutableStruct):
     """The entries of the baselines that could be read, the problems of those that could not, and the
     baselines that cannot be judged as they are written."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import field
 
 from baselinekit import __version__
 from baselinekit.commands.checking import Checker, JudgePolicy, Key, ReadFiles, key_of, unjudged_result
@@ -19,12 +18,12 @@ from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder
 from baselinekit.commands.selection import IsWanted, Selection, Share, select, stamp_shard
 from baselinekit.errors import NothingSelected
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Coverage, Report, Result, Typed
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import find_repeated_ids
+from baselinekit.structs import Struct, field
 
 _VERDICTS = {"passed": True, "failed": False}
 _FAILURES = ("failed", "error")
@@ -35,8 +34,7 @@ _NOTED_TOGETHER = 256
 """Of how many baselines at once it is noted what they use: all of a large project need much memory."""
 
 
-@frozen
-class ComparePolicy:
+class ComparePolicy(Struct):
     """How a compare is run. `record`: always, daily or never."""
 
     record: str = "always"
@@ -61,8 +59,7 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
 )
 
 
-@frozen
-class ComparePlan:
+class ComparePlan(Struct):
     """What a compare covers. `coverage`: which part of the project that is, needed to find orphans. `turns`:
     the entries of the share, with those that are wanted first at the front. `homes`: which worker has read a
     file."""

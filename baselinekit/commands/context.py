@@ -4,15 +4,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import field
 from types import TracebackType
 from typing import Self, TypeVar
 
-from baselinekit.frozen import frozen
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.replaying.settings import Clients
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 
 Done = TypeVar("Done")
 
@@ -116,16 +114,14 @@ def submit(threads: ThreadPoolExecutor, call: Callable[[], Done]) -> "Future[Don
 # The run context: what a run needs besides its project.
 
 
-@frozen
-class Clock:
+class Clock(Struct):
     """The current time, in the forms in which a run writes it."""
 
     timestamp: Callable[[], str]
     seconds: Callable[[], float]
 
 
-@frozen
-class RunContext:
+class RunContext(Struct):
     """What a run needs besides its project: clients, a way to cancel it, the time, and a progress display."""
 
     clients: Clients

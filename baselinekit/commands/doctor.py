@@ -7,7 +7,6 @@ from baselinekit.commands.judging import check, target_of
 from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
@@ -30,7 +29,7 @@ from baselinekit.secrets.variables import as_text
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
 from baselinekit.store.reading import LoadedFiles, find_repeated_ids
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
 from baselinekit.values.texts import Mask, mask_and_clip
@@ -42,8 +41,7 @@ ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 purpose."""
 
 
-@frozen
-class Findings:
+class Findings(Struct):
     """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
     permission. `shape`: problems of prompt folders that do not stop a run. `cases`, `gates` and `prompts`:
     how many of the evals were checked."""
@@ -101,8 +99,7 @@ def _missing_folders(project: Project) -> list[Problem]:
     return place_in_config(project.root, project.config_file, missing)
 
 
-@frozen
-class NamedRecord:
+class NamedRecord(Struct):
     """What is kept of a baseline whose file has been checked."""
 
     id: str

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -18,7 +17,7 @@ from baselinekit.errors import Problem, cannot_replay
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
 from baselinekit.model.values import Json
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 
 ASKED_ELSEWHERE = "BK621"
 """The code of a result whose worker has no share of what its model answers at once."""
@@ -39,8 +38,7 @@ Judged = TypeVar("Judged")
 # The chunks, and when each may begin.
 
 
-@dataclass(frozen=True)
-class Chunk(Generic[Item]):
+class Chunk(Struct, Generic[Item]):
     """Items for one worker. Nothing else that has the same `claim` is worked on meanwhile. `home`: the worker
     that is preferred, or required if it `is_bound`; `is_short`: the last grant was too small; `losses`: how
     many workers were lost with it."""
@@ -196,8 +194,7 @@ def in_threads(
 # Work in other processes and on other machines. A chunk gets a grant, and gives back what it did not use.
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(Struct):
     """What a worker may use for one chunk. `now`: the time of day of the run. `failures`: after how many it
     stops. `spent`: what the run has used before; `limits`: the calls, tokens and dollars that it may have
     used in total when the chunk is done. `number` and `of`: the worker's share of the questions that a model
@@ -211,8 +208,7 @@ class Grant:
     of: int = 1
 
 
-@dataclass(frozen=True)
-class NewAnswer:
+class NewAnswer(Struct):
     """A model's answer that the caller has to store (`record`) or to delete (None), and where."""
 
     where: Literal["record", "offline", "cache", "journal"]
@@ -221,8 +217,7 @@ class NewAnswer:
     record: Json = None
 
 
-@dataclass(frozen=True)
-class ChunkDone(Generic[Judged]):
+class ChunkDone(Struct, Generic[Judged]):
     """What a worker hands back: what it made of each item (None: it was not begun), the environment in which
     it worked, what it spent for models, their answers, and texts that look random but are no secrets."""
 
@@ -268,8 +263,7 @@ class Asked(Protocol):
     def take_over(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Terms(Generic[Item, Judged]):
+class Terms(Struct, Generic[Item, Judged]):
     """How results are read and made, whatever is judged. `error`: the result of an item that could not be
     judged."""
 

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field
 from typing import Any
 
 from baselinekit.commands.capture import (
@@ -31,7 +30,6 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import (
     DraftRecipe,
     ImportChoices,
@@ -48,14 +46,13 @@ from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store import writing
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import count_noun
 
 _SHARED_FROM = 2
 
 
-@frozen
-class ImportSummary:
+class ImportSummary(Struct):
     """What is to be captured from some files. `project`: with the secrets that the files contain; `known`:
     how many are captured already; `failed`: how many requests the problems are about."""
 

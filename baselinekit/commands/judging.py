@@ -19,7 +19,6 @@ from baselinekit.errors import (
     internal_error,
 )
 from baselinekit.files.jsontext import pretty
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -41,7 +40,7 @@ from baselinekit.store.results import (
     load_pending,
     save_pending,
 )
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
 
@@ -200,8 +199,7 @@ OUT_OF_BUDGET = "BK620"
 _LONGEST_LINE = 300
 
 
-@frozen
-class ReplayResult:
+class ReplayResult(Struct):
     """The result of one replay, and what follows if the run comes to the same result: the new output (`seen`)
     is kept for a refresh, or the one that is pending is dropped (`settles`)."""
 
@@ -210,8 +208,7 @@ class ReplayResult:
     settles: bool = False
 
 
-@frozen
-class JudgedBaseline:
+class JudgedBaseline(Struct):
     """The result of a baseline in a run, and what is to be written for it. `warning`: why the new output
     cannot be kept."""
 
@@ -221,8 +218,7 @@ class JudgedBaseline:
     warning: str = ""
 
 
-@frozen
-class Repeating:
+class Repeating(Struct):
     """How often each baseline is replayed, and the share of its replays that must pass."""
 
     times: int = 1

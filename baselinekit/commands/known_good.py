@@ -1,7 +1,6 @@
 """The known-good output of a capture: what is stored of an answer, and what is not."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from typing import TypeVar
 
@@ -10,7 +9,6 @@ from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project, environment_of, observed_for
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, RecipeKind, RecognisedForm
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.case import LearningCase
@@ -29,7 +27,7 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun
@@ -137,8 +135,7 @@ Described = Callable[[Baseline, Sequence[Json]], Mapping[Path, str]]
 answer that is not described."""
 
 
-@frozen
-class CaptureOptions:
+class CaptureOptions(Struct):
     """The options for a new baseline. `placeholders`: path -> the text stored there; `repeat`: how often it
     is replayed, to learn what varies (None: as often as its recipe may be sent unasked); `exact`: nothing is
     learnt. `accept_lookalikes` decides whether placeholders replace values that look like ids and were the
@@ -168,8 +165,7 @@ class CaptureOptions:
         return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
 
 
-@frozen
-class KnownGood:
+class KnownGood(Struct):
     """What is to be written for a baseline, and the notes on it."""
 
     mapping: dict[str, Json]
@@ -181,8 +177,7 @@ class KnownGood:
     """The form recognised in the answers: what the recipe and its rules must state in addition."""
 
 
-@frozen
-class Learnable:
+class Learnable(Struct):
     """A draft with its observations and the lesson learnt from them. `notes`: the notes on it."""
 
     draft: Baseline

@@ -12,7 +12,6 @@ from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.refresh import RefreshScope, find_baselines
 from baselinekit.commands.selection import select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.case import LearningCase
 from baselinekit.learning.evidence import evidence_of, select_valid_evidence
@@ -27,13 +26,12 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 REPLAYS = 3
 
 
-@frozen
-class LearnPlan:
+class LearnPlan(Struct):
     """What is learnt of one baseline: the lesson, values masked. `renewal`: what is to be written, None if
     nothing is. `kept`: the time of the compare whose answer is used as one more replay, None if there is
     none."""
@@ -53,8 +51,7 @@ class LearnPlan:
         return self.lesson.refusals
 
 
-@frozen
-class LearnProposal:
+class LearnProposal(Struct):
     """All plans, and why other baselines could not be replayed."""
 
     plans: tuple[LearnPlan, ...]

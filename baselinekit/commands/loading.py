@@ -15,7 +15,6 @@ from baselinekit.errors import (
     Refused,
     lacks_variables,
 )
-from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
@@ -25,13 +24,12 @@ from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 Prepared = tuple[Baseline, Matcher | None]
 
 
-@frozen
-class UnfitBaseline:
+class UnfitBaseline(Struct):
     """A baseline that cannot be compared as it is written, and why."""
 
     source: Source

@@ -17,7 +17,6 @@ from baselinekit.commands.known_good import (
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, Place
-from baselinekit.frozen import frozen
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
@@ -31,7 +30,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.reading import LoadedFiles, parse_record
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
@@ -47,8 +46,7 @@ OUTSIDE = inlinesnapshots.FOLDERS
 VCR = vcr.TITLE
 
 
-@frozen
-class MovedBaseline:
+class MovedBaseline(Struct):
     """A baseline that is to be written: its file, its record, and where it comes from."""
 
     file: str
@@ -56,8 +54,7 @@ class MovedBaseline:
     place: Place
 
 
-@frozen
-class MovedIn:
+class MovedIn(Struct):
     """The baselines made from some files. `known`: how many exist already, `again`: how many answers were
     there more than once; `there`: existing files with other content; `project`: with variables for the
     credentials found in cassettes; `tests`: the files whose tests now have a baseline."""
@@ -252,8 +249,7 @@ def _record_of(draft: DraftRecipe) -> dict[str, Any]:
     return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
-@frozen
-class _CassettePlayer:
+class _CassettePlayer(Struct):
     """Answers the requests of cassettes with what was recorded."""
 
     summary: ImportSummary

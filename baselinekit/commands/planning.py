@@ -13,7 +13,6 @@ from baselinekit.commands.pending import compared_with
 from baselinekit.commands.project import Project, as_variant, flatten
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.evidence import select_valid_evidence
@@ -45,7 +44,7 @@ from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.results import drop_pending, mark_accepted, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
 from baselinekit.values.paths import Pattern, of_any_row, render
@@ -419,8 +418,7 @@ def describe_rule_changes(before: Matcher, after: Baseline, words: PlaceholderCo
 # Writing approved changes into the files: what was accepted, with its provenance.
 
 
-@frozen
-class Permit:
+class Permit(Struct):
     """What may be done without asking again."""
 
     high_risk: bool = False

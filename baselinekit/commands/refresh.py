@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 
 from baselinekit.changes.changes import group_changes
@@ -15,7 +14,6 @@ from baselinekit.commands.planning import STORED, compare_command, covers, plan_
 from baselinekit.commands.project import CaptureEnvironment, Project, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline
@@ -36,7 +34,7 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import parse, render
 
@@ -262,8 +260,7 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefu
 _WILDCARDS = "*?["
 
 
-@frozen
-class RefreshScope:
+class RefreshScope(Struct):
     """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
     each result file. `replay`: replay the baselines now. `rules`: what is written instead of the new
     outputs."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -57,7 +56,7 @@ from baselinekit.schema import place_problems
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, save_pending
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.paths import Pattern, parse, render
 
 # review: changes are decided one by one; everything is written at once, at the end.
@@ -267,8 +266,7 @@ class _InvalidDecision(Exception):
         self.problem = Problem(code, message, hint, at=(key,) if key else ())
 
 
-@dataclass(slots=True)
-class _DecisionReader:
+class _DecisionReader(MutableStruct):
     plans: Sequence[RefreshPlan]
     knows: ChangeAdvisor
     permit: Permit

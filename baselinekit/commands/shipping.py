@@ -9,7 +9,6 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from baselinekit import __version__
@@ -21,6 +20,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, Problem, internal
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.store import atomic
+from baselinekit.structs import Struct
 
 _NEVER_SENT = {".git", "__pycache__", atomic.STATE_FOLDER}
 MOST_BYTES = 256_000_000
@@ -84,8 +84,7 @@ class Sealed:
 # names one is refused there in the same way as here.
 
 
-@dataclass(frozen=True)
-class SentFile:
+class SentFile(Struct):
     """A file as it is here: its absolute path, its bytes, and whether it is executable."""
 
     path: SenderPath
@@ -182,8 +181,7 @@ def files_below(place: str) -> Iterator[str]:
 # On the worker.
 
 
-@dataclass(frozen=True)
-class Parcel:
+class Parcel(Struct):
     """All that a worker elsewhere needs for one chunk. `build`: makes the worker, once the files are
     there."""
 

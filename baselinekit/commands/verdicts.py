@@ -5,7 +5,6 @@ from decimal import Decimal
 
 from baselinekit.commands.asking import TICK
 from baselinekit.commands.judging import Repeating, ReplayResult
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import chance_of_at_most
 from baselinekit.model.recipes import Usage
@@ -14,7 +13,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import moment_of
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 
@@ -168,8 +167,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 # One baseline replayed several times -> one result.
 
 
-@frozen
-class Pause:
+class Pause(Struct):
     """What may happen between two replays: a wait, or the end of the run."""
 
     stopped: Callable[[], bool] = lambda: False

@@ -7,7 +7,6 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import compact
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, SCORES
 from baselinekit.matching.dispatch import base_mode, form_of
 from baselinekit.model.baselines import (
@@ -64,8 +63,7 @@ _EXPECTATIONS = ("value", "wanted", "context")
 _MOST_CHARACTERS = 60
 
 
-@frozen
-class Way:
+class Way(Struct):
     """One change of a baseline or case. `at` leads to it in the record. `weakens`: more passes."""
 
     at: Path

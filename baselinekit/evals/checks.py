@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
@@ -25,7 +24,6 @@ from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.graders import Position
 from baselinekit.graders.task import keys_of
@@ -46,7 +44,7 @@ from baselinekit.secrets.variables import as_text
 from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate, locate_each
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
@@ -60,8 +58,7 @@ _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
 """The recipe for comparing a part of an output: any value may be there."""
 
 
-@frozen
-class Prepared:
+class Prepared(Struct):
     """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
     that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
@@ -77,7 +74,7 @@ class Prepared:
     fault: Exception | None = None
     scripts: tuple[Script | None, Script | None] = (None, None)
     names: frozenset[str] = frozenset()
-    digests: dict[str, str] = field(default_factory=dict, compare=False)
+    digests: dict[str, str] = field(default_factory=dict)
     """Digests of what its verdict depends on, filled when they are first needed."""
 
 

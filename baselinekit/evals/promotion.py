@@ -12,7 +12,6 @@ from baselinekit.evals.promptrows import ALL
 from baselinekit.files.languages import is_plain, language, yaml_quoted, yaml_scalar
 from baselinekit.files.splice import apply, is_simple
 from baselinekit.files.text import Splice, apply_splices, decode, mark
-from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema import place_problems
@@ -45,8 +44,7 @@ class PromotionGate(Struct):
         return f"{self.name}: {self.found}" + (f": {self.hint}" if self.hint else "")
 
 
-@frozen
-class PromotionStep:
+class PromotionStep(Struct):
     """A step from one status to the next, with its requirements. `notes`: what is wrong with the logs."""
 
     folder: PromptFolder

@@ -4,7 +4,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import field
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
@@ -32,7 +31,6 @@ from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.evals.workers import Attempts, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, turns_of
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
@@ -44,7 +42,7 @@ from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -54,8 +52,7 @@ _NOTHING_OUTSIDE = EvalClients()
 _VERDICTS = {"passed": True, "failed": False}
 
 
-@frozen
-class RunPolicy:
+class RunPolicy(Struct):
     """How cases are run. None means as the suite says. `attempts`: how many are made of each case, whatever
     their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
     case that does not pass ends the run. `lasting`: the journals of the plan that the run is a part of."""
@@ -69,8 +66,7 @@ class RunPolicy:
     lasting: PlanJournals | None = None
 
 
-@frozen
-class _RunPlan:
+class _RunPlan(Struct):
     """The attempts that are to be made at each case, in the order of the files."""
 
     cases: dict[str, Prepared]
@@ -334,8 +330,7 @@ def _served(results: Sequence[Result]) -> dict[str, str]:
 # the files are reported; a listing starts no program, so none has to be allowed.
 
 
-@frozen
-class Planned:
+class Planned(Struct):
     """One case: how many attempts are made of it, and how often models are asked for that if none fails.
     `criteria`: the criteria of each judge by its name, as they were read."""
 

@@ -3,7 +3,6 @@ failed attempts tried again."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.commands.context import RunContext
@@ -16,20 +15,18 @@ from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, Pen
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.promptrows import is_query, note_use
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import iterate_grades
 from baselinekit.model.values import Json
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # only needed once something differs
     from baselinekit.model.changes import KeptOutput
 
 
-@frozen
-class CaseTurn:
+class CaseTurn(Struct):
     """An attempt that is to be made, by its number. No other attempt with the same `claim` runs meanwhile.
     `retries`: how often it is tried again if it fails."""
 
@@ -39,8 +36,7 @@ class CaseTurn:
     retries: int = 0
 
 
-@frozen
-class JudgedAttempt:
+class JudgedAttempt(Struct):
     """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
     the id of the baseline that it `settles`, as nothing differs any more. `warning`: why the change cannot be
     kept; `slip`: what else is to be written, None where it is written already."""
@@ -130,8 +126,7 @@ class CaseWorker:
 # Workers in another process, or on another machine. They get the cases as they were read, not yet prepared.
 
 
-@frozen
-class CaseOrder:
+class CaseOrder(Struct):
     """What the work elsewhere needs to know about a run. `jobs`: how many attempts are made at once, by all
     workers together; `together`: the questions for each target that answers many cases at a time; `first`:
     whether the first case that does not pass ends the run."""
@@ -218,8 +213,7 @@ def groups_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Group[CaseTur
 # The run, which has attempts made and writes down their results.
 
 
-@frozen
-class Attempts:
+class Attempts(Struct):
     """All attempts of a run. `take`: writes down the slip of an attempt that was made elsewhere;
     `order.first`: the first attempt that does not pass ends the run."""
 

@@ -43,9 +43,9 @@ from baselinekit.files.text import (
     place,
     repeated_key,
 )
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.structs import Struct
 
 # `"\ud83d"` in YAML: JSON allows escapes of half a surrogate pair, libyaml refuses them. Such escapes are
 # moved to a block of Unicode that the text does not use, with the same length so that every position stays
@@ -447,8 +447,7 @@ _PLAIN_TAGS = (*(f"python/{name}" for name in ("str", "unicode", "list", "dict",
 """Tags that change nothing; PyYAML gives the last two to a `=` and a `<<` that is no key."""
 
 
-@frozen
-class OddNode:
+class OddNode(Struct):
     """A value with a tag that is not of YAML's own types, such as `!!python/object/new:_io.BytesIO`. It
     builds nothing."""
 

@@ -6,13 +6,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import MutableStruct, field
 
 BOM = "\ufeff"
 
@@ -134,8 +134,7 @@ scalar on one line that no anchor shares."""
 _IS_WANTED: Any = object()
 
 
-@dataclass(slots=True)
-class MarkedNode:
+class MarkedNode(MutableStruct):
     """One value. A block collection ends where its last scalar ends."""
 
     kind: int
@@ -158,8 +157,7 @@ class MarkedNode:
         return self.kind == SCALAR and not self.style and self.value in ("", "~", "null", "Null", "NULL")
 
 
-@dataclass(slots=True)
-class Marks:
+class Marks(MutableStruct):
     """The nodes that were found, and all aliases: an edit must know which values are shared."""
 
     root: MarkedNode | None = None

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.structs import Struct
 
 _HASH = "sha256"
 _BYTES_PER_CONTAINER = 10
@@ -27,16 +27,14 @@ _BEYOND_LIMITS_HINT = (
 )
 
 
-@frozen
-class Body:
+class Body(Struct):
     """`note`: something that may be right or a mistake, reported when the value is stored."""
 
     value: Json
     note: str = ""
 
 
-@frozen
-class BodyForm:
+class BodyForm(Struct):
     """`media`: its media types, in lower case; `title`: its name in a sentence. `read`: text -> value, or
     NotJson. For forms that consist of rows, `rows` splits a text into rows, `row` reads the value of a row,
     and `ends` are the separators between rows, longest first."""

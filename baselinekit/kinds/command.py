@@ -40,8 +40,6 @@ class CommandCurrent(Struct):
 
 
 class ExitCode(OutcomePlace):
-    __slots__ = ()
-
     def severity(self, number: int) -> int:
         return 2 if number < 0 else int(number > 0)
 

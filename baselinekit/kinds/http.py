@@ -113,8 +113,6 @@ def split_step(text: str, names: Mapping[str, int]) -> tuple[str, str]:
 
 
 class HttpStatus(OutcomePlace):
-    __slots__ = ()
-
     def severity(self, number: int) -> int:
         return (number >= 400) + (number >= 500)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
@@ -11,12 +10,11 @@ from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.places import value_at
 
 
-@frozen
-class LearningCase:
+class LearningCase(Struct):
     """A baseline, compiled; the answers, and how each of them compares with it. `compare` compares an answer
     under other rules. `now`: when the answers came, in seconds since 1970."""
 

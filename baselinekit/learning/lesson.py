@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 from baselinekit.changes.texts import TextPart, fill_placeholders, judge_parts
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.case import LearningCase, value_or_absent
 from baselinekit.learning.evidence import is_handwritten
@@ -32,14 +31,13 @@ from baselinekit.placeholders.nature import (
     nature_of_change,
 )
 from baselinekit.report.values import short, short_words
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import places, value_at, with_values
 
 
-@frozen
-class Lesson:
+class Lesson(Struct):
     """What is to be written: the baseline with its placeholders and rules; the places that vary, and those
     that can get neither; the arrays of one element whose length a rule keeps from now on; how lists that vary
     are compared; and the lookalikes, which look like ids and were the same each time."""

@@ -7,9 +7,7 @@ tests/learning/test_linking.py."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.case import value_or_absent
 from baselinekit.learning.varying import Volatile
@@ -18,7 +16,7 @@ from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.places import places, value_at
 
 Saved = Sequence[tuple[str, str, Json]]
@@ -43,8 +41,7 @@ _LAST_KEY = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
 _URL_PATH = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
 
 
-@frozen
-class LinkView:
+class LinkView(Struct):
     """How links are searched for. `saved`: what each replay saved. `is_made`: a writing flow was replayed
     once, so what it saves was made by this replay and will differ in the next. `compared`: selects the paths
     whose values are stored as they came and that the rules compare."""
@@ -56,8 +53,7 @@ class LinkView:
     words: PlaceholderContext = field(default_factory=PlaceholderContext)
 
 
-@frozen
-class _Link:
+class _Link(Struct):
     """One value, as it is in each replay. `names`: those under which a flow saves it, empty if no flow does.
     `text`: the placeholder that stands for it."""
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.case import LearningCase, value_or_absent
 from baselinekit.learning.evidence import evidence_below, evidence_for
@@ -20,7 +19,7 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
     proposals_from_table,
 )
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places, value_at, with_values
@@ -43,8 +42,7 @@ _LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]
 word."""
 
 
-@frozen
-class ListRule:
+class ListRule(Struct):
     """How a list is compared from now on. `rows`: what is stored where rows come and go: the rows that are
     always there, or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
     the most rows that were seen."""
@@ -259,8 +257,7 @@ def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterat
 _MOST_ROUNDS = 3
 
 
-@frozen
-class Ruled:
+class Ruled(Struct):
     """A case under the rules that were found for its lists."""
 
     case: LearningCase

@@ -1,11 +1,9 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Literal
 
 from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import hash_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, split
@@ -17,7 +15,7 @@ from baselinekit.placeholders.narrowest import (
 )
 from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import Wild, children, value_at
@@ -43,8 +41,7 @@ Shape = tuple[str | int | Wild, ...]
 _SCALARS = ("string", "number", "boolean")
 
 
-@frozen
-class UnlearnablePlace:
+class UnlearnablePlace(Struct):
     """A place that varies and for which no placeholder may stand. `message` says why, `hint` what its owner
     can do; `rule` is the option that states it, for `refresh`."""
 
@@ -55,16 +52,14 @@ class UnlearnablePlace:
     rule: tuple[str, ...] = ()
 
 
-@frozen
-class VaryingPlace:
+class VaryingPlace(Struct):
     """A place that held a value in every replay, but not always the same one."""
 
     path: Path
     values: tuple[Json, ...]
 
 
-@frozen
-class ReplayView:
+class ReplayView(Struct):
     """How the replays are compared. `agreed`: whether the rules of the baseline accept a place as it is in
     every replay; `arrays`: how an array is compared, by its path; `numeric`: only numbers are compared.
     `outcomes`: the paths that say whether the run succeeded; `wholes`: the paths that hold a whole answer.
@@ -168,8 +163,7 @@ _LONGEST_UNKNOWN = 100
 """Characters of a text of which only the length is checked: in a longer one, the content matters."""
 
 
-@frozen
-class Volatile:
+class Volatile(Struct):
     """What is learnt of one place, or of the same place in many rows: `path` then has a `*` for the row.
     `values`: the distinct values that were seen."""
 
@@ -179,8 +173,7 @@ class Volatile:
     proposal: PlaceholderProposal
 
 
-@frozen
-class LearntPlaces:
+class LearntPlaces(Struct):
     volatile: tuple[Volatile, ...]
     refusals: tuple[UnlearnablePlace, ...]
 

@@ -2,23 +2,20 @@
 
 from bisect import bisect
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
-from dataclasses import field
 from functools import partial
 
-from baselinekit.frozen import slotted
 from baselinekit.matching.objects import Object
 from baselinekit.matching.reordered import InOrder, rule_for
 from baselinekit.matching.rules import Mode, Side, State
 from baselinekit.matching.values import Ignored, Link, Literal, Mismatch, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.alignment import Alignment, align, align_named, pair_alike, same_rows
 from baselinekit.values.equality import freeze, is_number
 
 
-@slotted
-class Selected:
+class Selected(MutableStruct):
     """A value for which a filter holds, or may hold because it reads a placeholder. `default_node`: the node
     if the filter holds for the actual value too; `make` gives the node for any other state."""
 
@@ -54,8 +51,7 @@ class Selected:
         return self.nodes_by_state[state]
 
 
-@slotted
-class Elements:
+class Elements(MutableStruct):
     """The elements of an array and the state of that array. `make` gives the node of one element in a given
     state. `any_number`: a rule leaves out all of them, so none has to be there."""
 
@@ -111,8 +107,7 @@ def is_left_out(node: Node) -> bool:
 _MAX_TRIED_PAIRS = 100_000
 
 
-@slotted
-class Ordered:
+class Ordered(MutableStruct):
     """An array compared element by element. Only when an element differs are the rows aligned, so that one
     row removed at the head is one removed row and not a thousand changed ones. `open`: further elements do
     not matter, and elements are paired by their index alone."""
@@ -433,8 +428,7 @@ class RowKey:
         return freeze(row)
 
 
-@slotted
-class ElementTemplate:
+class ElementTemplate(MutableStruct):
     """Every element of the actual array must match one of the templates; usually there is one."""
 
     expected: list[Json]

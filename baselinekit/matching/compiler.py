@@ -2,7 +2,6 @@
 most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.matching.objects import Headers, Object
@@ -25,15 +24,14 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.places import places
 
 NO_FORM: Form = {}
 
 
-@dataclass(slots=True)
-class Compiler:
+class Compiler(MutableStruct):
     """`hits`: the rules that matched something in the expected output. `arrays`: the arrays that have a mode
     of their own. `checked` counts the values that can fail, `uncompared` those that are not compared."""
 
@@ -295,8 +293,7 @@ def mode_here(mode: Mode, here: ActiveRules) -> Mode:
     return mode
 
 
-@dataclass(slots=True)
-class _ArrayCompiler:
+class _ArrayCompiler(MutableStruct):
     """Compiles an array. `array_mode`: how its rules say that it is compared. The modules that compare arrays
     are imported here because that takes time, and many outputs hold no array."""
 

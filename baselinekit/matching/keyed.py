@@ -2,17 +2,16 @@
 
 from collections.abc import Hashable, Sequence
 
-from baselinekit.frozen import slotted
 from baselinekit.matching.arrays import Elements
 from baselinekit.matching.rules import Mode
 from baselinekit.matching.values import Link, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value, holds_marker
+from baselinekit.structs import MutableStruct
 from baselinekit.values.equality import freeze
 
 
-@slotted
-class Keyed:
+class Keyed(MutableStruct):
     """Elements paired by the value of a key; their order is free."""
 
     expected: list[Json]

@@ -1,18 +1,17 @@
 """The nodes of objects and of response headers."""
 
-from baselinekit.frozen import slotted
 from baselinekit.matching.rules import Mode, Rule, State
 from baselinekit.matching.values import Ignored, Link, Node, PlaceholderNode, Scalar, Walk
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.structs import MutableStruct
 from baselinekit.values.equality import identical
 
 _SCALARS = (str, int, float, bool, type(None))
 
 
-@slotted
-class Object:
+class Object(MutableStruct):
     """An object: its literal part; `texts`, the keys that hold a placeholder; `ignored`, the keys that a rule
     ignores, with the type there; `nodes` for the other keys. `open`: further keys do not matter. `opened`:
     the nodes of literal values, made when a different value was found."""
@@ -164,8 +163,7 @@ class Object:
         return resolved
 
 
-@slotted
-class Headers:
+class Headers(MutableStruct):
     """Response headers: names ignore case, and further headers are ignored."""
 
     fields: Object

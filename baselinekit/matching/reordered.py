@@ -4,12 +4,12 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Hashable, Sequence
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Mode
 from baselinekit.matching.values import Link, Literal, Node, Walk, unroll
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
+from baselinekit.structs import Struct
 from baselinekit.values.alignment import identifying_key
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.equality import freeze, identical, same_json
@@ -20,8 +20,7 @@ MOST_LOOSE = 50
 _PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
 
-@frozen
-class InOrder:
+class InOrder(Struct):
     """The expected elements, each with its node."""
 
     expected: Sequence[Json]

@@ -5,7 +5,6 @@ filled in."""
 from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.baselines import (
     BOUNDS,
@@ -22,7 +21,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import Pattern, Specificity
 from baselinekit.values.places import FilterSegment, Key, Slice, Wild, fits
 
@@ -39,8 +38,7 @@ Positions = tuple[tuple[int, ...], tuple[int, ...]]
 """How far a rule's path has matched in the baseline, and in the actual output."""
 
 
-@frozen
-class Rule:
+class Rule(Struct):
     """One path rule. `at` leads to it in the file; `text` is what the author wrote. The field named like its
     kind holds what the rule says beyond the kind."""
 
@@ -65,8 +63,7 @@ class Rule:
         return "" if self.ignores else repr((self.tolerance, self.arrays, self.fields))
 
 
-@frozen
-class ActiveRules:
+class ActiveRules(Struct):
     """The rules that apply at one place: all of them, and the most exact of each kind."""
 
     rules: tuple[Rule, ...]
@@ -76,8 +73,7 @@ class ActiveRules:
     fields: Rule | None
 
 
-@frozen
-class RuleProgress:
+class RuleProgress(Struct):
     """How far a rule's path has matched: `stored` in the baseline, `actual` in the actual output. They differ
     once a filter holds for one value and not for the other."""
 
@@ -86,8 +82,7 @@ class RuleProgress:
     actual: tuple[int, ...]
 
 
-@frozen
-class Side:
+class Side(Struct):
     """An element or member of one side, the baseline or the actual output."""
 
     key: str | int
@@ -334,8 +329,7 @@ def _select_active(rules: list[Rule]) -> ActiveRules | None:
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
-@frozen
-class Mode:
+class Mode(Struct):
     type: Type = "structural"
     allow_additional_fields: bool = False
     allow_missing_fields: bool = False

@@ -13,13 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from baselinekit.frozen import slotted
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Mode
 from baselinekit.matching.values import Link, Walk, same_scalar
 from baselinekit.model.baselines import SimilarityQuestion
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape
+from baselinekit.structs import MutableStruct
 
 _WORD = lazy_pattern(r"\w+(?:['’]\w+)*")
 _NUMBER = lazy_pattern(r"[-+]?\d+(?:[.,]\d+)*%?")
@@ -167,8 +167,7 @@ def similarity(expected: str, actual: str) -> float:
     return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
 
 
-@slotted
-class SemanticText:
+class SemanticText(MutableStruct):
     """A text that may be worded otherwise."""
 
     expected: str

@@ -7,7 +7,6 @@ from contextlib import suppress
 from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.frozen import slotted
 from baselinekit.matching.arrays import Elements, is_left_out
 from baselinekit.matching.keyed import in_authors_order
 from baselinekit.matching.objects import Object
@@ -16,6 +15,7 @@ from baselinekit.matching.values import Link, Literal, Mismatch, Node, Scalar, W
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
 from baselinekit.placeholders.template import Placeholder
+from baselinekit.structs import MutableStruct
 from baselinekit.values.alignment import Flow, TooManyWays, pair_leftovers, reach, search
 from baselinekit.values.equality import bytes_of, decimal, freeze, identical, is_number
 from baselinekit.values.paths import render
@@ -31,8 +31,7 @@ _MOST_KEYS = 200
 _LEAST_COLUMNS = 16
 
 
-@slotted
-class Unordered:
+class Unordered(MutableStruct):
     """An array in which every row of the baseline needs a partner of its own; with `subset` there may be
     further rows. `bindings`: some rows bind values. `classes`: equal rows of one class match the same
     values."""

@@ -1,16 +1,15 @@
 """The nodes of single values, and the walk over an actual output: its differences so far, its bindings."""
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any, Protocol
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.frozen import slotted
 from baselinekit.matching.rules import Mode, Rule, State
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value, has_marker, holds_marker
 from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.structs import MutableStruct, field
 from baselinekit.values.equality import bytes_of, is_number, same_number
 from baselinekit.values.paths import render
 
@@ -55,8 +54,7 @@ class Mismatch(Exception):
     """Raised by a walk that fails fast: the values do not match, and it does not matter how."""
 
 
-@slotted
-class Walk:
+class Walk(MutableStruct):
     """One walk over an actual output."""
 
     open: Callable[..., Node]
@@ -189,8 +187,7 @@ def passes(expected: Json, actual: Json, mode: Mode) -> bool:
     return is_number(actual) and all(within(expected, actual, tolerance) for tolerance in bounds)
 
 
-@slotted
-class Scalar:
+class Scalar(MutableStruct):
     """A literal text, number, boolean or null. `expected` is what the file says, with its escapes."""
 
     expected: Json
@@ -217,8 +214,7 @@ class Scalar:
         return walk.replaced(self.expected, actual, path, self.at)
 
 
-@slotted
-class PlaceholderNode:
+class PlaceholderNode(MutableStruct):
     """A placeholder, or a text that contains placeholders."""
 
     expected: str
@@ -244,8 +240,7 @@ class PlaceholderNode:
         return escape_value(actual)
 
 
-@slotted
-class Ignored:
+class Ignored(MutableStruct):
     """A value that a rule leaves out of the comparison. With `keep` (ignore_values) the key must still be
     there."""
 
@@ -269,8 +264,7 @@ class Ignored:
         return self.expected
 
 
-@slotted
-class Uncompared:
+class Uncompared(MutableStruct):
     """A leaf that a numeric comparison does not look at."""
 
     expected: Json
@@ -281,8 +275,7 @@ class Uncompared:
         return self.expected
 
 
-@slotted
-class AnyElements:
+class AnyElements(MutableStruct):
     """An array whose elements are all ignored: any elements, in any number, pass."""
 
     expected: list[Json]
@@ -297,8 +290,7 @@ class AnyElements:
         )
 
 
-@slotted
-class MediaType:
+class MediaType(MutableStruct):
     """A `content-type` header: an expected one without parameters matches any parameters."""
 
     expected: str
@@ -329,8 +321,7 @@ def is_untouched(value: Json, state: State) -> bool:
     return not state.reaches(value) and not holds_marker(value)
 
 
-@slotted
-class Literal:
+class Literal(MutableStruct):
     """A literal object or array. `opened`: its node, made when a different value was found."""
 
     expected: Json

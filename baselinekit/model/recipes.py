@@ -1,11 +1,9 @@
 """Recipes, questions to models, the resulting observations, and the configuration."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
-from baselinekit.frozen import frozen
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import Struct, field, replace
@@ -289,8 +287,7 @@ class Surroundings(Struct):
 # Observation: the result of a recipe, and the requests and responses of the clients.
 
 
-@frozen
-class Observation:
+class Observation(Struct):
     """An output and what it took to get it. `tool_calls`: None if it is unknown whether there were any;
     `environment`: what only the answer tells about its origin (the model that was served); `flaw`: why it
     must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
@@ -304,17 +301,17 @@ class Observation:
     seconds: float
     attempts: int = 1
     tool_calls: tuple[ToolCall, ...] | None = None
-    usage: Usage = dataclasses.field(default_factory=Usage)
-    environment: Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    environment: Mapping[str, Json] = field(default_factory=dict)
     flaw: str | None = None
     statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     saved: tuple[tuple[str, str, Json], ...] = ()
     recorded: bool = False
-    failed_checks: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
     loss: str | None = None
-    exchanges: tuple[tuple["Request", Json], ...] = dataclasses.field(default=(), compare=False, repr=False)
+    exchanges: tuple[tuple["Request", Json], ...] = ()
 
     @property
     def reason_not_to_store(self) -> str | None:
@@ -336,8 +333,7 @@ class BodyWatcher(Protocol):
     def too_late(self, seconds: float) -> Exception | None: ...
 
 
-@frozen
-class Request:
+class Request(Struct):
     """One request as it is sent, with everything expanded. `parse`: how the body of its answer is parsed;
     `take`: the number of rows to wait for. `admit` is called with the address to connect to, and raises to
     refuse it; None stands for the host as it is written. `watch`: who watches a body of this media type while
@@ -355,8 +351,8 @@ class Request:
     max_body: int = 10_000_000
     parse: Parse | None = None
     take: int | None = None
-    admit: Callable[[str | None], None] | None = dataclasses.field(default=None, compare=False, repr=False)
-    watch: Callable[[str], BodyWatcher] | None = dataclasses.field(default=None, compare=False, repr=False)
+    admit: Callable[[str | None], None] | None = None
+    watch: Callable[[str], BodyWatcher] | None = None
 
 
 class Response(Struct):
@@ -372,18 +368,17 @@ class Response(Struct):
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
-@frozen
-class ProcessSpec:
+class ProcessSpec(Struct):
     """One program as it is started."""
 
     argv: tuple[str, ...]
     stdin: bytes = b""
-    env: dict[str, str] = dataclasses.field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
     cwd: str = "."
     timeout: float = 60.0
     max_stdout: int = 1_000_000
     max_stderr: int = 64_000
-    mask: Callable[[str], str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    mask: Callable[[str], str] | None = None
     """Masks secrets in the end of its output, if an error quotes it."""
 
 

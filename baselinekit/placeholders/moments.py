@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote_plus
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
+from baselinekit.structs import Struct
 
 DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
@@ -165,8 +165,7 @@ _ESCAPED = (
 _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 
-@frozen
-class MomentForm:
+class MomentForm(Struct):
     """One form: the expression that finds it, and the function that gives the moment of a text, in seconds
     since 1970."""
 

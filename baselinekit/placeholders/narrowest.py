@@ -7,14 +7,13 @@ from decimal import Context, Decimal
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
 from baselinekit.placeholders.table import TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import EXACT, decimal, is_number
 
 # Whether one template accepts all that another accepts. Each placeholder has an `Extent`, which describes the
@@ -127,8 +126,7 @@ def _slot_takes_all(wide: Slot, narrow: Slot) -> bool:
 # Proposals for seen values: a placeholder that accepts all of them, or a text with placeholders in it.
 
 
-@frozen
-class PlaceholderProposal:
+class PlaceholderProposal(Struct):
     """A text to store, and the reason. `says_little`: it requires no more than a type or a length."""
 
     text: str

@@ -10,13 +10,13 @@ from functools import lru_cache
 from operator import add
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
 from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
 from baselinekit.placeholders.varying import is_timespan
 from baselinekit.secrets.finding import random_in
+from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number
 
 Nature = Literal["id", "moment", "counter"]
@@ -167,8 +167,7 @@ def is_hash(path: Path, value: Json) -> bool:
 # Two values at one place.
 
 
-@frozen
-class SinceCapture:
+class SinceCapture(Struct):
     """The time between a capture (None: unknown) and now, in seconds since 1970."""
 
     captured: float | None

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import FORMATS, unix_timestamp
@@ -31,7 +29,7 @@ from baselinekit.placeholders.grammar import (
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.varying import FIRST, LAST
 from baselinekit.secrets.variables import Scope, as_text
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -43,8 +41,7 @@ _NEGLIGIBLE = 0.0001
 """Shorter searches do not count: their sum would depend only on the size of the answer."""
 
 
-@dataclass(slots=True)
-class RegexBudget:
+class RegexBudget(MutableStruct):
     """The time spent in regular expressions. `clock` counts the seconds of this thread only, so that work of
     other threads does not count."""
 
@@ -183,8 +180,7 @@ _REFERS_BACK = lazy_pattern(r"(?<!\\)(?:\\\\)*\\[1-9]")
 Table = Mapping[str, PlaceholderType]
 
 
-@frozen
-class PlaceholderContext:
+class PlaceholderContext(Struct):
     """What placeholders mean in one project: its own placeholders (`own`), its variables, and the present
     moment (seconds since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the
     built-in placeholders; `config_from`: the commit whose configuration counts, if not that of the

@@ -5,7 +5,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import pytest
 
@@ -32,7 +31,7 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import load
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, Struct, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun
@@ -44,8 +43,7 @@ _INDENT = 4
 # An update: the same as a refresh of the file.
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Struct):
     """A change of a file, to be written once its test has passed. `after`: the baseline that the file will
     hold; `notes`: what is reported of it then."""
 
@@ -111,8 +109,7 @@ def _is_written(project: OpenProject, after: Baseline) -> bool:
 # A failure, as pytest shows it.
 
 
-@dataclass
-class Failure:
+class Failure(MutableStruct):
     """`headline`: what pytest shows as the comparison that failed; `lines`: what belongs below it."""
 
     headline: str

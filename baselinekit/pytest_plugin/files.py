@@ -28,15 +28,14 @@ from baselinekit.store import writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.places import with_values
 
 _MOST_GIT_QUESTIONS = 10
 
 
-@dataclass(frozen=True)
-class ValuePlace:
+class ValuePlace(Struct):
     """Where the baseline of a value is stored. `test`: the node id, with the file relative to the project's
     root."""
 
@@ -289,8 +288,7 @@ class OpenProject:
             drop_pending(self.root, id)
 
 
-@dataclass(frozen=True)
-class NewFile:
+class NewFile(Struct):
     """A baseline to be written. `record`: the content of the file; `baseline`: as it will be read."""
 
     place: ValuePlace
@@ -301,8 +299,7 @@ class NewFile:
     """The arrays for which an ordering rule was added."""
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct):
     """A value of a test, the baseline it was compared with, and the comparison."""
 
     place: ValuePlace

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TypeVar
 
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
@@ -29,7 +28,7 @@ from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
 from baselinekit.store.reading import find_repeated_ids, locate_each
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import shown
 
 T = TypeVar("T")
@@ -38,8 +37,7 @@ _QUESTIONS_AT_ONCE = 8
 _HINTED = ("allow-exec", "allow-host", "var", "secret", "environment", "record-calls")
 
 
-@dataclass(frozen=True)
-class XdistWorker:
+class XdistWorker(Struct):
     """The number of this process of pytest-xdist, and the count of all."""
 
     number: int = 0
@@ -49,8 +47,7 @@ class XdistWorker:
 ALL, PLAIN = XdistWorker(), Style()
 
 
-@dataclass(frozen=True)
-class ReplayOptions:
+class ReplayOptions(Struct):
     """The options of a session, as those of a compare. `words`: as typed on its command line."""
 
     project: ProjectOptions
@@ -82,8 +79,7 @@ def parse_options(given: Iterable[tuple[str, str]]) -> ReplayOptions:
     return ReplayOptions(project, recording, tuple(words))
 
 
-@dataclass(frozen=True)
-class JudgedItem:
+class JudgedItem(Struct):
     """The result of one baseline, and its warnings."""
 
     result: Result

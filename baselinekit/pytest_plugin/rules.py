@@ -1,7 +1,6 @@
 """Rules in the code of a test, combined with those of its file, which take precedence."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
@@ -12,7 +11,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema import read_as
 from baselinekit.store.dialects.native import check_rules
-from baselinekit.structs import asdict, replace
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.paths import Pattern, find, parse, render, suggest_path, values_at
 from baselinekit.values.places import with_values
 
@@ -20,8 +19,7 @@ _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_
 _BY_PATH = ("tolerance", "arrays", "fields")
 
 
-@dataclass(frozen=True)
-class LayeredRules:
+class LayeredRules(Struct):
     """The baseline of a file with the rules of a test added. `judged`: the baseline to compare with; `rules`:
     the rules of both, as they would be in the file; `clashes`: where the file contradicts the test;
     `is_complete`: whether the file has all placeholders of the test."""

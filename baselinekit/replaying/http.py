@@ -15,7 +15,6 @@ from baselinekit import __version__
 from baselinekit.clients.trust import origin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import Body, BodyWatch, read_body
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
@@ -49,7 +48,7 @@ from baselinekit.replaying.settings import (
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.names import is_secret_header
 from baselinekit.secrets.variables import Secret, as_text, names_in
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 # One request with every setting decided: by the step, else the execution, the configuration, the default.
 
@@ -412,8 +411,7 @@ _PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org
 """That of a country's shops, schools and so on: a list of all of them would be longer than this program."""
 
 
-@frozen
-class _Cookie:
+class _Cookie(Struct):
     """`subdomains`: whether it is also sent to subdomains of its host."""
 
     value: str

@@ -5,14 +5,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
@@ -35,7 +33,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Scope, as_text, names_in
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, field, replace
 
 # What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
 # configuration grants, never for more. Nor may a file turn off the check of certificates.
@@ -49,8 +47,7 @@ _RETRIES = 10
 _REDIRECTS = 20
 
 
-@frozen
-class Ceilings:
+class Ceilings(Struct):
     """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
     `models`: the timeouts that the configuration sets for them, by name."""
 
@@ -197,8 +194,7 @@ def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
     raise kind(*problems)
 
 
-@frozen
-class Clients:
+class Clients(Struct):
     """The clients for requests, programs and models. Each call blocks until it is done; a real one can be
     cancelled from another thread. `once`: what a run makes only once. `batches`: the inputs of the cases, by
     target, for targets that answer many cases at once."""
@@ -214,8 +210,7 @@ class Clients:
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-@frozen
-class Setting:
+class Setting(Struct):
     surroundings: Surroundings
     scope: Scope
     trust: Trust

@@ -7,17 +7,15 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from decimal import Decimal
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import Declared, mask_spans
 from baselinekit.secrets.finding import has_secret_name, mask_secrets, may_be_secret, random_texts
-from baselinekit.structs import Struct, asdict, replace
+from baselinekit.structs import Struct, asdict, field, replace
 
 NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -34,16 +32,14 @@ _REFERENCE = lazy_pattern(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
 _ESCAPE_OR_REFERENCE = lazy_pattern(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
 
 
-@frozen
-class Secret:
+class Secret(Struct):
     """A value that is sent but never shown. `hosts`: further hosts that it may be sent to."""
 
     value: str
     hosts: tuple[str, ...] = ()
 
 
-@frozen
-class Scope:
+class Scope(Struct):
     """The variables that a recipe may use."""
 
     values: Mapping[str, Json] = field(default_factory=dict)

@@ -11,7 +11,6 @@ from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
 from baselinekit.lazy import lazy_pattern
@@ -20,13 +19,12 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
 from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import NAME as VARIABLE_NAME
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 MAX_OUTPUT_BYTES = 64_000_000
 
 
-@frozen
-class FileLimits:
+class FileLimits(Struct):
     """How many files are read at once, and how many bytes a file may have: more than an ordinary project
     needs, and few enough that a hostile project cannot exhaust the machine."""
 

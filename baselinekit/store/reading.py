@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
@@ -17,7 +16,7 @@ from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.structs import replace
+from baselinekit.structs import MutableStruct, field, replace
 
 # From a path in a baseline to file, line and column. The file is parsed again, but only on demand.
 
@@ -188,8 +187,7 @@ class Locatable(Protocol):
     def source(self) -> Source: ...
 
 
-@dataclass(slots=True)
-class LoadedFiles:
+class LoadedFiles(MutableStruct):
     """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
     baseline has in its files."""
 

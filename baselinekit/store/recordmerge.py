@@ -5,7 +5,6 @@ The merged values are written into all three texts, the ancestor's too: git sees
 the rest. A text that cannot be read is left as it is."""
 
 from collections.abc import Iterator
-from dataclasses import field
 from datetime import UTC, datetime
 
 from baselinekit.errors import BaselinekitError
@@ -21,9 +20,9 @@ from baselinekit.files.text import (
     line_start,
     mark_each,
 )
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.structs import Struct, field
 
 KEYS = _WHEN, _COUNT = "last_passed", "failure_count"
 PROVENANCE = ("baseline_version", "captured_at", "environment")
@@ -40,8 +39,7 @@ _RECORD_LINES = lazy_pattern(
 )
 
 
-@frozen
-class _Record:
+class _Record(Struct):
     """What the tool wrote into one baseline. `spans`: the value of each of KEYS that is a scalar of its own.
     `hidden`: the nodes that a diff leaves out. `heading`: `metadata`, if it holds nothing else."""
 
@@ -65,8 +63,7 @@ class _Record:
         return parse_time(self.captured) or _LONG_AGO
 
 
-@frozen
-class _Side:
+class _Side(Struct):
     """One of the three texts."""
 
     body: str

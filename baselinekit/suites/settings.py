@@ -4,7 +4,6 @@ import contextlib
 import os
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import (
@@ -30,6 +29,7 @@ from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import in_repository, link_at, read, unreadable
 from baselinekit.store.records import output_location
 from baselinekit.store.results import write_text
+from baselinekit.structs import MutableStruct, field
 from baselinekit.suites.dialects import graders
 from baselinekit.suites.dialects.graders import GraderContext
 
@@ -122,8 +122,7 @@ MAIN_SUITE = "eval-suite"
 _RATE_METRICS = ("pass_rate", "score")
 
 
-@dataclass(slots=True)
-class Settings:
+class Settings(MutableStruct):
     """The files read so far, and their problems, each reported once, however many suites use the files."""
 
     problems: list[Problem] = field(default_factory=list)

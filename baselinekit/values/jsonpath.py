@@ -11,9 +11,9 @@ from decimal import Decimal
 from itertools import chain
 from operator import ge, gt, le, lt
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
 from baselinekit.values.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 from baselinekit.values.texts import mask_and_clip, no_mask
@@ -34,8 +34,7 @@ _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _EXPONENT = 400
 
 
-@frozen
-class Query:
+class Query(Struct):
     """`@.a.b` in a filter. `single`: it leads to one value at most."""
 
     segments: "tuple[Segment, ...]"
@@ -45,16 +44,14 @@ class Query:
         return [selected for (selected,) in _select(self.segments, value)]
 
 
-@frozen
-class Constant:
+class Constant(Struct):
     value: Json
 
     def values(self, value: Json) -> list[Json]:
         return [self.value]
 
 
-@frozen
-class Compare:
+class Compare(Struct):
     sign: str
     left: Query | Constant
     right: Query | Constant
@@ -79,8 +76,7 @@ class Compare:
                 yield from operand.values(value)
 
 
-@frozen
-class Exists:
+class Exists(Struct):
     query: Query
 
     def holds(self, value: Json) -> bool:
@@ -90,8 +86,7 @@ class Exists:
         yield from ()  # a placeholder exists just as any value does
 
 
-@frozen
-class Not:
+class Not(Struct):
     term: Filter
 
     def holds(self, value: Json) -> bool:
@@ -101,8 +96,7 @@ class Not:
         return self.term.reads(value)
 
 
-@frozen
-class Joined:
+class Joined(Struct):
     """Several filters of which all (`every`), or any, must hold."""
 
     terms: tuple[Filter, ...]

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct
 from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -34,8 +34,7 @@ LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
 """The specificity of the default: behind every path that a user wrote."""
 
 
-@frozen
-class Pattern:
+class Pattern(Struct):
     """A compiled path. `absolute`: written with `$`, so it starts at the whole output. `last`: any other path
     is more exact."""
 

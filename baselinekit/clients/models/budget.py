@@ -6,10 +6,9 @@ from decimal import Decimal
 
 from baselinekit.errors import OutOfBudget, Problem
 from baselinekit.files.jsontext import encode
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Model, ModelQuestion, ModelUsage, Prices, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 
 # The budget of a run in calls, tokens and dollars. Usage is reserved before a question is sent and settled
 # after it, so that many at once exceed a limit only by what could not be known beforehand.
@@ -18,8 +17,7 @@ from baselinekit.structs import replace
 _LEAST = Decimal("0.000001")
 
 
-@frozen
-class Reservation:
+class Reservation(Struct):
     """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
 
     model: str

@@ -29,11 +29,10 @@ from baselinekit.errors import (
     Problem,
     suggest,
 )
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor, Secret
-from baselinekit.structs import asdict, replace
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.texts import shown
 
 # The entry of a model in the configuration: its form, and its problems.
@@ -164,8 +163,7 @@ def _retry_problems(retry: Retry) -> Iterator[Problem]:
             yield Problem("BK602", message, hint, at=("statuses", number))
 
 
-@frozen
-class _ReadyModel:
+class _ReadyModel(Struct):
     """A model whose entry is valid. `lane` is None where its limits leave nothing for this process."""
 
     model: Model

@@ -28,8 +28,6 @@ class GrpcCurrent(Struct):
 
 
 class GrpcCode(OutcomePlace):
-    __slots__ = ()
-
     def severity(self, number: int) -> int:
         return 2 if number in (13, 14) else int(number > 0)
 
