@@ -14,10 +14,8 @@ one or more problems, so that every error of every file is reported at once.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
-
-from baselinekit.frozen import frozen
+from typing import NamedTuple
 
 WITHOUT_VARIABLE = frozenset(("BK501", "BK504"))
 """A variable without a value in this run: an error of the baselines and cases that need it."""
@@ -30,13 +28,11 @@ MAX_SHOWN = 20
 """How many problems of one file are shown in a terminal."""
 
 _MAX_REPEATS = 3
-_MAX_PER_FILE = 50
 _MAX_CANDIDATES = 5_000
 _LONGEST_WORD = 200
 
 
-@frozen
-class Place:
+class Place(NamedTuple):
     """A position in a file. Lines and columns count from 1."""
 
     file: str
@@ -48,17 +44,15 @@ class Place:
         return ":".join(str(part) for part in (file, self.line, self.column) if part is not None)
 
 
-@frozen
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong. `at` is a path inside the record; the code that knows the file turns it
-    into a `place`. `counts`: how many problems this one stands for, if a file has too many to list."""
+    into a `place`."""
 
     code: str
     message: str
     hint: str = ""
     place: Place | None = None
     at: tuple[str | int, ...] | None = None
-    counts: int = 1
 
     def __str__(self) -> str:
         where = f" {self.place}:" if self.place else ""
@@ -70,7 +64,7 @@ class Problem:
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
     def placed(self, place: Place | None) -> "Problem":
-        return replace(self, place=place) if self.place is None else self
+        return self._replace(place=place) if self.place is None else self
 
 
 def describe_exit(exit_code: int) -> str:
@@ -78,49 +72,6 @@ def describe_exit(exit_code: int) -> str:
     if exit_code < 0:
         return f"was killed by signal {-exit_code}"
     return f"ended with exit code {exit_code}"
-
-
-def count_problems(problems: Iterable[Problem]) -> int:
-    """The number of problems, including those that are only counted."""
-    return sum(problem.counts for problem in problems)
-
-
-class ProblemLimiter:
-    """Keeps the first problems of each file and counts the others. Nobody reads thousands of lines about a
-    file that is wrong throughout, and looking up all their places would take too long."""
-
-    def __init__(self, noun: str = "problem"):
-        self._noun = noun
-        self._reported: dict[str, int] = {}
-        self._omitted: dict[str, Problem] = {}
-
-    def takes(self, file: str, problem: Problem) -> bool:
-        """Whether a problem is one of the first of its file; if not, it is counted."""
-        reported = self._reported.get(file, 0)
-        if problem.counts == 1 and reported < _MAX_PER_FILE:
-            self._reported[file] = reported + 1
-            return True
-        omitted = self._omitted.get(file)
-        counts = problem.counts + (omitted.counts if omitted else 0)
-        # prefer a code that is not a refusal (BK4xx): it decides the exit code
-        code = (
-            omitted.code
-            if omitted and (problem.code.startswith("BK4") or not omitted.code.startswith("BK4"))
-            else problem.code
-        )
-        self._omitted[file] = Problem(code, "", place=Place(file), counts=counts)
-        return False
-
-    def rest(self) -> list[Problem]:
-        """One line for each file that has further problems."""
-        return [
-            replace(
-                extra,
-                message=f"… and {extra.counts:,} more {self._noun}{'s' * (extra.counts > 1)} in this file",
-                hint="fix the first ones, and look again",
-            )
-            for extra in self._omitted.values()
-        ]
 
 
 def first_of_each_file(problems: Iterable[Problem], noun: str = "problem") -> list[Problem]:
@@ -131,15 +82,14 @@ def first_of_each_file(problems: Iterable[Problem], noun: str = "problem") -> li
     for problem in problems:
         file = problem.place.file if problem.place else ""
         numbers[file] = numbers.get(file, 0) + 1
-        if not file or (numbers[file] <= MAX_SHOWN and problem.counts == 1):
+        if not file or numbers[file] <= MAX_SHOWN:
             shown.append(problem)
             continue
-        earlier = omitted.get(file, problem)
-        counts = problem.counts + (earlier.counts if file in omitted else 0)
+        earlier, rest = omitted.get(file, problem), numbers[file] - MAX_SHOWN
         code = earlier.code if problem.code.startswith("BK4") else problem.code
-        message = f"… and {counts:,} more {noun}{'s' * (counts > 1)} in this file"
+        message = f"… and {rest:,} more {noun}{'s' * (rest > 1)} in this file"
         hint = "fix the first ones, and look again"
-        omitted[file] = Problem(code, message, hint, Place(file), counts=counts)
+        omitted[file] = Problem(code, message, hint, Place(file))
     return shown + list(omitted.values())
 
 

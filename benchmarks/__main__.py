@@ -20,7 +20,7 @@ from benchmarks import table
 from benchmarks.child import SUBJECTS
 from benchmarks.disk import file_system
 
-LIBRARIES = ("click", "PyYAML", "httpx", "pydantic", "deepdiff", "jsondiff", "pytest")
+LIBRARIES = ("click", "PyYAML", "httpx", "msgspec", "deepdiff", "jsondiff", "pytest")
 PROJECT = Path(__file__).parent.parent
 
 

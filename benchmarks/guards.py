@@ -2,26 +2,25 @@
 on the data of that run; then all of it together, as a part of what the whole run costs.
 
 Bare: a file is opened and read; libyaml's events become values with no limit on depth, aliases, nodes, tags
-and repeated keys; the answer is json.loads; a request is written and its answer read by h11 over one socket,
-with no deadline, no limit of size, no cookies, redirects or codings. So some of what is counted as a guard is
-a feature: the cost that is told is the most that it can be."""
+and repeated keys; the answer is json.loads; a request is sent by httpx, with no limit of size and no deadline
+for all of it. So some of what is counted as a guard is a feature: the cost that is told is the most that it
+can be."""
 
 import json
 import os
 import re
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import h11
+import httpx
 import yaml
 
+from baselinekit.clients.http import Client, proxies_of_environment
 from baselinekit.files.jsontext import decode
 from baselinekit.files.languages import YAML
 from baselinekit.model.recipes import Request
-from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.store.project import read
 from benchmarks import data
 from benchmarks.measure import Engine, Say, Times, about, in_turn, inside, median
@@ -37,7 +36,7 @@ STEPS = {
     "open and read the files": "plain open",
     "YAML to values": "bare events to values",
     "JSON of the answers": "json.loads",
-    "the requests": "h11 over a socket",
+    "the requests": "bare httpx client",
 }
 
 
@@ -84,7 +83,7 @@ def _pairs(made: data.Project, url: str) -> Sequence[Engine]:
         _each("JSON of the answers", decode, answers, values),
         _each("json.loads", json.loads, answers, values),
         _through_our_door(addresses, bodies),
-        _through_a_socket(addresses, bodies),
+        _through_bare_httpx(addresses, bodies),
     ]
 
 
@@ -105,37 +104,12 @@ def _through_our_door(addresses: Sequence[str], bodies: list[bytes]) -> Engine:
     return inside("the requests", run, lambda found: bool(found == bodies), at_most=1e9)
 
 
-def _through_a_socket(addresses: Sequence[str], bodies: list[bytes]) -> Engine:
-    return inside(
-        "h11 over a socket", lambda _: _asked(addresses), lambda found: bool(found == bodies), at_most=1e9
-    )
+def _through_bare_httpx(addresses: Sequence[str], bodies: list[bytes]) -> Engine:
+    def run(_: Any) -> list[bytes]:
+        with httpx.Client() as client:
+            return [client.get(address).content for address in addresses]
 
-
-def _asked(addresses: Sequence[str]) -> list[bytes]:
-    host, _, port = addresses[0].split("/")[2].partition(":")
-    headers = [("Host", f"{host}:{port}"), ("Accept", "*/*"), ("User-Agent", "bare")]
-    answers = []
-    connection = h11.Connection(h11.CLIENT)
-    with socket.create_connection((host, int(port))) as wire:
-        for address in addresses:
-            target = "/" + address.split("/", 3)[3]
-            wire.sendall(connection.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
-            wire.sendall(connection.send(h11.EndOfMessage()) or b"")
-            answers.append(_answer(connection, wire))
-            connection.start_next_cycle()
-    return answers
-
-
-def _answer(connection: h11.Connection, wire: socket.socket) -> bytes:
-    body = b""
-    while True:
-        event = connection.next_event()
-        if event is h11.NEED_DATA:
-            connection.receive_data(wire.recv(65_536))
-        elif isinstance(event, h11.Data):
-            body += event.data
-        elif isinstance(event, h11.EndOfMessage):
-            return body
+    return inside("bare httpx client", run, lambda found: bool(found == bodies), at_most=1e9)
 
 
 def _opened(path: str) -> bytes:

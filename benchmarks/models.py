@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import httpx
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.post import World
 from baselinekit.model.recipes import Limits, Message, Model, ModelQuestion
-from baselinekit.replaying.client import Client
 from benchmarks.measure import Engine, Say, about, in_turn, inside, median
 from benchmarks.results import Found, Note, Row, Scale, Versus
 from benchmarks.slow import answering_slowly

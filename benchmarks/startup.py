@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from baselinekit.files.languages import dump_yaml
-from baselinekit.model.values import Json
 from benchmarks import data
-from benchmarks.measure import Ended, Engine, Say, in_turn, whole
+from benchmarks.measure import Engine, Say, in_turn, whole
 from benchmarks.replay import command, comparing
 from benchmarks.results import Found, Note, Row, Scale, Versus
 from benchmarks.server import serving
@@ -32,12 +30,6 @@ def rows(scale: Scale, say: Say) -> Found:
         yield table.row(ours, ours, PYTHON)
     yield from _compare(table)
     yield Note("The bare program does nothing but print its help: no file is read, no request goes out.")
-    with TemporaryDirectory() as folder:
-        engines = [merging(Path(folder), what) for what in MERGES]
-        bare = whole(PYTHON, [sys.executable, "-c", "pass"], lambda ended: ended.exit_code == 0)
-        merges = Versus(in_turn([*engines, bare], scale.pick(2, 15), say))
-    for what in MERGES:
-        yield merges.row(what, what, PYTHON, goal=3.5)
 
 
 GOALS = (
@@ -73,42 +65,3 @@ def _compare(table: Versus) -> Iterator[Row]:
     short = "`compare` of one HTTP baseline"
     yield table.row(what, "compare", "bare --help", called=PEER, goal=2.5, short=short)
     yield table.row(what, "compare", PYTHON)
-
-
-MERGES = {
-    "merge driver: only the record differs": (
-        ("failure_count: 0", "failure_count: 2"),
-        ("last_passed: null", "last_passed: 2026-03-01T10:00:00Z"),
-    ),
-    "merge driver: values far apart": (("name: user 0", "name: Ada"), ("total: 95", "total: 96")),
-    "merge driver: neighbouring lines": (("name: user 1", "name: Ada"), ("mail: m1", "mail: ada")),
-}
-"""What each side changes in a file of 400 lines."""
-
-
-def merging(folder: Path, what: str) -> Engine:
-    """The driver as git starts it, with three versions of one file."""
-    rows = [{"id": n, "name": f"user {n}", "mail": f"m{n}", "active": True} for n in range(95)]
-    record: dict[str, Json] = {
-        "id": "users",
-        "baseline": {
-            "output": {"status": 200, "body": {"rows": rows, "total": 95}},
-            "captured_at": "2026-01-01T10:00:00Z",
-        },
-        "current": {"input": {"method": "GET", "endpoint": "/users"}, "execution": {"type": "http"}},
-        "metadata": {"last_passed": None, "failure_count": 0},
-    }
-    base = dump_yaml(record)
-    ours, theirs = (base.replace(f"{old}\n", f"{new}\n", 1) for old, new in MERGES[what])
-    files = {folder / name: text for name, text in zip("bot", (base, ours, theirs), strict=True)}
-
-    def write() -> None:
-        for file, text in files.items():
-            file.write_text(text)
-
-    def right(ended: Ended) -> bool:
-        changed = [new for _, new in MERGES[what]]
-        return ended.exit_code == 0 and all(new in (folder / "o").read_text() for new in changed)
-
-    argv = [*command(), "git-merge", *map(str, files), "7", "users.yaml", "base", "ours", "theirs"]
-    return whole(what, argv, right, before=write)

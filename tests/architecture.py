@@ -46,7 +46,7 @@ ORDER = [
     "codes",
     "errors",
     "lazy",
-    "frozen",
+    "structs",
 ]
 """The packages, top to bottom: each imports only from those below it."""
 
@@ -64,12 +64,10 @@ PURE |= {"kinds", "importers", "matching", "graders", "learning", "changes"}
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {
-    "httpx": ["replaying.client"],
-    "httpcore": ["replaying.pooled"],
-    "h11": ["replaying.spoken"],
+    "httpx": ["clients.http"],
+    "httpcore": ["clients.http"],
     "yaml": ["files.libyaml"],
-    "pydantic": ["schema.complaints"],
-    "pydantic_core": ["schema.complaints"],
+    "msgspec": ["schema", "structs"],
     "deepdiff": ["matching.explain"],
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],
@@ -85,7 +83,7 @@ OWNERS = {
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 
-CLIENT_FILES = {"replaying.client", "clients.programs.process", "report.wording", "report.terminal"}
+CLIENT_FILES = {"clients.http", "clients.programs.process", "report.wording", "report.terminal"}
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
@@ -161,7 +159,7 @@ CUT_ELSEWHERE = {
     "report.differences": "lines and words of a text that was masked",
     "clients.models.minilm": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
-    "replaying.answer": "what is read of a date",
+    "replaying.http": "what is read of a date",
     "store.results": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
     "clients.trust": "what is read of a host",

@@ -78,7 +78,7 @@ SNIPPETS = {
     "escape": "",
     "replaying.http": "",
     "replaying.dispatch": "",
-    "replaying.client": "",
+    "clients.http": "",
     "replaying.settings": "",
     "kinds.http": "class HttpExecution: ...",
     "report.values": "",
@@ -117,7 +117,7 @@ SNIPPETS = {
         (architecture.owners, "replaying.x", "def f():\n    import httpx._client"),
         (architecture.owners, "store.files", "import numpy"),
         (architecture.owners, "commands.x", "import click"),
-        (architecture.clients, "commands.x", "from baselinekit.replaying.client import Client"),
+        (architecture.clients, "commands.x", "from baselinekit.clients.http import Client"),
         (architecture.clients, "commands.x", "from baselinekit.report.wording import Style"),
         (architecture.clients, "commands.x", "print('hello')"),
         (architecture.clients, "store.files", "import sys\nsys.exit(1)"),
@@ -180,8 +180,8 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (architecture.cuts, "values.texts", "def clipped(text, limit):\n    return text[:limit]"),
         (architecture.cuts, "commands.x", "x = f'{share:.2f}'"),
         (architecture.owners, "cli.main", "import click"),
-        (architecture.owners, "replaying.client", "import httpx, ssl"),
-        (architecture.clients, "cli.main", "from baselinekit.replaying.client import Client\nprint(1)"),
+        (architecture.owners, "clients.http", "import httpx, ssl"),
+        (architecture.clients, "cli.main", "from baselinekit.clients.http import Client\nprint(1)"),
         (architecture.kinds, "kinds.http", "class HttpExecution: ...\nx = isinstance(y, HttpExecution)"),
         (architecture.kinds, "replaying.http", "x = recipe.kind == 'http'"),
         (architecture.kinds, "suites.x", "x = HttpExecution('http')"),
@@ -217,7 +217,7 @@ def test_help_and_version_load_click_and_nothing_heavier(option: str) -> None:
     )
     assert libraries <= {"click", "colorama"}
     ours = {name.split(".")[1] for name in loaded if name.startswith(f"{architecture.PACKAGE}.")}
-    assert ours <= {"cli", "errors", "frozen", "lazy"}
+    assert ours <= {"cli", "errors", "lazy"}
     assert not loaded & {
         "asyncio",
         "xml.etree",

@@ -21,7 +21,6 @@ from benchmarks import (
     measure,
     pytest as snapshot_rows,
     server,
-    startup,
     table,
     tools,
     unordered,
@@ -289,13 +288,3 @@ def test_documents_that_are_answered_again_differ_in_what_varies() -> None:
 def test_the_scale_of_a_quick_run_is_small() -> None:
     picks: list[Callable[[int, int], int]] = [Scale(quick=True).pick, Scale().pick]
     assert [pick(1, 2) for pick in picks] == [1, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", startup.MERGES)
-def test_the_merge_driver_takes_a_few_starts_of_python(tmp_path: Path, what: str) -> None:
-    """Git starts it once a file. Processor time, the least of several rounds: others may use the machine."""
-    bare = measure.whole("bare", [sys.executable, "-c", "pass"], lambda ended: ended.exit_code == 0)
-    times = in_turn([startup.merging(tmp_path, what), bare], 7, quiet)
-    ours, python = (min(one.cpu for one in times[name]) for name in (what, "bare"))
-    assert ours <= 4.5 * python, f"{ours * 1000:.0f} ms beside {python * 1000:.0f} ms of Python alone"

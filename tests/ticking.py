@@ -5,7 +5,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from desk import Desk
 
 from baselinekit.commands.context import RunContext
 from baselinekit.model.recipes import Request, Response
+from baselinekit.structs import replace
 
 START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC).timestamp()
 Answer = Callable[[float, int], Any]

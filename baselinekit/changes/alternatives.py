@@ -9,7 +9,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Change, LostPlaceholder, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
@@ -32,19 +32,6 @@ def new_value_of(plan: RefreshPlan, change: Change) -> Json:
         return unescaped(value_at(plan.seen.resolved, change.path))
     except (LookupError, TypeError):
         return unescaped(change.after)
-
-
-def unescaped(value: Json) -> Json:
-    """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
-    if isinstance(value, str) and has_marker(value):
-        try:
-            parts = split(value)
-        except InvalidInput:
-            return value
-        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
-    if isinstance(value, dict):
-        return {key: unescaped(item) for key, item in value.items()}
-    return [unescaped(item) for item in value] if isinstance(value, list) else value
 
 
 def no_placeholder(change: Change) -> str:

@@ -3,13 +3,11 @@ are merged."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from baselinekit.changes.alternatives import lost_in, unescaped
+from baselinekit.changes.alternatives import lost_in
 from baselinekit.changes.rows import Unlike, align_rows, fold
 from baselinekit.changes.siblings import Inherited, Judge, Siblings, renamed_keys
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
@@ -25,9 +23,10 @@ from baselinekit.model.changes import (
     UnchangedPart,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
+from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.table import PlaceholderContext, types_of
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.equality import identical
@@ -94,8 +93,7 @@ def group_changes(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
 NOT_ONE_ROW = "one row described every element; now each would be written out"
 
 
-@frozen
-class ComparisonRules:
+class ComparisonRules(Struct):
     """How two outputs of a baseline are compared. `arrays`: the arrays with a comparison mode (`each`, `by
     id`), by their path in the old output; `fresh` turns a new value into what is stored of it; `outcomes`:
     the places that say whether the run succeeded."""
@@ -124,8 +122,7 @@ def changes_of(old: Json, new: Json, ways: ComparisonRules) -> ChangesFound:
     return ChangesFound(shape, tuple(walk.changes), tuple(walk.inherited.notes()))
 
 
-@dataclass(slots=True)
-class _ChangeWalk:
+class _ChangeWalk(MutableStruct):
     ways: ComparisonRules
     inherited: Inherited
     changes: list[Change] = field(default_factory=list)

@@ -1,7 +1,6 @@
 """A review as a state machine: keys and decisions go in, scenes and approvals come out; no terminal."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from baselinekit.changes.alternatives import (
     Changed,
@@ -12,7 +11,6 @@ from baselinekit.changes.alternatives import (
     rules_for,
 )
 from baselinekit.changes.changes import merge_accepted, with_after
-from baselinekit.frozen import frozen
 from baselinekit.model.changes import (
     VERBS,
     Approval,
@@ -30,6 +28,7 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.secrets.variables import MASK
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import places
 
@@ -38,8 +37,7 @@ from baselinekit.values.places import places
 _SETTLING = ("accept", "placeholder")
 
 
-@frozen
-class Settled:
+class Settled(Struct):
     """What becomes of one plan. `rest`: what stays kept of the new output, None if no change is left open."""
 
     approval: Approval
@@ -140,8 +138,7 @@ def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
     return tuple((key, action) for key, _, action in (word.partition(" ") for word in words))
 
 
-@frozen
-class _Step:
+class _Step(Struct):
     """The state before a decision."""
 
     at: int
@@ -149,8 +146,7 @@ class _Step:
     before: tuple[tuple[Member, Decision | None], ...] = ()
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(MutableStruct):
     """`at` is the current question, or one after the last when all is decided."""
 
     questions: tuple[Question, ...]
@@ -219,8 +215,7 @@ _BACKSPACE, _CLEAR_LINE = ("\x7f", "\b"), "\x15"
 _LONGEST = 500
 
 
-@frozen
-class KeyResult:
+class KeyResult(Struct):
     """What a key led to: the dialog as it is now (None: it was left), and the text if one was chosen."""
 
     dialog: Dialog | None
@@ -263,8 +258,7 @@ _YES = ("y", "Y")
 Answer = Callable[[str], None]
 
 
-@frozen
-class ReviewContext:
+class ReviewContext(Struct):
     """What the caller provides: the placeholders that fit, why a text is not one that fits, and the context
     of a change."""
 
@@ -273,8 +267,7 @@ class ReviewContext:
     about: Callable[[RefreshPlan, Change], ChangeContext]
 
 
-@dataclass(slots=True)
-class Review:
+class Review(MutableStruct):
     """`shown`: the plans as they may be shown, without secrets. `ended`: "write" when the decisions are to be
     applied, "nothing" when they are not."""
 

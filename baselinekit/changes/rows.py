@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import reduce
 
 from baselinekit.model.values import ABSENT, Json, json_type
-from baselinekit.placeholders.grammar import has_marker, split
+from baselinekit.placeholders.grammar import has_marker, is_template, unescaped
 from baselinekit.placeholders.narrowest import for_rows
 from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, pair_anywhere
 from baselinekit.values.changes import with_new_keys
@@ -106,7 +106,9 @@ def optional(value: Json, accepts: Accepts) -> Json:
 
 def placeholder_for(values: Sequence[Json], accepts: Accepts) -> str:
     """Return the narrowest placeholder that accepts every value, and null if there is one."""
-    literals = [_unescaped(value) for value in values if value is not None]
+    if any(map(is_template, values)):
+        raise Unlike
+    literals = [unescaped(value) for value in values if value is not None]
     null = "" if len(literals) == len(values) else "|null"
     if not literals or len({json_type(value) for value in literals}) > 1:
         raise Unlike
@@ -114,16 +116,6 @@ def placeholder_for(values: Sequence[Json], accepts: Accepts) -> str:
         if all(accepts(text, value) for value in literals):
             return f"{text[:-2]}{null}>>"
     raise Unlike
-
-
-def _unescaped(value: Json) -> Json:
-    """Return the value that a stored literal stands for."""
-    if not isinstance(value, str) or not has_marker(value):
-        return value
-    parts = split(value)
-    if len(parts) != 1 or not isinstance(parts[0], str):
-        raise Unlike
-    return parts[0]
 
 
 # Rows are aligned by the key that the rules declare, by equality, by a key that names rows, and last by

@@ -3,17 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
+from baselinekit.structs import MutableStruct, Struct, field
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import with_new_keys
 
@@ -28,8 +27,7 @@ _LIKE = "like its siblings"
 _NATURE = "as ids and moments vary by nature"
 
 
-@frozen
-class Judge:
+class Judge(Struct):
     """Decides whether a stored text accepts a value, and knows the placeholders of the project."""
 
     accepts: Accepts
@@ -76,7 +74,7 @@ class Judge:
         """Return the first text that accepts a value; if none does, the one that keeps most of its
         placeholders around another text."""
         text = next((text for text in texts if self.accepts(text, value)), None)
-        literal = _unescape(value)
+        literal = unescaped(value)
         if text is None and isinstance(literal, str):
             likely = [with_placeholders(text, literal, self.words) for text in texts[:_MOST_TEXTS]]
             text = max(likely, key=count_tokens)
@@ -202,7 +200,7 @@ class Siblings:
         return self._nature or None
 
     def _narrowest(self) -> str:
-        values = [_unescape(value) for value in self.new if value is not None]
+        values = [unescaped(value) for value in self.new if value is not None]
         if not values or any(isinstance(value, dict | list) for value in values):
             return ""
         if len(values) > 1 and len({f"{json_type(value)} {value}" for value in values}) == 1:
@@ -227,16 +225,7 @@ def every_key(values: Iterable[Json]) -> dict[str, Json]:
     return first_values
 
 
-def _unescape(value: Json) -> Json:
-    """Return the value that a stored text stands for."""
-    if isinstance(value, str) and has_marker(value):
-        parts = split(value)
-        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
-    return value
-
-
-@dataclass(slots=True)
-class Inherited:
+class Inherited(MutableStruct):
     """Gives new values the placeholders of their siblings, and counts what it gave, by place."""
 
     judge: Judge

@@ -3,13 +3,13 @@ not the stored text, has changed, however much varies beside it."""
 
 from collections.abc import Callable, Sequence
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.lines import with_values
 from baselinekit.placeholders.narrowest import is_alone, proposals_from_table
 from baselinekit.placeholders.pieces import Column, TextPieces, split_into_pieces
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import Struct
 
 _LONGEST = 200_000
 _LINE = 200
@@ -19,15 +19,12 @@ _LOWEST_DYNAMIC_PORT = 32_768
 _NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
 
 
-@frozen
-class TextPart:
-    """A part of a stored text and what all answers have in its place, with the text before it on its line.
-    `moved`: how many numbers of the text differ in each answer."""
+class TextPart(Struct):
+    """A part of a stored text and what all answers have in its place, with the text before it on its line."""
 
     line: str
     before: str
     after: str
-    moved: int
 
     @property
     def name(self) -> str:
@@ -43,8 +40,7 @@ class TextPart:
         return is_port and min(int(self.before), int(self.after)) >= _LOWEST_DYNAMIC_PORT
 
 
-@frozen
-class JudgedText:
+class JudgedText(Struct):
     """The answers, with the stored text wherever they only differ from it by a change; and these changes."""
 
     answers: tuple[str, ...]
@@ -77,10 +73,9 @@ def judge_parts(
         texts = [texts[-repeats]] * (len(texts) - repeats) + list(texts[-repeats:])
         columns = _columns(stored, texts, words, match_format)
     repeated = [column[-repeats:] for column in columns]
-    moved = sum(len(set(new)) > 1 and all(map(_NUMBER.fullmatch, new)) for new in repeated)
     answers, changes, line = [""] * len(texts), [], ""
     for column, new in zip(columns, repeated, strict=True):
-        part = TextPart(line[-_LINE:], column[0], new[0], moved)
+        part = TextPart(line[-_LINE:], column[0], new[0])
         if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
             has_changed = not is_alone(column[0].strip())
         else:
@@ -90,9 +85,7 @@ def judge_parts(
         is_same = set(new) == {column[0]}
         for number, text in enumerate(column[1:]):
             is_earlier = number < len(texts) - repeats
-            keeps_stored = (
-                is_same and is_earlier and not is_natural(TextPart(part.line, column[0], text, moved))
-            )
+            keeps_stored = is_same and is_earlier and not is_natural(TextPart(part.line, column[0], text))
             answers[number] += column[0] if has_changed or keeps_stored else text
         line = f"{line}{column[0]}".rpartition("\n")[2]
     return JudgedText(tuple(answers), tuple(changes))

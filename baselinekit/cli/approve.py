@@ -16,12 +16,11 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.changes import ApprovalNote
+from baselinekit.structs import MutableStruct
 
 
-@frozen
-class StampOptions:
+class StampOptions(MutableStruct):
     """What is noted in the file about the approval."""
 
     version: str | None = option(
@@ -35,8 +34,7 @@ class StampOptions:
         return ApprovalNote(self.version or described, self.by, self.reason)
 
 
-@frozen
-class RefreshOptions:
+class RefreshOptions(MutableStruct):
     """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
     that ID or PATH names.
 
@@ -57,7 +55,7 @@ class RefreshOptions:
     """
 
     words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
-    all_failed: bool = flag(help="All baselines of which an answer is kept.")
+    all_failed: bool = flag(help="All baselines with a kept answer.")
     selection: SelectionOptions = including(SelectionOptions)
     paths: tuple[str, ...] = several("--path", metavar="PATH", help="Accept only what changes there.")
     placeholders: tuple[str, ...] = several(
@@ -130,8 +128,7 @@ class RefreshOptions:
             raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
 
 
-@frozen
-class ReviewOptions:
+class ReviewOptions(MutableStruct):
     """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
     put a placeholder there, ignore the path. Nothing is written before the end.
 

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from baselinekit.changes.reviewing import Review
 from baselinekit.cli import screen
@@ -59,6 +58,7 @@ from baselinekit.report.reviewing import (
     format_screen,
 )
 from baselinekit.report.wording import Style
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.texts import count_noun
 
 # Shared by `refresh` and `review`: which answers they are about, who approves, and the next commands.
@@ -141,8 +141,7 @@ def has_no_answers(proposal: RefreshProposal) -> bool:
     return not proposal.plans and bool(refusals) and all(r.problem.code == _NO_ANSWERS for r in refusals)
 
 
-@dataclass(slots=True)
-class RefreshSession:
+class RefreshSession(MutableStruct):
     """One refresh as the user sees it: the changes, the question, the result, and the next commands."""
 
     project: Project
@@ -349,8 +348,7 @@ def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProp
     return replace(proposal, groups=tuple(group for group in groups if group.members))
 
 
-@dataclass(slots=True)
-class ReviewSession:
+class ReviewSession(MutableStruct):
     """One review as the user sees it."""
 
     project: Project

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from baselinekit.cli.options import (
+    ExecutingOptions,
     Number,
     ProjectOptions,
     RecordingOptions,
@@ -19,16 +20,15 @@ from baselinekit.cli.options import (
     option,
     several,
 )
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
+from baselinekit.structs import MutableStruct
 
 TYPES = ("exact", "structural", "numeric", "semantic")
 MODES = ("ordered", "unordered", "subset", "each")
 
 
-@frozen
-class RuleOptions:
+class RuleOptions(MutableStruct):
     """What counts as equal: the `comparison:` of the new baseline."""
 
     type: str | None = option(type=click.Choice(TYPES))
@@ -62,8 +62,7 @@ class RuleOptions:
     )
 
 
-@frozen
-class NewBaselineOptions:
+class NewBaselineOptions(MutableStruct):
     """The name of a new baseline, and how it is compared."""
 
     id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
@@ -86,8 +85,7 @@ class NewBaselineOptions:
         return record
 
 
-@frozen
-class StoringOptions:
+class StoringOptions(MutableStruct):
     """How often the request is sent, what may be stored, and what is printed."""
 
     placeholders: tuple[str, ...] = several(
@@ -119,8 +117,7 @@ class StoringOptions:
         return self.quiet or self.as_json
 
 
-@frozen
-class GradingOptions:
+class GradingOptions(MutableStruct):
     """Grades for the answer of a model."""
 
     scores: tuple[str, ...] = several(
@@ -149,8 +146,7 @@ def collect_option(*parts: str) -> Any:
     )
 
 
-@frozen
-class ManyOptions:
+class ManyOptions(MutableStruct):
     """Options for several requests that are captured at once."""
 
     dry_run: bool = flag(help="Show what would be asked, and write nothing.")
@@ -160,8 +156,7 @@ class ManyOptions:
     jobs: int = jobs_option("How many requests may be under way at once.", default=8)
 
 
-@frozen
-class HttpOptions:
+class HttpOptions(MutableStruct):
     """Send a request and record status, content-type and body of the answer.
 
     URL is absolute, or begins with / if the project has a base_url. The options of a request are curl's. A
@@ -228,8 +223,7 @@ class HttpOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@frozen
-class AskingOptions:
+class AskingOptions(MutableStruct):
     """What to collect of a model's answer."""
 
     grading: GradingOptions = including(GradingOptions)
@@ -238,10 +232,9 @@ class AskingOptions:
     cost: tuple[str, ...] = cost_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
 
 
-@frozen
 class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
@@ -258,7 +251,6 @@ class SkillOptions(AskingOptions):
     timeout: float | None = option(type=Number(), metavar="SECONDS")
 
 
-@frozen
 class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
@@ -278,8 +270,7 @@ class PromptOptions(AskingOptions):
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
-@frozen
-class CommandOptions:
+class CommandOptions(MutableStruct):
     """Run a program (after --) and record its exit code and what it prints."""
 
     argv: tuple[str, ...] = argument(nargs=-1, required=True, type=click.UNPROCESSED)
@@ -292,11 +283,10 @@ class CommandOptions:
     timeout: float | None = option(type=Number(), metavar="SECONDS")
     new: NewBaselineOptions = including(NewBaselineOptions)
     storing: StoringOptions = including(StoringOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
 
 
-@frozen
-class DraftOptions:
+class DraftOptions(MutableStruct):
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
     file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a
     prompt folder (by its path, its id or an alias) each case becomes a baseline.

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,7 +18,14 @@ from baselinekit.cli.capture import (
     StoringOptions,
 )
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
-from baselinekit.cli.options import RecordingOptions, command_line, parse_pairs, path_from_here, project_of
+from baselinekit.cli.options import (
+    RecordingOptions,
+    command_line,
+    parse_pairs,
+    path_from_here,
+    project_of,
+    typed_command,
+)
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
 from baselinekit.commands import capture
@@ -33,11 +39,9 @@ from baselinekit.commands.capture import (
     named_new,
 )
 from baselinekit.commands.known_good import CaptureOptions
-from baselinekit.commands.learning import MOST_VALUES
 from baselinekit.commands.loading import load
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import with_names
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -48,16 +52,18 @@ from baselinekit.errors import (
     Refused,
 )
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.learning.learning import Volatile
+from baselinekit.learning.evidence import MOST_VALUES
+from baselinekit.learning.templating import with_names
+from baselinekit.learning.varying import Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, split
-from baselinekit.replaying.client import addresses_soon
-from baselinekit.report.next_commands import check_commands, lies_in
+from baselinekit.report.next_commands import check_commands, lies_in, rule_commands
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import add_origin
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
 
@@ -209,6 +215,8 @@ def document(captured: Captured) -> dict[str, Json]:
 
 def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
     """The origins of the recipes' requests that the configuration does not name."""
+    from baselinekit.clients.http import addresses_soon
+
     return capture.unnamed_origins(project, recipes, addresses_soon)
 
 
@@ -505,4 +513,9 @@ def print_captured(
         words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *arguments]
         written = [(baseline.id, baseline.file) for baseline in captured]
         folders, from_here = (project.folders, project.eval_folders), path_from_here(project)
+        rules = {
+            baseline.id: [place.found.rule for place in baseline.unlearnt if place.found.rule]
+            for baseline in captured
+        }
+        screen.next_commands(rule_commands(rules, typed_command().operator))
         screen.next_commands(check_commands(written, *folders, words, from_here))

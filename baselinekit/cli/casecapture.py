@@ -4,7 +4,6 @@ checks and its score."""
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from baselinekit.cli import capturing, screen
 from baselinekit.cli.capture import DraftOptions
@@ -27,6 +26,7 @@ from baselinekit.evals.casebaselines import (
 from baselinekit.evals.selection import Choice, choose, load, resolve_path_or_prompt
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
+from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import folders_below
 
 

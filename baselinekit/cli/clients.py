@@ -7,27 +7,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.context import Clock, RunContext, Stop
-from baselinekit.commands.leases import ChunkCosts, KeptAnswer, add_spent
+from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage, ProcessResult, ProcessSpec
+from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
 from baselinekit.model.results import Report
-from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
+from baselinekit.structs import replace
 
-if TYPE_CHECKING:  # most runs ask no model
+if TYPE_CHECKING:  # loaded when they are used
+    from baselinekit.clients.http import Client
     from baselinekit.clients.models.recording import Mode, Shelf
+    from baselinekit.clients.programs.process import Processes
     from baselinekit.store.journal import AnswerJournal
+
+T = TypeVar("T")
 
 
 def timestamps(now: Now) -> Callable[[], str]:
@@ -42,18 +45,23 @@ _REPEAT_SECONDS = 3.0
 @contextmanager
 def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunContext]:
     """Open the real clients until the run is over."""
-    client = Client(proxies_of_environment())
-    processes = LazyProcesses()
+    http, processes = LazyClient(_http_client), LazyClient(_processes)
 
     def cancel() -> None:
-        client.cancel()
-        processes.cancel()  # last, as it waits for a child that ignores the signal
+        http.load().cancel()
+        processes.load().cancel()  # last, as it waits for a child that ignores the signal
 
-    clients = Clients(client.send, processes.execute, sleep or client.sleep, now=now)
+    clients = Clients(
+        lambda request: http.load().send(request),
+        lambda run: processes.load().execute(run),
+        sleep or (lambda seconds: http.load().sleep(seconds)),
+        now=now,
+    )
     try:
         yield RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=stop)
     finally:
-        client.close()
+        if http.is_loaded:
+            http.load().close()
 
 
 @contextmanager
@@ -127,27 +135,36 @@ class Interrupt:
             sys.__unraisablehook__(error)
 
 
-class LazyProcesses:
-    """The client for programs, loaded when the first one is started: most runs start none."""
+class LazyClient(Generic[T]):
+    """A client that is loaded when it is first used: many runs send no request, most start no program. It
+    is also loaded to be cancelled: it must not begin anything from then on."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[], T]):
+        self._make = make
         self._lock = threading.RLock()
-        self._processes: Any = None
+        self._client: T | None = None
 
-    def load(self) -> Any:
-        from baselinekit.clients.programs.process import Processes
+    @property
+    def is_loaded(self) -> bool:
+        return self._client is not None
 
+    def load(self) -> T:
         with self._lock:
-            self._processes = self._processes or Processes()
-        return self._processes
+            if self._client is None:
+                self._client = self._make()
+            return self._client
 
-    def execute(self, run: ProcessSpec) -> ProcessResult:
-        result: ProcessResult = self.load().execute(run)
-        return result
 
-    def cancel(self) -> None:
-        """Cancel the client even if it is not loaded yet: it must not start any program from now on."""
-        self.load().cancel()
+def _http_client() -> "Client":
+    from baselinekit.clients.http import Client
+
+    return Client()
+
+
+def _processes() -> "Processes":
+    from baselinekit.clients.programs.process import Processes
+
+    return Processes()
 
 
 # The models as a command asks them: built at the first question, behind the recorded answers.
@@ -184,7 +201,7 @@ class LazyModels:
         self._not_kept: list[str] = []
 
     def go_on(self) -> None:
-        """Open the journal if a run is resumed; CannotReplay if that run is still under way."""
+        """Open, and so lock, the journal if a run is resumed; CannotReplay if that run is still under way."""
         if self._resume:
             self._journal = self._create_journal()
 
@@ -216,7 +233,7 @@ class LazyModels:
         spent: ModelUsage | None = None if self._models is None else self._models.spent
         if spent is None or self._spent_elsewhere is None:
             return spent or self._spent_elsewhere
-        return add_spent(spent, self._spent_elsewhere)
+        return added_usage(spent, self._spent_elsewhere)
 
     def with_totals(self, report: Report) -> Report:
         """The report with what the models were asked. A completed run removes its journal, as there is
@@ -298,23 +315,25 @@ class LazyModels:
             shelves["record"] = Cassettes(project.root, operator_path(project, recording.record_calls))
         return shelves
 
-    def lock_journal(self) -> None:
-        """Open, and so lock, the journal of a resumed run before workers read it."""
-        if self._resume:
-            self._journal = self._journal or self._create_journal()
-
-    def take(self, gathered: ChunkCosts) -> None:
+    def take(self, done: ChunkDone[Any]) -> None:
         """Count and keep what other processes have asked, as if it had been asked here."""
         with self._lock:
-            if gathered.answers and self._shelves is None:
+            if done.answers and self._shelves is None:
                 self._shelves = self.shelves()
-            for answer in gathered.answers:
+            for answer in done.answers:
                 self._keep(answer)
-            if gathered.spent is not None:
-                self._spent_elsewhere = add_spent(self._spent_elsewhere or ModelUsage(), gathered.spent)
-        self._project.redactor.take_plain(gathered.plain)
+            if done.spent is not None:
+                self._spent_elsewhere = added_usage(self._spent_elsewhere or ModelUsage(), done.spent)
+        self._project.redactor.take_plain(done.plain)
 
-    def _keep(self, answer: KeptAnswer) -> None:
+    def take_over(self) -> None:
+        """Count what was spent elsewhere against the limits of what is asked here from now on."""
+        with self._lock:
+            if self._spent_elsewhere is not None:
+                self.make_models().grant(self.spent)
+                self._spent_elsewhere = None
+
+    def _keep(self, answer: NewAnswer) -> None:
         shelf = (self._shelves or {}).get(answer.where)
         try:
             if shelf is not None and answer.record is None:
@@ -332,6 +351,19 @@ class LazyModels:
         with suppress(NotRecorded):
             return AnswerJournal(self._project.root, name_of("answers", self._about), bool(self._resume))
         return None
+
+
+def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
+    """The sum of two usages, or their difference (`sign` -1)."""
+    return ModelUsage(
+        one.calls + sign * other.calls,
+        one.tokens + sign * other.tokens,
+        one.usd + sign * other.usd,
+        one.unanswered + sign * other.unanswered,
+        one.may_tokens + sign * other.may_tokens,
+        one.may_usd + sign * other.may_usd,
+        (one.full_price or 0) + sign * (other.full_price or 0) or None,
+    )
 
 
 def with_models(

@@ -16,11 +16,10 @@ from baselinekit.cli.options import (
     processes_option,
     several,
 )
-from baselinekit.frozen import frozen
+from baselinekit.structs import MutableStruct
 
 
-@frozen
-class CompareOptions:
+class CompareOptions(MutableStruct):
     """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 
     A pass updates last_passed in the file, a failure raises failure_count. In CI nothing is written.

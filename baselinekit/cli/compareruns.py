@@ -11,12 +11,12 @@ from baselinekit.cli.options import Number, argument, color_option, flag, option
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.earlier import check_parts
 from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.resultfile import EARLIER
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import MutableStruct
 from baselinekit.values.texts import count_noun
 
 _THRESHOLD = 0.1
@@ -24,8 +24,7 @@ _MOST_IDS = 10
 _WIDEST = 50
 
 
-@frozen
-class CompareRunsOptions:
+class CompareRunsOptions(MutableStruct):
     """Compare two runs of eval cases, case by case: BEFORE and NOW are files of `run -o x.json`, or results
     of AgentV (.jsonl, .yaml).
 

@@ -2,8 +2,6 @@
 
 import os
 from contextlib import closing
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import delivery, screen
@@ -12,10 +10,9 @@ from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy, typed_command
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
-from baselinekit.commands.chunks import BaselineEngine
 from baselinekit.commands.compare import ComparePolicy, compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import Repeating, keep_report, mask_report
+from baselinekit.commands.judging import JudgedBaseline, Repeating, keep_report, mask_report
 from baselinekit.commands.project import Project
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, Problem
@@ -23,12 +20,15 @@ from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baselinekit.cli.evals import RunOptions
     from baselinekit.clients.programs.git import Git
+    from baselinekit.commands.executor import Elsewhere
+    from baselinekit.model.baselines import Entry
 
 
 def compare_or_watch(options: CompareOptions) -> int:
@@ -63,7 +63,7 @@ def compare_once(
                 policy,
                 context,
                 command_line(project),
-                _engine(project, options, policy, context, models),
+                _elsewhere(project, options, policy, context, models),
             )
             typed = replace(typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
@@ -103,29 +103,21 @@ def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: 
     return since.find_weakened(project, git, ref, is_strict)
 
 
-def _engine(
+def _elsewhere(
     project: Project, options: CompareOptions, policy: ComparePolicy, context: RunContext, models: LazyModels
-) -> BaselineEngine | None:
-    """The engine for a cluster or several processes; None for threads of this process."""
-    if options.dask is not None:
-        from baselinekit.cli.cluster import cluster_engine
-
-        models.lock_journal()
-        return cluster_engine(
-            options.dask, project, context, models, policy, options.recording, options.resume
-        )
-    processes = min(options.processes, options.jobs)  # no more at once than `--jobs`
-    if processes == 1:
+) -> "Elsewhere[Entry, JudgedBaseline] | None":
+    """Several processes or a cluster; None for threads of this process."""
+    if options.dask is None and min(options.processes, options.jobs) == 1:
         return None
-    from baselinekit.cli.worker import CompareWorker, orders_of
-    from baselinekit.commands.leases import Leases
-    from baselinekit.commands.processes import ProcessEngine
+    from baselinekit.cli.worker import Job, compare_in_processes
 
-    models.lock_journal()
-    orders = orders_of(project, options.recording, processes, options.jobs, options.resume, "compare")
-    builds = [partial(CompareWorker, order, policy.judging) for order in orders]
-    leases = Leases(processes, models.limits, policy.maxfail, context.clients.now)
-    return ProcessEngine(builds, orders[0].jobs, leases, models.take)
+    common = (project, context, models, options.recording, options.resume, "compare")
+    job = Job(*common, options.jobs, policy.maxfail)
+    if options.dask is None:
+        return compare_in_processes(job, options.processes, policy)
+    from baselinekit.cli.shipping import compare_on_cluster
+
+    return compare_on_cluster(options.dask, job, policy)
 
 
 def _selection(

@@ -5,7 +5,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -16,6 +15,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import (
     SENDING,
     ProjectOptions,
+    ReadingOptions,
     argument,
     flag,
     including,
@@ -28,13 +28,13 @@ from baselinekit.clients.trust import check_inside
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import yaml_flow
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import check_place, write_text
+from baselinekit.structs import MutableStruct, replace
 from baselinekit.suites.writing.conversion import (
     FORMS,
     Conversion,
@@ -52,8 +52,7 @@ _OUTPUT_HELP = "Where it goes: a file, or the folder of a prompt [default: by it
 _PARTIAL_HELP = "Write what carries over, and list the rest in the file."
 
 
-@frozen
-class ConvertOptions:
+class ConvertOptions(MutableStruct):
     """Write eval cases in another form: cases (a file of test cases), eva (a prompt folder), agentv.
 
     \b
@@ -75,11 +74,10 @@ class ConvertOptions:
     overwrite: bool = flag(help="Replace files that are there.")
     dry_run: bool = flag(help="Write nothing: print what would be written.")
     as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
 
 
-@frozen
-class ImportOptions:
+class ImportOptions(MutableStruct):
     """Take over what another tool keeps: an eval file (a configuration of promptfoo, the evals.json of a
     skill) as a file of test cases; snapshots and cassettes of pytest as baselines.
 
@@ -91,8 +89,8 @@ class ImportOptions:
     baselinekit import inline-snapshot tests
     baselinekit import vcr tests/cassettes
 
-    Nothing of theirs is run, and nobody is asked. What does not carry over is listed with its line, and then
-    nothing is written unless --partial wants it.
+    It runs nothing and asks no model. What does not carry over is listed with its line, and then nothing is
+    written unless --partial wants it.
 
     \b
     Exit code: 0 it is written; 2 nothing was: something does not carry over, cannot be read or is there.
@@ -114,7 +112,8 @@ class ImportOptions:
 
 def convert(options: ConvertOptions | ImportOptions) -> int:
     """Run either command: the form of the file decides which reader is used."""
-    refuse_without_effect(options.project, "a conversion", *SENDING)
+    if isinstance(options, ImportOptions):  # recorded answers are sent to nobody, but have an address
+        refuse_without_effect(options.project, "a conversion", *SENDING)
     project, form = project_of(options.project), FORMS[options.to]
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)
@@ -225,7 +224,7 @@ class _Delivery:
             for name in files:
                 check_place(os.path.join(self._project.root, name))
             for name, text in files.items():
-                write_text(os.path.join(self._project.root, name), text, self._project.root)
+                write_text(os.path.join(self._project.root, name), text)
         if options.as_json:
             screen.show_json(json.dumps(self.document(files)) + "\n")
         else:

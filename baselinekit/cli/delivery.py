@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
@@ -18,6 +17,7 @@ from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from baselinekit.model.evals import GateResult
@@ -45,12 +45,10 @@ def is_result_file(output: str) -> bool:
     return form_of(output) is form_of("x.json") and (os.path.isfile(target) or not os.path.lexists(target))
 
 
-def deliver(
-    report: Report, outputs: Sequence[str], root: str, is_written: bool = False, read: Sequence[str] = ()
-) -> Report:
+def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[str] = ()) -> Report:
     """Write every requested report and the summary of the step. A report that cannot be written does not stop
-    the others, as the results have been paid for: the returned report says so. `is_written`: the files exist
-    already. `read`: the result files that it was made of."""
+    the others, as the results have been paid for: the returned report says so. `read`: the result files that
+    it was made of."""
     report = replace(report, typed=_for_readers(report.typed, outputs, read))
     full_report = replace(report, folder=_folder_in_repository(root))
     if any(output.lower().endswith(".html") for output in outputs):
@@ -59,8 +57,8 @@ def deliver(
         full_report = with_trends(full_report, root)
     lost: list[str] = []
     for output in outputs:
-        if output != ANNOTATIONS and not is_written:
-            lost.append(write_report(output, render_report(full_report, output), root))
+        if output != ANNOTATIONS:
+            lost.append(write_report(output, render_report(full_report, output)))
     summarise(lambda room: _step_summary(full_report, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
@@ -119,10 +117,10 @@ def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> T
     )
 
 
-def write_report(path: str, text: str, root: str) -> str:
+def write_report(path: str, text: str) -> str:
     """Write a text; return the error message if that failed, else an empty text."""
     try:
-        write_text(path, text, root)
+        write_text(path, text)
     except BaselinekitError as error:
         return str(error)
     except OSError as error:

@@ -13,8 +13,8 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import color_option, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
+from baselinekit.structs import MutableStruct
 
 _FOLDER, _PORT = "baselines-demo", 8080
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
@@ -55,13 +55,12 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
     ],
     [
         *("capture", "skill", "release-note", "--method", "words"),
-        *("--input", "Prompts are compared by what they say. It took a while."),
+        *("--input-text", "Prompts are compared by what they say. It took a while."),
     ],
 )
 
 
-@frozen
-class DemoOptions:
+class DemoOptions(MutableStruct):
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that
     you can look at them.

@@ -5,13 +5,13 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 
 import click
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
+    ExecutingOptions,
     ProjectOptions,
     RecordingOptions,
     argument,
@@ -38,7 +38,6 @@ from baselinekit.errors import (
     InvalidInput,
     NothingSelected,
     Problem,
-    count_problems,
     first_of_each_file,
 )
 from baselinekit.evals import selection
@@ -47,12 +46,12 @@ from baselinekit.evals.judgeprograms import describe_judges
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.scripts import describe_scripts
 from baselinekit.evals.selection import folders
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
 from baselinekit.sandbox.sandbox import Sandbox
+from baselinekit.structs import MutableStruct, asdict, replace
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
@@ -70,8 +69,7 @@ _LONGEST_REASON = 200
 _MOST_CODES = 3
 
 
-@frozen
-class DoctorOptions:
+class DoctorOptions(MutableStruct):
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
 
@@ -79,7 +77,7 @@ class DoctorOptions:
     Exit code: 0 the files are in order, 2 something in them would stop a
     compare or a run, 1 only the shape of a prompt folder is wrong, 3 a judge
     failed a probe. A missing permission or value is only a note, because
-    whoever runs it can supply it. 5 there is nothing to check.
+    the operator can supply it. 5 there is nothing to check.
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
@@ -91,6 +89,15 @@ class DoctorOptions:
 
 
 def doctor(options: DoctorOptions) -> int:
+    try:
+        return _doctor(options)
+    except InvalidInput as error:
+        if options.as_json and not options.probe_judges:
+            _show_json(_document(Findings(0, error.problems, (), 0)))
+        raise
+
+
+def _doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
         return probe_judges(project, options)
@@ -111,9 +118,7 @@ def doctor(options: DoctorOptions) -> int:
     if options.as_json:
         allowed = {"allowed": all_permissions(project)} if options.ci else {}
         fixed = {"moved": [asdict(output) for output in moved]} if options.fix else {}
-        screen.show_json(
-            json.dumps(_document(findings) | fixed | allowed, indent=2, ensure_ascii=False) + "\n"
-        )
+        _show_json(_document(findings) | fixed | allowed)
     else:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
@@ -156,7 +161,7 @@ def _print(findings: Findings, project: Project, options: DoctorOptions) -> None
     if options.ci:
         for line in all_permissions(project):
             screen.line(screen.safe_line(line))
-    count = count_problems(problems)
+    count = len(problems)
     if _has_nothing(findings):
         if project.config_file and not options.paths:
             line = f"{project.config_file} is in order; there is no baseline and no eval yet"
@@ -282,6 +287,10 @@ def describe_model(entry: tuple[str, Model]) -> str:
     return f"{name} is {model.llm or model.form or model.folder}{key}"
 
 
+def _show_json(document: Json) -> None:
+    screen.show_json(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
 def _document(findings: Findings) -> dict[str, Json]:
     def document(problem: Problem) -> dict[str, Json]:
         place = problem.place
@@ -300,7 +309,7 @@ def _document(findings: Findings) -> dict[str, Json]:
         "gates": findings.gates,
         "prompts": findings.prompts,
         "drafts": findings.drafts,
-        "problem_count": count_problems(findings.problems),
+        "problem_count": len(findings.problems),
         "problems": [document(problem) for problem in findings.problems],
         "shape": [document(problem) for problem in findings.shape],
         "notes": [document(note) for note in findings.notes],
@@ -328,7 +337,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
             }
             for result in probes
         ]
-        screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
+        _show_json(documents)
     else:
         print_probes(probes, [judge.name for judge in judges], project.redactor.mask)
     return 0 if all(result.holds for result in probes) else 3
@@ -354,8 +363,7 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
 # `baselinekit calibrate`.
 
 
-@frozen
-class CalibrateOptions:
+class CalibrateOptions(MutableStruct):
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 
     The result is written beside the file, as x.measured.json, and every run shows it from then on.
@@ -367,7 +375,7 @@ class CalibrateOptions:
     )
     as_json: bool = flag("--json", help="Print what was measured as JSON.")
     recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
 
 
 def calibrate(options: CalibrateOptions) -> int:
@@ -381,7 +389,7 @@ def calibrate(options: CalibrateOptions) -> int:
             {"file": judge.file, **asdict(agreement), "accuracy": agreement.accuracy}
             for judge, agreement in measured
         ]
-        screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
+        _show_json(documents)
         return 0
     for judge, agreement in measured:
         screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))

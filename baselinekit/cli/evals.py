@@ -8,6 +8,7 @@ from click.shell_completion import CompletionItem
 from baselinekit.cli.options import (
     Number,
     ProjectOptions,
+    ReadingOptions,
     RecordingOptions,
     argument,
     color_option,
@@ -19,9 +20,9 @@ from baselinekit.cli.options import (
     project_of_files,
     several,
 )
-from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE
+from baselinekit.structs import MutableStruct
 
 _PLANS = (".yaml", ".yml")
 
@@ -42,8 +43,7 @@ def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: s
     return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
-@frozen
-class RunOptions:
+class RunOptions(MutableStruct):
     """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
 
     The reports of a suite are kept in results/ beside it, unless it names another folder.
@@ -138,8 +138,7 @@ class RunOptions:
     color: str = color_option()
 
 
-@frozen
-class GateOptions:
+class GateOptions(MutableStruct):
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
     A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
@@ -203,8 +202,7 @@ class GateOptions:
         return [path for path in self.results if path not in self.plans]
 
 
-@frozen
-class GradeOptions:
+class GradeOptions(MutableStruct):
     """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 
     A run does not wait for people: a case is unscored until enough of them have rated it and agree.
@@ -243,6 +241,6 @@ class GradeOptions:
     outputs: tuple[str, ...] = several(
         "-o", metavar="PATH", help="With --finish: write to this file instead of back to the same one."
     )
-    drop: bool = flag(help="Remove items that nobody has rated from the queue.")
-    project: ProjectOptions = including(ProjectOptions)
+    drop: bool = flag(help="Remove unrated items from the queue.")
+    project: ReadingOptions = including(ReadingOptions)
     color: str = color_option()

@@ -15,13 +15,12 @@ from baselinekit.cli.options import (
 )
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
+from baselinekit.structs import MutableStruct
 
 # `baselinekit explain CODE|ID`.
 
 
-@frozen
-class ExplainOptions:
+class ExplainOptions(MutableStruct):
     """Say what an error code such as BK101 means and how to fix it.
 
     With the id of a baseline: what is requested, where the path of each rule starts, how each array is
@@ -57,8 +56,7 @@ def explain(options: ExplainOptions) -> None:
 # `baselinekit schema`.
 
 
-@frozen
-class SchemaOptions:
+class SchemaOptions(MutableStruct):
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 
     Files that capture and init --eval write name it in their first line, so that an editor marks mistakes.

@@ -3,25 +3,21 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
-    SENDING,
-    ProjectOptions,
+    ReadingOptions,
     argument,
     color_option,
     flag,
     including,
     option,
     project_of,
-    refuse_without_effect,
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.report.differences import unified
@@ -29,6 +25,7 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
+from baselinekit.structs import MutableStruct, replace
 from baselinekit.suites.promptfolders import folders_below, load_valid_folder
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
 from baselinekit.values.texts import count_noun
@@ -37,8 +34,7 @@ _SKILLS = "skills"
 _EXAMPLES = "examples"
 
 
-@frozen
-class ExportOptions:
+class ExportOptions(MutableStruct):
     """Write a prompt folder as a skill folder, ID/SKILL.md, which agents load: its description with its
     triggers, its instructions with their variables explained, and its examples.
 
@@ -58,12 +54,11 @@ class ExportOptions:
     force: bool = flag(help="Also export a prompt that is not ready.")
     overwrite: bool = flag(help="Also replace files there that differ.")
     as_json: bool = flag("--json", help="Print what was written as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
     color: str = color_option()
 
 
 def export(options: ExportOptions) -> int:
-    refuse_without_effect(options.project, "an export", *SENDING)
     project = project_of(options.project)
     folder = prompt_folder(project, options.name)
     place = locate(Source(folder.meta_file), ("status",), project.root)

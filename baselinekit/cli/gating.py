@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.evals import GateOptions, RunOptions
@@ -31,6 +30,7 @@ from baselinekit.report.evals.terminal import format_gate
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import check_place, write_text
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
 
@@ -52,8 +52,7 @@ def gate(options: GateOptions) -> int:
     return Gating(project_of(options.project, options.recording.offline is not None), options).run()
 
 
-@dataclass(slots=True)
-class Gating:
+class Gating(MutableStruct):
     """`notes`: about written reports and archives, and about gates that an earlier run finished."""
 
     project: Project
@@ -209,8 +208,7 @@ class Gating:
         page = format_gates_markdown(judged)
         delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
         texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in self.options.outputs}
-        root = self.project.root
-        lost = {path: delivery.write_report(path, text, root) for path, text in texts.items()}
+        lost = {path: delivery.write_report(path, text) for path, text in texts.items()}
         return {path: reason for path, reason in lost.items() if reason}
 
     def keep_files(self, judged: Sequence[GateResult]) -> list[str]:
@@ -234,7 +232,7 @@ class Gating:
         ending = os.path.splitext(path)[1]
         text = _FORMS[ending]([judged_gate]) if ending in _FORMS else render_report(judged_gate.report, path)
         try:
-            write_text(path, text, root)
+            write_text(path, text)
         except NotRecorded as error:
             return f"the phase report could not be written: {error.problems[0].message}"
         return f"report: {shown_path}"

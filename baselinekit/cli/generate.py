@@ -8,7 +8,7 @@ from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.options import (
-    ProjectOptions,
+    ExecutingOptions,
     RecordingOptions,
     argument,
     color_option,
@@ -19,7 +19,8 @@ from baselinekit.cli.options import (
     option,
     project_of,
 )
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rubricdrafts import (
@@ -32,9 +33,9 @@ from baselinekit.evals.rubricdrafts import (
     write,
 )
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
+from baselinekit.structs import MutableStruct
 from baselinekit.suites.targets import DEFAULT
 from baselinekit.values.texts import count_noun
 
@@ -42,8 +43,7 @@ _JOBS = 4
 _JUDGE = "judge"
 
 
-@frozen
-class RubricsOptions:
+class RubricsOptions(MutableStruct):
     """Draft rubrics for the cases of FILES that have an expected_outcome and none: 3 to 7 items each.
 
     FILES are AgentV's, YAML or JSON Lines. They are read and checked first; the rubrics are added to
@@ -65,12 +65,12 @@ class RubricsOptions:
     targets: str | None = option(
         metavar="FILE", help="The targets file; the default is `targets:` of the configuration."
     )
-    check: bool = flag(help="Ask nobody and write nothing: exit 1 if any case has no rubrics.")
+    check: bool = flag(help="Ask no model and write nothing: exit 1 if any case has no rubrics.")
     dry_run: bool = flag(help="Ask, and print what would be written.")
     jobs: int | None = jobs_option("How many at once.", _JOBS)
     verbose: bool = flag("-v", "--verbose", help="Print every item, and which cases are skipped.")
     recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ExecutingOptions = including(ExecutingOptions)
     color: str = color_option()
 
 
@@ -145,8 +145,7 @@ def ask_for_drafts(
     def work(case: CaseWithoutRubric) -> Draft:
         return draft(case, options.model, models.ask, mask)
 
-    pool = ThreadPool(options.jobs or _JOBS, work, context.cancel, context.stop)
-    results = pool.run(lacking, lambda result: True)
+    results = in_threads(lacking, work, options.jobs or _JOBS, context.stop, context.cancel)
     return [result for result in results if result is not None]
 
 

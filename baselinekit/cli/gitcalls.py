@@ -2,10 +2,10 @@
 git's own merge of texts; `git-textconv` shows a file without those records. `init --git` registers them with
 git.
 
-Git calls them once per file and waits, so their arguments are parsed here without click, and nothing is
-imported that a merge of two records does not need."""
+Git calls them once per file and waits, so their arguments are parsed here without click."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -48,9 +48,6 @@ def git_merge(words: Sequence[str]) -> int:
     originals = [_read(file) for file in files]
     texts = _settle(originals, name)
     status = _merge_texts(files, texts, marker, labels)
-    if 0 < status <= _MAX_CONFLICTS and (disjoint := _merge_outputs(texts, name)):
-        texts = disjoint
-        status = _merge_texts(files, texts, marker, labels)
     if status > _MAX_CONFLICTS:  # not a text, for example: ours stays, and git reports a conflict
         return 1
     return status or _check_merged(_read(files[1]), originals, texts, name)
@@ -59,20 +56,9 @@ def git_merge(words: Sequence[str]) -> int:
 def _settle(originals: Sequence[bytes], name: str) -> Sequence[bytes]:
     """Merge the records; if that fails, leave the texts to git's own merge."""
     try:
-        return recordmerge.merge_tool_values(originals[0], originals[1], originals[2], name)
+        return recordmerge.merge_records(originals[0], originals[1], originals[2], name)
     except Exception:
         return originals
-
-
-def _merge_outputs(texts: Sequence[bytes], name: str) -> Sequence[bytes] | None:
-    """The texts with the outputs of each baseline merged, if the two sides changed different places of
-    them."""
-    from baselinekit.store.outputmerge import merge_outputs
-
-    try:
-        return merge_outputs(texts[0], texts[1], texts[2], name)
-    except Exception:
-        return None
 
 
 def _merge_texts(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: Sequence[str]) -> int:
@@ -96,8 +82,7 @@ def _merge_texts(files: Sequence[str], texts: Sequence[bytes], marker: str, labe
     argv = ["git", "merge-file", "-q", *(word for label in sides for word in ("-L", label))]
     argv += [f"--marker-size={marker}"] * marker.isdigit()
     argv += ["--", files[1], files[0], files[2]]
-    process = os.posix_spawnp("git", argv, os.environ)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) % 256
+    return subprocess.run(argv, check=False).returncode % 256
 
 
 def _check_merged(merged: bytes, originals: Sequence[bytes], texts: Sequence[bytes], name: str) -> int:

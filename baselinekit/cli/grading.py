@@ -6,13 +6,12 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import GradeOptions
 from baselinekit.cli.keys import REDRAW, RESUMED, Keyboard, Region, keyboard
-from baselinekit.cli.options import SENDING, project_of, read_text, refuse_without_effect
+from baselinekit.cli.options import project_of, read_text
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
@@ -41,6 +40,7 @@ from baselinekit.report.evals.terminal import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.texts import count_noun
 
 # `baselinekit grade`.
@@ -60,7 +60,6 @@ def grade(options: GradeOptions) -> int:
         raise InvalidInput(
             Problem("BK508", "these options cannot be combined", "run the command once for each")
         )
-    refuse_without_effect(options.project, "ratings", *SENDING)
     grading = Grading(Queue(project_of(options.project), clock()), options)
     if not actions and not options.as_json and screen.can_ask():
         return grading.ask()
@@ -78,8 +77,7 @@ def grade(options: GradeOptions) -> int:
     return grading.list_queue()
 
 
-@dataclass(slots=True)
-class Grading:
+class Grading(MutableStruct):
     queue: Queue
     options: GradeOptions
 
@@ -168,7 +166,7 @@ class Grading:
         if name == "-":
             screen.show(text)
             return 0
-        write_text(name, text, self.queue.project.root)
+        write_text(name, text)
         count = count_noun(len(standings), "item")
         screen.line(f"wrote {screen.safe_line(name)}: {count}")
         if rater is not None:
@@ -196,7 +194,7 @@ class Grading:
         if self.options.outputs:
             report = delivery.deliver(report, self.options.outputs, root)
         elif outcome.decided and name != "-":
-            write_text(name, render_report(report, ".json"), root)
+            write_text(name, render_report(report, ".json"))
         screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
         for result in outcome.report.results:
             if result.outcome not in ("passed", "skipped"):
@@ -239,8 +237,7 @@ class RaterLeft(Exception):
     """The rater quits."""
 
 
-@dataclass(slots=True)
-class TypedAnswer:
+class TypedAnswer(MutableStruct):
     """What was entered so far for the item on the screen."""
 
     typed: str = ""
@@ -249,8 +246,7 @@ class TypedAnswer:
     message: str = ""
 
 
-@dataclass(slots=True)
-class Session:
+class Session(MutableStruct):
     """One person's ratings in a terminal. The last one can be undone."""
 
     queue: Queue

@@ -10,6 +10,7 @@ from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
     ProjectOptions,
+    ReadingOptions,
     argument,
     color_option,
     complete_ids,
@@ -19,29 +20,26 @@ from baselinekit.cli.options import (
     project_of,
     several,
 )
-from baselinekit.commands import history as past, merging
+from baselinekit.commands import history as past
 from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.frozen import frozen
-from baselinekit.model.results import Report
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
-from baselinekit.report.resultstream import NotStreamableError
 from baselinekit.report.wording import format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import remove
-from baselinekit.store.results import write_pieces, write_text
+from baselinekit.store.results import write_text
+from baselinekit.structs import MutableStruct
 from baselinekit.values.texts import count_noun
 
 # `baselinekit history`.
 
 
-@frozen
-class HistoryOptions:
+class HistoryOptions(MutableStruct):
     """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
     that did not always pass; for IDs (globs), everything that is known about them.
 
@@ -77,7 +75,7 @@ def history(options: HistoryOptions) -> int:
             return 0
     runs = past.load(project.root, options.ids, options.last)
     if options.html:
-        write_text(options.html, render_history(runs), project.root)
+        write_text(options.html, render_history(runs))
         screen.line(f"wrote {screen.safe_line(options.html)}", err=options.as_json)
     if options.as_json:
         screen.show_json(format_history_json(runs))
@@ -92,8 +90,7 @@ def history(options: HistoryOptions) -> int:
 # `baselinekit merge`.
 
 
-@frozen
-class MergeOptions:
+class MergeOptions(MutableStruct):
     """Combine RESULTS, the files that `compare --shard 1/4 -o 1.json` and the other shards wrote.
 
     The report is that of one run without shards. A missing shard makes it incomplete; files of different
@@ -117,10 +114,7 @@ class MergeOptions:
 
 def merge(options: MergeOptions) -> int:
     delivery.check(options.outputs)
-    report, is_written = _merge_streaming(options), True
-    if report is None:
-        report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
-        is_written = False
+    report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
     redactor = Redactor({})
     # the redactor learns which random-looking values are not secrets: an id, a tag
     for result in report.results:
@@ -129,7 +123,7 @@ def merge(options: MergeOptions) -> int:
             redactor.mask_value(difference.expected, difference.path)
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
-    report = delivery.deliver(report, options.outputs, os.getcwd(), is_written, options.results)
+    report = delivery.deliver(report, options.outputs, os.getcwd(), options.results)
     if not delivery.show_json(report, options.as_json):
         style = screen.style_of(options.color, options.verbose)
         if options.verbose:
@@ -145,24 +139,6 @@ def merge(options: MergeOptions) -> int:
     return report.exit_code
 
 
-def _merge_streaming(options: MergeOptions) -> Report | None:
-    """Merge result files as streams and write the merged file; None if an option needs all results in memory
-    or a file is not as it was written."""
-    files = [output for output in options.outputs if delivery.is_result_file(output)]
-    if options.as_json or options.verbose or files != list(options.outputs) or files[1:]:
-        return None
-    try:
-        merged = merging.StreamedMerge(options.results, os.getcwd(), options.different)
-        pieces = merged.pieces()
-        if files:
-            write_pieces(files[0], pieces)
-        for _ in pieces:  # without an output file the pieces still have to be read
-            pass
-    except (NotStreamableError, BaselinekitError, OSError):
-        return None  # the ordinary merge reports the error
-    return merged.report()
-
-
 # `baselinekit orphans`.
 
 
@@ -174,8 +150,7 @@ _KIND_NAMES = {
 }
 
 
-@frozen
-class OrphansOptions:
+class OrphansOptions(MutableStruct):
     """List baselines whose prompt, input file, skill, command or model no longer exists, and output and
     pending files that belong to no baseline. With --from also baselines that complete runs never ran; the
     files of all shards count as one run.
@@ -191,7 +166,7 @@ class OrphansOptions:
     yes: bool = flag(help="Remove them without a question.")
     fail: bool = flag(help="Exit code 1 when there are any.")
     as_json: bool = flag("--json", help="Print them as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
 
 
 def orphans(options: OrphansOptions) -> int:

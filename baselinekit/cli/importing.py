@@ -4,7 +4,6 @@ cannot be captured are reported with their lines, and do not stop the others."""
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,6 +41,7 @@ from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import place_in_config, project_root
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import declare_variables, set_base_url
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 Files = dict[str, ImportedFile]

@@ -12,11 +12,11 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Config
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
+from baselinekit.structs import MutableStruct
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 
 # `baselinekit init`.
@@ -61,8 +61,7 @@ version: 1
 """
 
 
-@frozen
-class InitOptions:
+class InitOptions(MutableStruct):
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
     With --eval also the folder evals/, with a small suite, graders and thresholds to start from. In a git

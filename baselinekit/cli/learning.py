@@ -4,7 +4,6 @@ placeholders."""
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -13,7 +12,7 @@ from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.approving import complain, parse_scope, suggest_checks
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
-from baselinekit.cli.options import project_of, repeat_command
+from baselinekit.cli.options import project_of, repeat_command, typed_command
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.learn import (
     REPLAYS,
@@ -23,14 +22,16 @@ from baselinekit.commands.learn import (
     preview_learning,
     propose_learning,
 )
-from baselinekit.commands.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.commands.planning import compare_command
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.learning.listing import ListRule
+from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
+from baselinekit.learning.lists import ListRule
 from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
+from baselinekit.report.next_commands import rule_commands
 from baselinekit.report.refreshing import format_file_diff
+from baselinekit.structs import MutableStruct
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -63,8 +64,7 @@ def refresh_by_learning(options: RefreshOptions) -> int:
         return LearningScreen(project, context, options, proposal).run()
 
 
-@dataclass(slots=True)
-class LearningScreen:
+class LearningScreen(MutableStruct):
     """One `refresh --learn` as the user sees it."""
 
     project: Project
@@ -96,7 +96,14 @@ class LearningScreen:
                 screen.line("nothing was written")
         complain(self.proposal.failures)
         complain(applied.failures if applied else ())
-        if not (applied and applied.ids):
+        rules = {
+            plan.baseline.id: [place.rule for place in plan.stays if place.rule]
+            for plan in self.proposal.plans
+        }
+        commands = rule_commands(rules, typed_command().operator)
+        if commands and not options.as_json:
+            screen.next_commands(commands)
+        elif not (applied and applied.ids):
             self.suggest_refresh()
         return self.exit_code(applied)
 
@@ -145,8 +152,10 @@ class LearningScreen:
                     "replays": plan.replays,
                     "kept": plan.kept,
                     "learnt": [learnt_as_json(volatile) for volatile in plan.volatile],
-                    "ordered": list(plan.ordered),
-                    "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lists],
+                    "ordered": list(plan.lesson.singles),
+                    "lists": [
+                        {"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists
+                    ],
                     "stays": [
                         {
                             "path": render(difference.path),
@@ -166,7 +175,7 @@ class LearningScreen:
 
 def count(plans: Sequence[LearnPlan]) -> str:
     number = sum(len(volatile.places) for plan in plans for volatile in plan.volatile)
-    rules = sum(len(plan.lists) for plan in plans)
+    rules = sum(len(plan.lesson.lists) for plan in plans)
     lists = f" and {count_noun(rules, 'rule')} for lists" if rules else ""
     return f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
 
@@ -189,7 +198,7 @@ def describe(plan: LearnPlan) -> list[str]:
     replays = count_noun(plan.replays, "replay")
     if plan.kept:
         replays += f" and the answer of the compare of {plan.kept}"
-    if not (plan.volatile or plan.stays or plan.lists):
+    if not (plan.volatile or plan.stays or plan.lesson.lists):
         return [screen.safe_line(f"{plan.baseline.id}   {replays}: as on file, there is nothing to learn")]
     paths = count_noun(len(plan.volatile), "path")
     facts = f"{paths} var{'ies' if len(plan.volatile) == 1 else 'y'}"
@@ -203,8 +212,10 @@ def describe(plan: LearnPlan) -> list[str]:
         lines += describe_learnt(volatile, None)
     if len(plan.volatile) > _MOST_PATHS:
         lines.append(f"  … and {len(plan.volatile) - _MOST_PATHS:,} more")
-    lines += [f"  note: {screen.safe(path)} holds one element and stays `ordered`" for path in plan.ordered]
-    lines += [screen.safe_line(line) for rule in plan.lists for line in describe_rule(rule)]
+    lines += [
+        f"  note: {screen.safe(path)} holds one element and stays `ordered`" for path in plan.lesson.singles
+    ]
+    lines += [screen.safe_line(line) for rule in plan.lesson.lists for line in describe_rule(rule)]
     for difference in plan.stays[:_MOST_STAYS]:
         hint = "" if difference.hint == ACCEPT else f": {difference.hint}"
         lines.append(screen.safe_line(f"  stays: {render(difference.path)}: {difference.message}{hint}"))

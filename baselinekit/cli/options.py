@@ -21,7 +21,7 @@ import click
 from baselinekit.cli import entry
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.frozen import frozen
+from baselinekit.structs import MutableStruct, replace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -130,7 +130,12 @@ class _FlagOrderCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
-            values, _, order = self.make_parser(ctx).parse_args(list(args))
+            try:
+                values, _, order = self.make_parser(ctx).parse_args(list(args))
+            except click.NoSuchOption as error:
+                if any(error.option_name in known.opts for known in _click_parameters(ProjectOptions)):
+                    raise _without_effect(error.option_name, ctx.command_path.partition(" ")[2]) from None
+                raise
             flags: dict[str, list[str]] = {}
             for parameter in order:
                 flags.setdefault(parameter.name or "", []).append(parameter.opts[0])
@@ -212,16 +217,14 @@ def _baselines() -> list[Baseline]:
         return []
 
 
-@frozen
-class ProjectOptions:
-    """Where the project is and what the operator says about it."""
+class ReadingOptions(MutableStruct):
+    """Where the project is and what the operator says about it, for commands that send and run nothing."""
 
     config: str | None = option(
         metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
     )
     config_from: str | None = option(metavar="REV", help="Use the configuration as it is at this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
-    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
     variables: tuple[tuple[str, str], ...] = several(
         "--var",
         also={
@@ -245,11 +248,21 @@ class ProjectOptions:
     allow_hosts: tuple[str, ...] = several(
         "--allow-host", metavar="HOST", help="Allow requests only to these hosts."
     )
+
+
+class ExecutingOptions(ReadingOptions):
+    """Those of commands that ask models and send no request."""
+
     allow_exec: bool = flag(help="Allow files to run programs that the configuration does not name.")
 
 
-@frozen
-class RecordingOptions:
+class ProjectOptions(ExecutingOptions):
+    """Those of commands that send requests."""
+
+    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
+
+
+class RecordingOptions(MutableStruct):
     """Recording of model answers, and limits on asking models."""
 
     record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
@@ -272,8 +285,7 @@ class RecordingOptions:
             check_place(os.path.join(self.record_calls, "calls"))
 
 
-@frozen
-class SelectionOptions:
+class SelectionOptions(MutableStruct):
     """Which baselines are selected."""
 
     expression: str | None = option(
@@ -288,7 +300,7 @@ class SelectionOptions:
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
 
-def operator_of(options: ProjectOptions) -> Operator:
+def operator_of(options: ReadingOptions) -> Operator:
     """The operator's settings from the command line, else from BASELINEKIT_CONFIG, _ENVIRONMENT and
     _BASE_URL."""
     import time
@@ -301,7 +313,7 @@ def operator_of(options: ProjectOptions) -> Operator:
 
         execute = Processes().execute
     environ = dict(os.environ)
-    base_url = options.base_url or environ.get("BASELINEKIT_BASE_URL")
+    base_url = getattr(options, "base_url", None) or environ.get("BASELINEKIT_BASE_URL")
     if base_url is not None:
         check_base_url(base_url)
     return Operator(
@@ -314,7 +326,7 @@ def operator_of(options: ProjectOptions) -> Operator:
         env_files=options.env_files,
         secrets=dict(map(_parse_secret, options.secrets)),
         allow_hosts=options.allow_hosts,
-        allow_exec=options.allow_exec,
+        allow_exec=getattr(options, "allow_exec", False),
         now=clock()(),
         work=time.thread_time,
         config_from=options.config_from,
@@ -335,7 +347,7 @@ def check_base_url(url: str) -> None:
 
 
 def project_of(
-    options: ProjectOptions,
+    options: ReadingOptions,
     offline: bool = False,
     targets: str | None = None,
     target: str | None = None,
@@ -347,7 +359,7 @@ def project_of(
     from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
 
-    operator = dataclasses.replace(operator_of(options), targets=targets, target=target)
+    operator = replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
 
     @cache
@@ -356,7 +368,7 @@ def project_of(
 
         return RemoteFiles(project, offline)
 
-    project = dataclasses.replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
+    project = replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
     screen.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
         note = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"
@@ -372,7 +384,11 @@ def refuse_without_effect(options: ProjectOptions, command: str, *names: str) ->
     for name in names or [field.name for field in dataclasses.fields(ProjectOptions)]:
         if getattr(options, name) not in (None, False, ()):
             flag = _OPTION_NAMES.get(name, name.replace("_", "-").removesuffix("s"))
-            raise InvalidInput(Problem("BK508", f"--{flag} has no effect on {command}", "leave it out"))
+            raise _without_effect(f"--{flag}", command)
+
+
+def _without_effect(flag: str, command: str) -> InvalidInput:
+    return InvalidInput(Problem("BK508", f"{flag} has no effect on {command}", "leave it out"))
 
 
 SENDING = ("base_url", "allow_exec")

@@ -1,30 +1,26 @@
 """`baselinekit promote`: advance a prompt by one stage if its logs permit it."""
 
 import json
-from dataclasses import asdict
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import (
-    SENDING,
-    ProjectOptions,
+    ReadingOptions,
     argument,
     color_option,
     flag,
     including,
     project_of,
-    refuse_without_effect,
 )
 from baselinekit.evals import promotion
 from baselinekit.evals.promotion import PromotionGate, PromotionStep
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report.wording import Style
+from baselinekit.structs import MutableStruct, asdict
 
 
-@frozen
-class PromoteOptions:
+class PromoteOptions(MutableStruct):
     """Take a prompt from draft to tested, or from tested to ready: PROMPT is its folder, its id or an alias.
 
     \b
@@ -40,12 +36,11 @@ class PromoteOptions:
     prompt: str = argument(metavar="PROMPT")
     force: bool = flag("--force", help="Promote although gates are not met, and print those.")
     as_json: bool = flag("--json", help="Print the gates as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ReadingOptions = including(ReadingOptions)
     color: str = color_option()
 
 
 def promote(options: PromoteOptions) -> int:
-    refuse_without_effect(options.project, "a promotion", *SENDING)
     project = project_of(options.project)
     step = promotion.next_step(project, promotion.find_prompt(project, options.prompt))
     is_promoted = options.force or not step.unmet

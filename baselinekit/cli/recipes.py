@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.cli.approve import RefreshOptions
@@ -27,6 +26,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.recipes import Command
 from baselinekit.model.values import Json, json_type
+from baselinekit.structs import replace
 
 # The options of `capture` as rules: how the new baseline is compared and graded.
 

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from baselinekit.cli.entry import clock
 from baselinekit.commands.project import Project
 from baselinekit.errors import Refused
 
 if TYPE_CHECKING:
-    from baselinekit.clients.programs.gitaddress import FetchedFile, HostForm
-    from baselinekit.clients.programs.gitfiles import GitFiles
+    from baselinekit.clients.programs.gitfiles import FetchedFile, GitFiles, HostForm
 
 
 class RemoteFiles:
@@ -21,7 +19,7 @@ class RemoteFiles:
     before."""
 
     def __init__(self, project: Project, offline: bool = False, environ: Mapping[str, str] = os.environ):
-        self.project, self._environ, self._now = project, environ, clock()
+        self.project, self._environ = project, environ
         self.offline = offline or project.config.git.offline
 
     def fetch_file(self, url: str) -> "FetchedFile":
@@ -30,13 +28,12 @@ class RemoteFiles:
 
     @cached_property
     def files(self) -> "GitFiles":
-        from baselinekit.clients.programs.gitcache import GitCache, cache_folder
-        from baselinekit.clients.programs.gitfiles import GitFiles
+        from baselinekit.clients.programs.gitfiles import GitFiles, cache_folder
         from baselinekit.clients.programs.process import Processes
 
         return GitFiles(
             Processes().execute,
-            GitCache(cache_folder(self._environ), self._now),
+            cache_folder(self._environ),
             self.hosts,
             self.check,
             self.offline,
@@ -46,7 +43,7 @@ class RemoteFiles:
     @property
     def hosts(self) -> "dict[str, HostForm]":
         """The built-in hosts and those of the configuration."""
-        from baselinekit.clients.programs.gitaddress import HOSTS
+        from baselinekit.clients.programs.gitfiles import HOSTS
 
         return {**HOSTS, **self.project.config.git.hosts}
 

@@ -4,20 +4,17 @@ rules, so that the request that curl would send is sent and stored."""
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.cli.capture import HttpOptions, is_curl
-from baselinekit.cli.options import ProjectOptions, parse_lists, project_of
+from baselinekit.cli.options import ReadingOptions, parse_lists, project_of
 from baselinekit.cli.recipes import content, drop_unset, json_or_text
 from baselinekit.clients.trust import origin
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import with_names
 from baselinekit.errors import InvalidInput, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import CurlRequest, Read, parse_words
 from baselinekit.importers.drafts import path_of
@@ -25,10 +22,12 @@ from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.methods import meant_method
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.learning.templating import with_names
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.writing import declare_variables
+from baselinekit.structs import Struct, replace
 
 _SINGLE_OPTIONS = (
     ("verb", "-X"),
@@ -52,8 +51,7 @@ _FLAGS = (("get", "-G"), ("head", "-I"), ("digest", "--digest"), ("insecure", "-
 _JSON = "application/json"
 
 
-@frozen
-class TypedRequest:
+class TypedRequest(Struct):
     """`current`: that of the new file; `dropped`: the parts of the line without a counterpart; `is_insecure`:
     whether certificates are not verified, which no file may ask for."""
 
@@ -112,7 +110,7 @@ def request_host(current: Mapping[str, Any], project: Project) -> str:
     return urlsplit(str(project.scope.expand(base, ()) or "")).netloc
 
 
-def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
+def declare_secrets(project: Project, options: ReadingOptions, current: Mapping[str, Any]) -> list[str]:
     """Write the secrets that the operator gave and the recipe uses into the configuration as variables, so
     that from now on only the environment has to provide them. Return their names."""
     secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))

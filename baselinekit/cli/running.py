@@ -4,7 +4,7 @@ with this module too."""
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from baselinekit.cli import delivery, screen
@@ -24,7 +24,9 @@ from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
+from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.judging import keep_report, mask_report
+from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
@@ -34,8 +36,7 @@ from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
-from baselinekit.evals.workers import CaseEngine, CaseOrder
-from baselinekit.frozen import frozen
+from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.recipes import Answer, ModelQuestion
@@ -47,6 +48,7 @@ from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import count_noun
 
 
@@ -107,8 +109,7 @@ def plan_suite(
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
-@frozen
-class _ListedModels:
+class _ListedModels(Struct):
     """The models of a run that is only listed: an undeclared model or a missing key is not an error yet."""
 
     models: ModelClient
@@ -146,24 +147,28 @@ def run_suite(
                 context,
                 replace(outside, take=slip_recorder(queue, save)),
                 command_line(project),
-                _engine(project, options, context, models, about),
+                _elsewhere(project, options, context, models, about),
             )
+            files = (case.source.file for case in suite.cases)
+            provide_eval_schema(project.root, dict.fromkeys((suite.file or "", *files)))
             return replace(models.with_totals(report), typed=typed_command())
 
 
-def _engine(
+def _elsewhere(
     project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
-) -> Callable[[CaseOrder], CaseEngine | None] | None:
-    """The engine for a cluster or several processes; None for threads of this process."""
+) -> Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None]:
+    """Return what gives several processes or a cluster; it gives None for threads of this process."""
+    if options.dask is None and options.processes == 1:
+        return lambda cases: None
     if options.dask is not None:
-        from baselinekit.cli.caseworker import on_cluster
+        from baselinekit.cli.shipping import check_dask_option
 
-        return on_cluster(options.dask, project, options, context, models, about)
-    if options.processes == 1:
-        return None
-    from baselinekit.cli.caseworker import in_processes
+        check_dask_option(options.dask)
+    from baselinekit.cli.caseworker import run_elsewhere
+    from baselinekit.cli.worker import Job
 
-    return in_processes(project, options, context, models, about)
+    job = Job(project, context, models, options.recording, options.resume, about, 1, None)
+    return partial(run_elsewhere, job, options)
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,7 @@ from baselinekit.lazy import lazy_pattern
 
 if TYPE_CHECKING:
     from baselinekit.report.wording import Style
+    from baselinekit.values.texts import Mask
 
 # Everything on standard output and error passes through here: declared secrets are masked.
 
@@ -99,7 +101,8 @@ def show(text: str, err: bool = False) -> None:
 def show_json(written: str) -> None:
     """Print JSON that is valid in any encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    escaped = json_text(_SCALAR.sub(_redact_scalar, written))
+    mask = lru_cache(maxsize=1_000)(redact)  # keys and codes are the same in each row
+    escaped = json_text(_SCALAR.sub(lambda scalar: _redact_scalar(scalar, mask), written))
     try:
         escaped.encode(encoding)
     except UnicodeEncodeError:
@@ -107,14 +110,14 @@ def show_json(written: str) -> None:
     show(escaped)
 
 
-def _redact_scalar(scalar: re.Match[str]) -> str:
+def _redact_scalar(scalar: re.Match[str], mask: Mask) -> str:
     """Mask secrets in a scalar of a JSON text, keeping it valid. A key is not masked as a whole value."""
     if scalar["text"] is None:
-        return scalar[0] if redact(scalar[0]) == scalar[0] else '"***"'
+        return scalar[0] if mask(scalar[0]) == scalar[0] else '"***"'
     if scalar["colon"]:
-        key = redact(f"{scalar['text']}:").removesuffix(":")
+        key = mask(f"{scalar['text']}:").removesuffix(":")
         return f'"{key}"{scalar["colon"]}'
-    return f'"{redact(scalar["text"])}"'
+    return f'"{mask(scalar["text"])}"'
 
 
 def line(text: str = "", err: bool = False) -> None:

@@ -5,16 +5,15 @@ import ipaddress
 import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from baselinekit.errors import Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.variables import Secret
+from baselinekit.structs import Struct, replace
 
 # Which network an address is in, and which address a host stands for. A URL can write 169.254.169.254 as
 # 2852039166, 0xA9FEA9FE, 0251.0376.0251.0376, 169.254.43518, [::ffff:a9fe:a9fe] and in many more ways, and
@@ -211,8 +210,7 @@ _MAX_LINKS = 40  # the limit of Linux
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@frozen
-class Trust:
+class Trust(Struct):
     """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
     run, by a variable, a base_url or a host; secrets may be sent only there. `configured_origins`: all that
     appear anywhere in the configuration, including other environments. `ci`: whether a CI system runs

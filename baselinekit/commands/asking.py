@@ -1,36 +1,34 @@
-"""Recipes replayed several times for one capture: which of them run together, when each is replayed again,
-and how the results are passed on as soon as they are complete."""
+"""Recipes replayed several times, to learn from the answers: which of them run together, when each is
+replayed again, and how the results are passed on as soon as they are complete."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import observe
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import TICK
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Setting
+from baselinekit.structs import MutableStruct, Struct, replace
 
-LATER = 5.0
-"""Seconds after which a service that measures itself every few seconds has other numbers."""
+TICK = 1.1
+"""Seconds after which a clock of whole seconds is certain to show another time: replays within one second
+agree on it by chance."""
 
 _TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
 
 
-@frozen
-class ReplayJob:
+class ReplayJob(Struct):
     """A recipe that is to be replayed `times` times. `pauses`: whether a clock must tick before each replay,
-    and not only before the second one. `asks_again`: whether all these replays call for one more, LATER."""
+    and not only before the second one."""
 
     recipe: Recipe
     setting: Setting
     times: int
     pauses: bool = False
-    asks_again: Callable[[Sequence[Observation]], bool] = lambda observations: False
 
 
 Replays = list[Observation] | BaselinekitError
@@ -63,14 +61,12 @@ def observe_as_they_come(
             yield [(number, rounds.results[number]) for number in numbers]
 
 
-@dataclass(slots=True)
-class _Group:
-    """Recipes that are replayed together; `more`: how often beyond the times that each of them states."""
+class _Group(MutableStruct):
+    """Recipes that are replayed together, and how often they were."""
 
     numbers: Sequence[int]
     turn: int = 0
     ready: float = 0.0
-    more: int = 0
 
 
 class _Rounds:
@@ -101,40 +97,26 @@ class _Rounds:
                 group.ready = seconds() + TICK if ticks else 0.0
                 waiting.append(group)
                 continue
-            again = self.asking_again(group)
-            if again:
-                waiting.append(_Group(again, group.turn, seconds() + LATER, more=1))
-            if done := [n for n in group.numbers if n not in again]:
-                yield done
+            yield group.numbers
 
     def remaining_numbers(self, group: _Group) -> list[int]:
         return [
             n
             for n in group.numbers
-            if group.turn < self._replay_jobs[n].times + group.more and isinstance(self.results[n], list)
-        ]
-
-    def asking_again(self, group: _Group) -> list[int]:
-        """Return those that this turn was the last one of, and whose replays call for one more."""
-        last = [n for n in group.numbers if self._replay_jobs[n].times == group.turn and not group.more]
-        return [
-            n
-            for n in last
-            if isinstance(got := self.results[n], list) and self._replay_jobs[n].asks_again(got)
+            if group.turn < self._replay_jobs[n].times and isinstance(self.results[n], list)
         ]
 
     def ask(self, group: _Group) -> None:
         numbers = self.remaining_numbers(group)
-        advance = (lambda outcome: None) if group.more else self._advance  # only foreseen replays count
 
         def replay(number: int) -> Observation | BaselinekitError:
             job = self._replay_jobs[number]
             try:
                 observation = observe(job.recipe, replace(job.setting, turn=group.turn))
             except BaselinekitError as error:
-                advance("error")
-                return _with_turn(error, group.turn, job.times + group.more)
-            advance("passed")
+                self._advance("error")
+                return _with_turn(error, group.turn, job.times)
+            self._advance("passed")
             return observation
 
         together = [n for n in numbers if _is_parallel(self._replay_jobs[n])]
@@ -166,7 +148,7 @@ def _replay_in_threads(
     if not numbers:
         return []
     with context.stop.heard():
-        done = ThreadPool(jobs, replay, context.cancel, context.stop).run(numbers, lambda answer: True)
+        done = in_threads(numbers, replay, jobs, context.stop, context.cancel)
     if context.stop.is_set():
         raise KeyboardInterrupt
     return [answer for answer in done if answer is not None]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,15 +15,13 @@ from baselinekit.commands.known_good import (
     observe_known_good,
     refuse_secrets_in_recipe,
 )
-from baselinekit.commands.learning import ordered_singles
 from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import with_names
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import UnlearnablePlace, Volatile
+from baselinekit.learning.templating import single_element_arrays, with_names
+from baselinekit.learning.varying import UnlearnablePlace, Volatile
 from baselinekit.matching.dispatch import default_type
 from baselinekit.model.baselines import SUGGESTION, Baseline
 from baselinekit.model.recipes import Recipe
@@ -32,19 +29,18 @@ from baselinekit.model.values import Json, Path
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.reading import locate_all, parse_record
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
 
-@frozen
-class Learnt:
+class Learnt(Struct):
     """A path that varies, its placeholder, and its place in the file."""
 
     found: Volatile
     place: Place | None
 
 
-@frozen
-class Unlearnt:
+class Unlearnt(Struct):
     """A path that varies but that no placeholder fits, so that a compare will fail there."""
 
     found: UnlearnablePlace
@@ -56,8 +52,7 @@ class Unlearnt:
         return Problem("BK527", message, self.found.hint, self.place)
 
 
-@frozen
-class Captured:
+class Captured(Struct):
     """What was written to which file, and what the replays taught."""
 
     id: str
@@ -93,8 +88,7 @@ def summarize_capture(project: Project, known_good: KnownGood, id: str, file: st
     )
 
 
-@frozen
-class NewBaseline:
+class NewBaseline(Struct):
     """A record that is to become a file: everything but its output, and the folder of the file."""
 
     record: dict[str, Any]
@@ -158,7 +152,7 @@ def completed_record(
     """Return the record in the order of its file, with its output and the rules for it; and notes."""
     output, kind = known_good.lesson.output, draft.current.kind
     comparison = {"type": default_type(output, kind)} | record.get("comparison", {})
-    singles = ordered_singles(output, comparison["type"] == "exact")
+    singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
     notes = [
@@ -184,8 +178,7 @@ def completed_record(
     }, notes
 
 
-@frozen
-class CaptureResults:
+class CaptureResults(Struct):
     """The results of several captures. `left`: how many were not reached, because the run was interrupted or
     nothing can be written any more."""
 

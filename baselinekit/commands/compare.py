@@ -1,21 +1,12 @@
 """compare: replay the baselines on file, compare their outputs with the stored ones, record the verdicts."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from contextlib import nullcontext
 
 from baselinekit import __version__
-from baselinekit.commands.chunks import (
-    BaselineEngine,
-    Chunk,
-    ChunkDone,
-    ChunkWorker,
-    JudgePolicy,
-    Key,
-    ThreadedBaselineEngine,
-    key_of,
-    unjudged_result,
-)
-from baselinekit.commands.context import ModelThreads, RunContext, ThreadPool
+from baselinekit.commands.checking import Checker, JudgePolicy, Key, ReadFiles, key_of, unjudged_result
+from baselinekit.commands.context import ModelThreads, RunContext
+from baselinekit.commands.executor import Elsewhere, Terms, in_threads
 from baselinekit.commands.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_seen
 from baselinekit.commands.loading import (
     find_files,
@@ -27,19 +18,23 @@ from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder
 from baselinekit.commands.selection import IsWanted, Selection, Share, select, stamp_shard
 from baselinekit.errors import NothingSelected
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Coverage, Report, Result, Typed
-from baselinekit.model.values import Json
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import find_repeated_ids
+from baselinekit.structs import Struct, field
 
 _VERDICTS = {"passed": True, "failed": False}
+_FAILURES = ("failed", "error")
+_READ_TOGETHER = 32
+"""Files that a worker reads at a time."""
+
+_NOTED_TOGETHER = 256
+"""Of how many baselines at once it is noted what they use: all of a large project need much memory."""
 
 
-@frozen
-class ComparePolicy:
+class ComparePolicy(Struct):
     """How a compare is run. `record`: always, daily or never."""
 
     record: str = "always"
@@ -54,15 +49,26 @@ class ComparePolicy:
         return JudgePolicy(self.strict_rules, self.explain, self.repeating)
 
 
-@frozen
-class ComparePlan:
-    """What a compare covers. `coverage`: which part of the project that is, needed to find orphans. `chunks`:
-    those of the share, with the ones that are wanted first at the front."""
+OF_BASELINES = Terms[Entry, JudgedBaseline](
+    id=lambda entry: entry.id,
+    code=lambda judged: judged.result.code,
+    is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
+    error=lambda entry, problem: JudgedBaseline(
+        unjudged_result(entry, "error", problem.with_hint, code=problem.code)
+    ),
+)
+
+
+class ComparePlan(Struct):
+    """What a compare covers. `coverage`: which part of the project that is, needed to find orphans. `turns`:
+    the entries of the share, with those that are wanted first at the front. `homes`: which worker has read a
+    file."""
 
     notes: tuple[str, ...]
     share: Share
-    chunks: list[Chunk[Entry]]
+    turns: list[Entry]
     coverage: Coverage
+    homes: dict[str, int]
 
 
 def compare(
@@ -72,20 +78,21 @@ def compare(
     policy: ComparePolicy,
     context: RunContext,
     command: str = "",
-    elsewhere: BaselineEngine | None = None,
+    elsewhere: Elsewhere[Entry, JudgedBaseline] | None = None,
 ) -> Report:
-    """Plan the run, work on the chunks of the plan in threads or `elsewhere`, and finish. Errors in any file
+    """Plan the run, judge the baselines of the plan in threads or `elsewhere`, and finish. Errors in any file
     are reported before anything is replayed; baselines that lack a variable are errors beside the others."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
-    environment = CaptureEnvironment(project, at_once.clients)
-    worker = ChunkWorker(environment, policy.judging, context)
-    with elsewhere or ThreadedBaselineEngine(worker, policy.jobs, context.cancel) as engine:
-        plan = make_plan(project, paths, selection, policy, context, engine, worker)
+    checker = Checker(CaptureEnvironment(project, at_once.clients), policy.judging, context)
+    with elsewhere or nullcontext():
+        plan = make_plan(project, paths, selection, policy, context, checker, elsewhere)
         with context.stop.heard(), at_once:
             finishing = Finishing(project, plan, policy, context)
             entries, recorder = plan.share.entries, finishing.recorder
-            results = with_lines(finishing.run(engine), [entry.source for entry in entries], project.root)
+            results = with_lines(
+                finishing.run(checker, elsewhere), [entry.source for entry in entries], project.root
+            )
     provide_schema(project.root)
     interrupted = context.stop.is_set()
     return Report(
@@ -97,7 +104,7 @@ def compare(
         results=plan.share.placed(with_not_run(results, entries, policy, interrupted)),
         complete=all(result and result.code != OUT_OF_BUDGET for result in results),
         interrupted=interrupted,
-        environment=finishing.seen or environment.seen,
+        environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
         config=project.config_file,
         warnings=tuple(sorted({*recorder.notes, *finishing.warnings, *plan.notes})),
         not_recorded=recorder.not_recorded,
@@ -114,20 +121,20 @@ def make_plan(
     selection: Selection,
     policy: ComparePolicy,
     context: RunContext,
-    engine: BaselineEngine,
-    worker: ChunkWorker,
+    checker: Checker,
+    elsewhere: Elsewhere[Entry, JudgedBaseline] | None,
 ) -> ComparePlan:
-    """Select the baselines, compile and check each of them, and divide them into chunks."""
+    """Select the baselines, and check each of them."""
     discovery, shard = find_files(project, paths), selection.shard
-    files = [*discovery.files]
-    if selection.since is not None:
-        files_read = worker.read(files, None)
+    files, homes = [*discovery.files], dict[str, int]()
+    if elsewhere is None or elsewhere.note is not None or selection.since is not None:
+        found = checker.read(files, IsWanted(selection))
     else:
-        files_read = engine.read(files, IsWanted(selection))
-    files_read.problems += find_repeated_ids(files_read.entries, project.root)
-    broken = files_read.error
+        found, homes = read_elsewhere(elsewhere, files, IsWanted(selection))
+    found.problems += find_repeated_ids(found.entries, project.root)
+    broken = found.error
     try:
-        selected = select(files_read.entries, selection)
+        selected = select(found.entries, selection)
     except NothingSelected:  # an error of its own, unless there is a worse one
         if broken is None:
             raise
@@ -138,55 +145,76 @@ def make_plan(
         from baselinekit.commands.since import select_touched
 
         git = Git(context.clients.execute, project.root)
-        touched, touched_notes = select_touched(project, git, selection.since, worker.baselines(selected))
+        touched, touched_notes = select_touched(project, git, selection.since, checker.baselines(selected))
         notes += touched_notes
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
-    raise_unless_variables(broken, engine.prepare(share.entries), project.root)
+    unfit = [found.unfit[key] for entry in share.entries if (key := key_of(entry)) in found.unfit]
+    raise_unless_variables(broken, unfit, project.root)
+    if elsewhere is not None and elsewhere.note is not None:
+        for start in range(0, len(share.entries), _NOTED_TOGETHER):
+            elsewhere.note(checker.baselines(share.entries[start : start + _NOTED_TOGETHER]))
+        checker.forget()
     turns = selection.in_turn([entry.id for entry in share.entries])
-    chunks = engine.chunks([share.entries[number] for number in turns])
-    coverage = selection.coverage(paths, len(files_read.entries) - len(selected))
-    return ComparePlan(notes, share, chunks, coverage)
+    coverage = selection.coverage(paths, len(found.entries) - len(selected))
+    return ComparePlan(notes, share, [share.entries[number] for number in turns], coverage, homes)
+
+
+def read_elsewhere(
+    elsewhere: Elsewhere[Entry, JudgedBaseline], files: Sequence[str], wanted: IsWanted
+) -> tuple[ReadFiles, dict[str, int]]:
+    """Have the workers read files; return also which of them has read, and so holds, which."""
+    found, homes = ReadFiles(), dict[str, int]()
+    parts = [files[start : start + _READ_TOGETHER] for start in range(0, len(files), _READ_TOGETHER)]
+    for part, (worker, read) in zip(parts, elsewhere.call_each("read", parts, wanted), strict=True):
+        found.add(read)
+        homes |= dict.fromkeys(part, worker)
+    return found, homes
 
 
 class Finishing:
-    """Handles the results of chunks: each verdict goes to the recorder as soon as it is known, and the output
-    of a failed baseline is kept for a refresh."""
+    """Handles results: each verdict goes to the recorder as soon as it is known, and the output of a failed
+    baseline is kept for a refresh."""
 
     def __init__(self, project: Project, plan: ComparePlan, policy: ComparePolicy, context: RunContext):
         entries = plan.share.entries
         sources, daily = [entry.source for entry in entries], policy.record == "daily"
         self.recorder = Recorder(project.root, context.clock.timestamp, daily, sources, context.stop)
         self.warnings: set[str] = set()
-        self.seen: dict[str, Json] = {}
         self._root = project.root
         self._plan = plan
         self._policy = policy
         self._context = context
         self._advance = context.advance(len(entries))
         self._failures = 0
+        self._results: dict[Key, Result] = {}
 
-    def run(self, engine: BaselineEngine) -> list[Result | None]:
+    def run(
+        self, checker: Checker, elsewhere: Elsewhere[Entry, JudgedBaseline] | None
+    ) -> list[Result | None]:
         """Return the results in the order of the files; None for those that were not run."""
-
-        def work(chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
-            done = engine.judge(chunk)
-            for entry, judged in zip(chunk.entries, done.judged, strict=True):
-                if judged is not None:
-                    self._write(entry, judged)
-                    results[key_of(entry)] = judged.result
-            return done
-
-        results: dict[Key, Result] = {}  # also those of a chunk whose worker was told to stop
-        pool = ThreadPool(engine.slots, work, engine.cancel, self._context.stop, lambda chunk: chunk.claim)
+        context, policy, turns = self._context, self._policy, self._plan.turns
+        stop, cancel = context.stop, context.cancel
         try:
-            pool.run(self._plan.chunks, self._goes_on_after)
+            if elsewhere is None:
+                in_threads(
+                    *(turns, checker.judge, policy.jobs, stop, cancel, self._finished_here),
+                    claim=lambda entry: entry.claim,
+                    goes_on=lambda: policy.maxfail is None or self._failures < policy.maxfail,
+                )
+            elif turns:
+                homes = self._plan.homes
+                groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
+                elsewhere.run(elsewhere.divide(groups), checker.judge, stop, cancel, self._finished)
         finally:
             self.recorder.close()
-        return [results.get(key_of(entry)) for entry in self._plan.share.entries]
+        return [self._results.get(key_of(entry)) for entry in self._plan.share.entries]
 
-    def _write(self, entry: Entry, judged: JudgedBaseline) -> None:
+    def _finished_here(self, entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
+        return () if self._context.stop.is_set() else self._finished(entry, judged)  # it may be cut off
+
+    def _finished(self, entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
         """Record the verdict, and keep the new output."""
         settled = judged.result.id if judged.settles else ""
         if warning := keep_seen(self._root, judged.pending, settled, judged.warning):
@@ -194,14 +222,10 @@ class Finishing:
         if self._policy.record != "never":
             noise = judged.result.verdict == "noise"  # which says nothing about the target
             self.recorder.add(entry.source, None if noise else _VERDICTS.get(judged.result.outcome))
-
-    def _goes_on_after(self, done: ChunkDone[JudgedBaseline]) -> bool:
-        self.seen = self.seen or done.seen
-        for judged in done.judged:
-            if judged is not None:
-                self._advance(judged.result.outcome)
-                self._failures += judged.result.outcome in ("failed", "error")
-        return self._policy.maxfail is None or self._failures < self._policy.maxfail
+        self._results[key_of(entry)] = judged.result
+        self._advance(judged.result.outcome)
+        self._failures += judged.result.outcome in _FAILURES
+        return ()
 
 
 def with_not_run(

@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.commands.judging import check, target_of
 from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
-from baselinekit.errors import BaselinekitError, Problem, ProblemLimiter, Refused, internal_error
-from baselinekit.frozen import frozen
+from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import evidence_for
+from baselinekit.learning.evidence import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import (
     OLD_NAMES,
@@ -31,6 +29,7 @@ from baselinekit.secrets.variables import as_text
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
 from baselinekit.store.reading import LoadedFiles, find_repeated_ids
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
 from baselinekit.values.texts import Mask, mask_and_clip
@@ -42,8 +41,7 @@ ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 purpose."""
 
 
-@frozen
-class Findings:
+class Findings(Struct):
     """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
     permission. `shape`: problems of prompt folders that do not stop a run. `cases`, `gates` and `prompts`:
     how many of the evals were checked."""
@@ -64,12 +62,11 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     loaded = LoadedFiles()
     problems: list[Problem] = []
     notes: list[Problem] = []
-    firsts = ProblemLimiter(), ProblemLimiter("note")
     records: list[NamedRecord] = []
     drafts = 0
     for file in find_files(project, paths).files:
         loaded.read(file, project.root)
-        for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
+        for placed, is_note in _placed_problems(project, loaded.baselines, clients):
             (notes if is_note else problems).append(placed)
         records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
         drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
@@ -78,8 +75,6 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     if records:
         provide_schema(project.root)
     problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]
-    problems += firsts[False].rest()
-    notes += firsts[True].rest()
     notes = [*([] if paths else _missing_folders(project)), *notes]
     return Findings(len(records), tuple(problems), tuple(notes), drafts)
 
@@ -104,8 +99,7 @@ def _missing_folders(project: Project) -> list[Problem]:
     return place_in_config(project.root, project.config_file, missing)
 
 
-@frozen
-class NamedRecord:
+class NamedRecord(Struct):
     """What is kept of a baseline whose file has been checked."""
 
     id: str
@@ -113,22 +107,11 @@ class NamedRecord:
 
 
 def _placed_problems(
-    project: Project,
-    baselines: Sequence[Baseline],
-    clients: Clients,
-    firsts: tuple[ProblemLimiter, ProblemLimiter],
+    project: Project, baselines: Sequence[Baseline], clients: Clients
 ) -> Iterator[tuple[Problem, bool]]:
     """Yield the problems of the baselines in one file, each with its place, and whether it is a note."""
     problems_of_baselines = [
-        (
-            baseline,
-            [
-                (problem, is_note)
-                for problem, is_note in find_problems(project, baseline, clients)
-                if firsts[is_note].takes(baseline.source.file, problem)
-            ],
-        )
-        for baseline in baselines
+        (baseline, list(find_problems(project, baseline, clients))) for baseline in baselines
     ]
     to_locate = [
         (baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in problems_of_baselines

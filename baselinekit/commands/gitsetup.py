@@ -4,17 +4,16 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.files.languages import SUFFIXES
 from baselinekit.files.text import BOM, newline
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
 from baselinekit.store.atomic import STATE_FOLDER, cannot_write
 from baselinekit.store.project import read
+from baselinekit.structs import Struct, field
 
 ATTRIBUTES, IGNORE = ".gitattributes", ".gitignore"
 DRIVER = "baselinekit"
@@ -30,8 +29,7 @@ _DRIVER = f"{_MERGE}.driver"
 _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
 
-@frozen
-class GitSetupPlan:
+class GitSetupPlan(Struct):
     """What changes: the texts of files by name, None for one that is removed; settings of this clone, None
     for one that is unset. `before` holds the present texts."""
 

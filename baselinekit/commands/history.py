@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
@@ -39,6 +38,7 @@ from baselinekit.report.resultfile import compact
 from baselinekit.store import results
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.results import keep_results, load_results
+from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Finding the result file when the operator names something near it: another report of the same run, its
@@ -130,24 +130,14 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     """Merge all parts into one report; of shards, it is the report of one run without shards. What cannot be
     merged is an error; what is only missing makes the report incomplete. `different`: the fields that may
     differ."""
-    refuse_unmergeable(parts, different)
-    results = _results(parts)
-    return replace(merge_heads(parts, different, len(results)), results=results)
-
-
-def refuse_unmergeable(parts: Sequence[Part], different: Collection[str]) -> None:
-    """Raise if these parts cannot be merged, whatever their results are."""
     if 0 < sum(report.shard is not None for _, report in parts) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
         raise cannot_merge("is not a shard, but the others are", "merge shards only with shards", whole)
     refuse_others(parts, different)
     refuse_twice(parts)
-
-
-def merge_heads(parts: Sequence[Part], different: Collection[str], present: int) -> Report:
-    """Return the merged report without its results, of which `present` are there."""
+    results = _results(parts)
     shards = [report.shard for _, report in parts if report.shard is not None]
-    missing = _missing(parts, shards, present)
+    missing = _missing(parts, shards, len(results))
     stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
     earliest = min((report for _, report in parts), key=lambda report: report.started)
     ordered = [report for _, report in in_order(parts)]
@@ -160,7 +150,7 @@ def merge_heads(parts: Sequence[Part], different: Collection[str], present: int)
         earliest,
         seconds=max(report.seconds for report in ordered),
         command=_without_shard_options(ordered[0].command) if shards else ordered[0].command,
-        results=(),
+        results=results,
         complete=not (missing or stopped) and all(report.complete for report in ordered),
         interrupted=False,  # one of the runs may have been; the merge was not
         environment=environment,

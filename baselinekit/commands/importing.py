@@ -5,10 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field, replace
 from typing import Any
 
-from baselinekit.clients.trust import origin
 from baselinekit.commands.capture import (
     Captured,
     CaptureResults,
@@ -32,7 +30,6 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import (
     DraftRecipe,
     ImportChoices,
@@ -49,13 +46,13 @@ from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store import writing
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import count_noun
 
 _SHARED_FROM = 2
 
 
-@frozen
-class ImportSummary:
+class ImportSummary(Struct):
     """What is to be captured from some files. `project`: with the secrets that the files contain; `known`:
     how many are captured already; `failed`: how many requests the problems are about."""
 
@@ -310,7 +307,7 @@ def _as_one(alike: Sequence[Problem]) -> Problem:
     places = list(dict.fromkeys(str(problem.place) for problem in alike))
     more = f", and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
     message = f"{len(alike):,} requests: {request[1]} ({', '.join(places[:_MOST_PLACES])}{more})"
-    return replace(alike[0], message=message, place=None, counts=len(alike))
+    return replace(alike[0], message=message, place=None)
 
 
 def _with_id(error: BaselinekitError, id: str) -> BaselinekitError:
@@ -321,9 +318,3 @@ def _with_id(error: BaselinekitError, id: str) -> BaselinekitError:
 def _with_place(error: BaselinekitError, place: Place) -> BaselinekitError:
     """Return the error with the line that the request comes from."""
     return type(error)(*(replace(problem, place=place, at=None) for problem in error.problems))
-
-
-def stated_bases(summary: ImportSummary) -> list[str]:
-    """Return the origins of the base_urls in the new files."""
-    bases = (draft.current["execution"].get("base_url") for draft, _, _ in summary.new)
-    return list(dict.fromkeys(origin(base) for base in bases if base))

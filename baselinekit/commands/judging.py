@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ from baselinekit.errors import (
     internal_error,
 )
 from baselinekit.files.jsontext import pretty
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -28,13 +26,21 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Request, Scores
 from baselinekit.model.results import Report, ReportedDifference, Result, Typed
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
 from baselinekit.secrets.variables import MASK, Redactor, Scope, as_text
-from baselinekit.store.results import drop_pending, keep_results, load_pending, save_pending
+from baselinekit.store.results import (
+    drop_accepted,
+    drop_pending,
+    is_accepted,
+    keep_results,
+    load_pending,
+    save_pending,
+)
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
 
@@ -193,8 +199,7 @@ OUT_OF_BUDGET = "BK620"
 _LONGEST_LINE = 300
 
 
-@frozen
-class ReplayResult:
+class ReplayResult(Struct):
     """The result of one replay, and what follows if the run comes to the same result: the new output (`seen`)
     is kept for a refresh, or the one that is pending is dropped (`settles`)."""
 
@@ -203,8 +208,7 @@ class ReplayResult:
     settles: bool = False
 
 
-@frozen
-class JudgedBaseline:
+class JudgedBaseline(Struct):
     """The result of a baseline in a run, and what is to be written for it. `warning`: why the new output
     cannot be kept."""
 
@@ -214,8 +218,7 @@ class JudgedBaseline:
     warning: str = ""
 
 
-@frozen
-class Repeating:
+class Repeating(Struct):
     """How often each baseline is replayed, and the share of its replays that must pass."""
 
     times: int = 1
@@ -283,8 +286,11 @@ class BaselineRunner:
             "scores": scores_of(observation),
         }
         if not comparison.passed:
+            verdict, note, varied = self._verdict_on_varying(baseline, comparison)
+            if verdict:
+                facts |= {"verdict": verdict, "notes": (*facts["notes"], note)}
             result = self._failed_result(baseline, matcher, comparison, observation, facts)
-            return ReplayResult(result, partial(self._seen, baseline, comparison, observation))
+            return ReplayResult(result, partial(self._seen, baseline, comparison, observation, varied))
         unfit = [report for report in comparison.reports if report.kind in UNFIT]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
@@ -326,6 +332,17 @@ class BaselineRunner:
             return self._result(baseline, outcome="unscored", reason=reason, code="BK233")
         return None
 
+    def _verdict_on_varying(
+        self, baseline: Baseline, comparison: Comparison
+    ) -> tuple[str | None, str, tuple[Path, ...]]:
+        from baselinekit.commands.pending import verdict_on_varying  # only needed when something fails
+
+        kept = None
+        with suppress(BaselinekitError, OSError):
+            kept = load_pending(self._project.root, baseline.id)
+        was_accepted = is_accepted(self._project.root, baseline.id)
+        return verdict_on_varying(baseline, comparison, self._clients.now(), kept, was_accepted)
+
     def _failed_result(
         self,
         baseline: Baseline,
@@ -334,8 +351,8 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.commands.pending import expected_hash, verdict_on_varying
-        from baselinekit.commands.templating import with_declared_names
+        from baselinekit.commands.pending import expected_hash
+        from baselinekit.learning.templating import with_declared_names
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
@@ -347,13 +364,7 @@ class BaselineRunner:
         lines: list[str] = []
         if self._explain:
             lines = describe_exchanges(observation, redactor)
-            lines = lines or redactor.mask_lines(matcher.explain(comparison))
-        kept = None
-        with suppress(BaselinekitError, OSError):
-            kept = load_pending(self._project.root, baseline.id)
-        verdict, note = verdict_on_varying(baseline, comparison, self._clients.now(), kept)
-        if verdict:
-            facts = {**facts, "verdict": verdict, "notes": (*facts["notes"], note)}
+            lines = lines or list(map(redactor.mask_said, matcher.explain(comparison)))
         return self._result(
             baseline,
             outcome="failed",
@@ -425,11 +436,18 @@ class BaselineRunner:
             lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
         )
 
-    def _seen(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> "KeptOutput":
+    def _seen(
+        self,
+        baseline: Baseline,
+        comparison: Comparison,
+        observation: Observation,
+        varied: tuple[Path, ...],
+    ) -> "KeptOutput":
         """Return the new output, so that a refresh can approve exactly this one."""
         from baselinekit.commands.pending import seen_of  # only needed when something fails
 
-        return seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+        seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+        return replace(seen, varied=varied)
 
 
 def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:
@@ -440,6 +458,8 @@ def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str
             save_pending(root, pending)
         elif settled:
             drop_pending(root, settled)
+        if id := pending.id if pending is not None else settled:
+            drop_accepted(root, id)
     except BaselinekitError as error:
         reason = error.problems[0].message
     except Exception as error:
@@ -547,7 +567,7 @@ def describe_exchanges(observation: Observation, redactor: Redactor) -> list[str
     lines: list[str] = []
     for request, answer in observation.exchanges:
         lines += [curl_line(request, redactor.mask), *islice(_answer_lines(answer, redactor), _MOST_LINES)]
-    return redactor.mask_lines(lines)
+    return list(map(redactor.mask_said, lines))
 
 
 def curl_line(request: Request, mask: Mask) -> str:

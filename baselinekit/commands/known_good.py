@@ -1,21 +1,21 @@
 """The known-good output of a capture: what is stored of an answer, and what is not."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
+from typing import TypeVar
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.evidence import evidence_of
-from baselinekit.commands.learning import CaptureLesson, counted_once, learn, may_move_later
 from baselinekit.commands.project import Project, environment_of, observed_for
-from baselinekit.commands.templating import DECLARED, IN_A_NAME, OutputTemplater, secrets_in
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, RecipeKind, RecognisedForm
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.learning import Volatile
+from baselinekit.learning.case import LearningCase
+from baselinekit.learning.evidence import MOST_VALUES, evidence_of
+from baselinekit.learning.lesson import Lesson, counted_by_name, learn_new, with_lookalikes
+from baselinekit.learning.templating import DECLARED, IN_A_NAME, OutputTemplater, secrets_in
+from baselinekit.learning.varying import Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Comparison, Known, Options
 from baselinekit.model.recipes import Observation, Recipe
@@ -27,6 +27,7 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun
@@ -127,14 +128,14 @@ def _replace_secrets(text: str, path: Path) -> Iterator[str]:
 # The known-good output of a recipe: it is replayed, refused if it went wrong, and learnt from.
 
 
+T = TypeVar("T")
 Decide = Callable[[Sequence[Volatile]], bool]
 Described = Callable[[Baseline, Sequence[Json]], Mapping[Path, str]]
 """Returns what a service description says of the outputs of a recipe: placeholders by path. It raises for an
 answer that is not described."""
 
 
-@frozen
-class CaptureOptions:
+class CaptureOptions(Struct):
     """The options for a new baseline. `placeholders`: path -> the text stored there; `repeat`: how often it
     is replayed, to learn what varies (None: as often as its recipe may be sent unasked); `exact`: nothing is
     learnt. `accept_lookalikes` decides whether placeholders replace values that look like ids and were the
@@ -163,32 +164,26 @@ class CaptureOptions:
             return self.repeat
         return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
 
-    def asks_again(self, recipe: Recipe, observations: Sequence[Observation]) -> bool:
-        """Return whether a read is sent once more after a while, as something in it may vary seldom."""
-        return self.repeat is None and self.times(recipe) > 1 and may_move_later(observations)
 
-
-@frozen
-class KnownGood:
+class KnownGood(Struct):
     """What is to be written for a baseline, and the notes on it."""
 
     mapping: dict[str, Json]
     seconds: float
     notes: tuple[str, ...]
     replays: int
-    lesson: CaptureLesson
+    lesson: Lesson
     form: RecognisedForm | None = None
     """The form recognised in the answers: what the recipe and its rules must state in addition."""
 
 
-@frozen
-class Learnable:
+class Learnable(Struct):
     """A draft with its observations and the lesson learnt from them. `notes`: the notes on it."""
 
     draft: Baseline
     folder: str
     observations: Sequence[Observation]
-    lesson: CaptureLesson
+    lesson: Lesson
     notes: tuple[str, ...]
     form: RecognisedForm | None
 
@@ -206,14 +201,13 @@ def observe_known_good(
             draft.current,
             replace(project.setting(folder, context.clients), asker=draft.id),
             options.times(draft.current),
-            asks_again=partial(options.asks_again, draft.current),
         )
         for draft, folder in drafts
     ]
     accepted: bool | None = None
     for group in observe_as_they_come(replay_jobs, context, options.jobs):
         learnable = {
-            number: _learn_or_error(project, drafts[number], replays, options, context)
+            number: _or_error(partial(_learn_from, project, *drafts[number], replays, options, context))
             for number, replays in group
         }
         learnable_drafts = [outcome for outcome in learnable.values() if isinstance(outcome, Learnable)]
@@ -221,35 +215,14 @@ def observe_known_good(
         if same and accepted is None:
             accepted = options.accept_lookalikes(same)
         yield [
-            (number, _make_known_good_or_error(project, outcome, bool(accepted), options, context))
+            (number, _or_error(partial(_make_known_good, project, outcome, bool(accepted), options, context)))
             for number, outcome in learnable.items()
         ]
 
 
-def _learn_or_error(
-    project: Project,
-    draft: tuple[Baseline, str],
-    replays: Replays,
-    options: CaptureOptions,
-    context: RunContext,
-) -> Learnable | BaselinekitError:
+def _or_error(make: Callable[[], T]) -> T | BaselinekitError:
     try:
-        return _learn_from(project, *draft, replays, options, context)
-    except BaselinekitError as error:
-        return error
-
-
-def _make_known_good_or_error(
-    project: Project,
-    learnable: Learnable | BaselinekitError,
-    accepted: bool,
-    options: CaptureOptions,
-    context: RunContext,
-) -> KnownGood | BaselinekitError:
-    if isinstance(learnable, BaselinekitError):
-        return learnable
-    try:
-        return _make_known_good(project, learnable, accepted, options, context)
+        return make()
     except BaselinekitError as error:
         return error
 
@@ -282,12 +255,12 @@ def _learn_from(
     candidate = replace(draft, baseline=Known(output=output))
     matcher = compile_baseline(candidate, project.words_of(candidate))
     accepted = check_accepted(matcher, observations[0], project)
-    lesson = CaptureLesson(output)
+    lesson = Lesson(candidate)
     if not options.exact:
-        is_new, now = not draft.source.file, context.clients.now()
-        lesson = learn(
-            project, candidate, matcher, accepted, observations, templating.text, is_new=is_new, now=now
-        )
+        settled = [accepted, *map(matcher.compare, observations[1:])]
+        words, now = project.words_of(candidate), context.clients.now()
+        case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
+        lesson = _masked(learn_new(case, is_new=not draft.source.file), case.outputs, project.redactor)
     count = 0 if options.exact else len(described)
     formats = [f"{count_noun(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (
@@ -300,6 +273,17 @@ def _learn_from(
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
     return Learnable(draft, folder, observations, lesson, notes, form)
+
+
+def _masked(lesson: Lesson, outputs: Sequence[Json], redactor: Redactor) -> Lesson:
+    """Return the lesson with its values masked: the first ones, and one more if there are more."""
+    if not (lesson.volatile or lesson.lookalikes):
+        return lesson
+    mask = redactor.knowing(outputs).mask_value
+    volatile, same = (
+        masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
+    )
+    return replace(lesson, volatile=volatile, lookalikes=same)
 
 
 def _with_form_found(
@@ -332,11 +316,11 @@ def _with_form_found(
     return draft, reread, form
 
 
-def _describe_single_write(draft: Baseline, replays: int, lesson: CaptureLesson) -> Iterator[str]:
+def _describe_single_write(draft: Baseline, replays: int, lesson: Lesson) -> Iterator[str]:
     """Say which values of a write that was sent once may be different next time, and how to find out."""
     if replays > 1 or not kind_of(draft.current).writes(draft.current):
         return
-    counted_paths = [render(path) for path in counted_once(lesson.output)]
+    counted_paths = [render(path) for path in counted_by_name(lesson.output)]
     if counted_paths or lesson.lookalikes:
         names = ", ".join(counted_paths[:_MOST_NAMED]) + (", …" if len(counted_paths) > _MOST_NAMED else "")
         counted_note = f"; {names} count{'s' * (len(counted_paths) == 1)} by name" if counted_paths else ""
@@ -348,12 +332,18 @@ _MOST_NAMED = 3
 
 
 def _make_known_good(
-    project: Project, learnable: Learnable, accepted: bool, options: CaptureOptions, context: RunContext
+    project: Project,
+    learnable: Learnable | BaselinekitError,
+    accepted: bool,
+    options: CaptureOptions,
+    context: RunContext,
 ) -> KnownGood:
+    if isinstance(learnable, BaselinekitError):
+        raise learnable
     draft, observation = learnable.draft, learnable.observations[0]
-    lesson = learnable.lesson.with_lookalikes() if accepted else learnable.lesson
+    lesson = with_lookalikes(learnable.lesson) if accepted else learnable.lesson
     output, hidden = _hide_or_refuse(lesson.output, project, options)
-    lesson = replace(lesson, output=output)
+    lesson = lesson.storing(output)
     around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
     )

@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from functools import cache
 
 from baselinekit.commands.judging import check
@@ -12,11 +12,9 @@ from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
     Problem,
-    ProblemLimiter,
     Refused,
     lacks_variables,
 )
-from baselinekit.frozen import frozen
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
@@ -26,12 +24,12 @@ from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
+from baselinekit.structs import Struct, replace
 
 Prepared = tuple[Baseline, Matcher | None]
 
 
-@frozen
-class UnfitBaseline:
+class UnfitBaseline(Struct):
     """A baseline that cannot be compared as it is written, and why."""
 
     source: Source
@@ -40,6 +38,8 @@ class UnfitBaseline:
 
 _MOST_LOCATED = 1_000
 """How many differences of one baseline get a line."""
+
+_LONGEST_FIRST_LINE = 1_000
 
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
@@ -172,23 +172,14 @@ def raise_unless_variables(
 
 
 def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str) -> None:
-    """Raise all problems as one error, each with its place; of many similar ones in one file only the
-    first."""
+    """Raise all problems as one error, each with its place."""
     problems: list[Problem] = []
     refused: list[Problem] = []
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
-    if unfit:
-        first, first_refused = ProblemLimiter(), ProblemLimiter()
-        new = []
-        for item in unfit:
-            takes = (first_refused if isinstance(item.error, Refused) else first).takes
-            new.append([problem for problem in item.error.problems if takes(item.source.file, problem)])
-        to_locate = [(item.source, kept_problems) for item, kept_problems in zip(unfit, new, strict=True)]
-        for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
-            (refused if isinstance(item.error, Refused) else problems).extend(placed)
-        problems += first.rest()
-        refused += first_refused.rest()
+    to_locate = [(item.source, item.error.problems) for item in unfit]
+    for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
+        (refused if isinstance(item.error, Refused) else problems).extend(placed)
     if problems:
         raise InvalidInput(*problems, *refused)
     if refused:
@@ -202,6 +193,19 @@ def provide_schema(root: str) -> None:
         from baselinekit.store.writing import reference  # not needed otherwise
 
         reference(root, root)
+
+
+def provide_eval_schema(root: str, files: Iterable[str]) -> None:
+    """Do the same for eval files, if one of these begins with the schema: making it takes a second."""
+    if os.path.lexists(os.path.join(root, STATE_FOLDER, "evals.schema.json")):
+        return
+    for file in files:
+        with suppress(OSError), open(os.path.join(root, file), "rb") as opened:
+            if b"evals.schema.json" in opened.readline(_LONGEST_FIRST_LINE):
+                from baselinekit.suites.authoring import reference  # not needed otherwise
+
+                reference(root, root)
+                return
 
 
 def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:

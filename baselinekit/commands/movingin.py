@@ -3,7 +3,6 @@ requests. Nothing is run and no request is sent."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.commands.capture import NewBaseline, completed_record, new_baseline
@@ -16,21 +15,22 @@ from baselinekit.commands.known_good import (
     hide_secrets,
     refuse_troubles,
 )
-from baselinekit.commands.learning import CaptureLesson
 from baselinekit.commands.project import Project
-from baselinekit.commands.templating import OutputTemplater, single_element_arrays
 from baselinekit.errors import BaselinekitError, CannotReplay, Place
-from baselinekit.frozen import frozen
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.kinds.table import kind_of
+from baselinekit.learning.lesson import Lesson
+from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import Known
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.reading import LoadedFiles, parse_record
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
@@ -46,8 +46,7 @@ OUTSIDE = inlinesnapshots.FOLDERS
 VCR = vcr.TITLE
 
 
-@frozen
-class MovedBaseline:
+class MovedBaseline(Struct):
     """A baseline that is to be written: its file, its record, and where it comes from."""
 
     file: str
@@ -55,8 +54,7 @@ class MovedBaseline:
     place: Place
 
 
-@frozen
-class MovedIn:
+class MovedIn(Struct):
     """The baselines made from some files. `known`: how many exist already, `again`: how many answers were
     there more than once; `there`: existing files with other content; `project`: with variables for the
     credentials found in cassettes; `tests`: the files whose tests now have a baseline."""
@@ -251,8 +249,7 @@ def _record_of(draft: DraftRecipe) -> dict[str, Any]:
     return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
-@frozen
-class _CassettePlayer:
+class _CassettePlayer(Struct):
     """Answers the requests of cassettes with what was recorded."""
 
     summary: ImportSummary
@@ -292,7 +289,7 @@ class _CassettePlayer:
         output, hidden = hide_secrets(
             templating.template(observation.output), project.redactor, hide=True, allow=False
         )
-        lesson = CaptureLesson(output)
+        lesson = Lesson(replace(new.draft, baseline=Known(output=output)))
         mapping: dict[str, Json] = {"output": output, "captured_at": answer.moment or self.moment}
         known_good = KnownGood(mapping, 0.0, (), 1, lesson)
         record, record_notes = completed_record(project, new.draft, new.record, None, known_good)

@@ -17,13 +17,13 @@ from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
 from baselinekit.commands.since import used_files
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
+from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
 Kind = Literal["baseline", "output", "pending", "unrun"]
@@ -39,8 +39,7 @@ _MISSING: Mapping[str, str] = {
 of the same code can be fixed."""
 
 
-@frozen
-class Orphan:
+class Orphan(Struct):
     """`file` is relative to the root. `alone`: nothing else is in the file, so that it can be removed."""
 
     kind: Kind
@@ -50,8 +49,7 @@ class Orphan:
     alone: bool = True
 
 
-@frozen
-class Orphans:
+class Orphans(Struct):
     """`notes`: why nothing is reported about others."""
 
     found: tuple[Orphan, ...]

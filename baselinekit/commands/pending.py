@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
-from baselinekit.commands.templating import with_declared_names
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.table import kind_of
+from baselinekit.learning.lesson import since_capture
+from baselinekit.learning.lists import lists_above
+from baselinekit.learning.templating import with_declared_names
 from baselinekit.model.baselines import (
     SETTLED_BY_REFRESH,
     Baseline,
@@ -19,14 +22,14 @@ from baselinekit.model.baselines import (
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE
-from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
-from baselinekit.placeholders.nature import Nature, SinceCapture, is_next_id, nature_of_change
+from baselinekit.placeholders.nature import Nature, nature_of_change
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.secrets.variables import Redactor
-from baselinekit.values.equality import canonical
+from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render
-from baselinekit.values.places import children
+from baselinekit.values.places import children, value_at
 from baselinekit.values.texts import count_noun
 
 # What is kept of a replay that failed: all that a refresh needs, and no secrets.
@@ -163,24 +166,16 @@ def _masked_paths(value: Json, masked: Json, known_texts: frozenset[str], path: 
 # Differences that are expected by nature: another id, a later time, a counter that moved.
 
 
-def span_of(baseline: Baseline, now: float) -> SinceCapture:
-    """Return the time since a baseline was captured."""
-    captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
-    return SinceCapture(captured.timestamp() if captured else None, now)
-
-
 def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counter[Nature]:
     """Count the differences of each nature; none at all if one of them is a change."""
-    span, stored = span_of(baseline, now), baseline.baseline.output if baseline.baseline else None
+    span = since_capture(baseline, now)
     writes = kind_of(baseline.current).writes(baseline.current)
     counts: Counter[Nature] = Counter()
     for difference in comparison.differences:
         nature: Nature | None = None
         if difference.kind == "value" and not isinstance(difference.actual, dict | list):
             sides = (difference.at, difference.expected, difference.actual)
-            nature = nature_of_change(*sides, span, stored) or (
-                "id" if writes and is_next_id(*sides) else None
-            )
+            nature = nature_of_change(*sides, span, writes=writes)
         if nature is None or comparison.count > len(comparison.differences):
             return Counter()
         counts[nature] += 1
@@ -201,17 +196,58 @@ def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput |
     ]
 
 
+def moved_on(*values: Json) -> bool:
+    """Whether these are numbers, each further on than the one before it."""
+    if not all(map(is_number, values)):
+        return False
+    pairs = list(pairwise(values))
+    return all(one < next_one for one, next_one in pairs) or all(one > next_one for one, next_one in pairs)
+
+
+def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
+    """Yield the differing lists that have another length in each of these outputs and in the new one, but are
+    never empty, and the numbers that state their lengths."""
+    outputs = (stored, *kept, comparison.resolved)
+    for path in dict.fromkeys(lists_above(stored, comparison.differences)):
+        with suppress(LookupError, TypeError):
+            lists = [value_at(output, path) for output in outputs]
+            described = all(isinstance(rows, list) and rows for rows in lists)
+            if described and len(set(map(len, lists))) == len(lists):
+                yield path
+                lengths = len(lists[0]), len(lists[-1])
+                for spot in comparison.differences:
+                    if spot.kind == "value" and (spot.expected, spot.actual) == lengths:
+                        yield spot.at
+
+
 def verdict_on_varying(
-    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None
-) -> tuple[str | None, str]:
-    """Return the verdict on differences that are learnt, as accepting them would not help for long, and a
-    note on them."""
+    baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, was_accepted: bool
+) -> tuple[str | None, str, tuple[Path, ...]]:
+    """Return the verdict on differences that are learnt, as accepting them would not help for long; a note on
+    them; and the places of which it is known by now that they vary: three answers at three times are more
+    than a change. `was_accepted`: whether the stored output was accepted since the last compare."""
+    stored = baseline.baseline.output if baseline.baseline else None
+    paths, varied = varied_before(baseline, comparison, kept), list[Path]()
+    if kept is not None and kept.compared_with == compared_with(baseline):
+        earlier, differing = dict(kept.differing), {spot.at: spot for spot in comparison.differences}
+        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
+        numbers = [
+            path
+            for path in paths
+            if moved_on(differing[path].expected, earlier[path], differing[path].actual)
+        ]
+        paths, varied = [*paths, *lists], [*kept.varied, *lists, *numbers]
     natures = natures_of(baseline, comparison, now)
     if natures:
         counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
-        return VOLATILE, f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
-    if paths := varied_before(baseline, comparison, kept):
+        note = f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
+        return VOLATILE, note, tuple(dict.fromkeys(varied))
+    if paths:
         further = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
         varies = f"{render(paths[0])}{further} differed in another way last time"
-        return PARTLY_VOLATILE, f"{varies}: refresh --learn stores placeholders for what varies"
-    return None, ""
+        note = f"{varies}: refresh --learn stores placeholders for what varies"
+        return PARTLY_VOLATILE, note, tuple(dict.fromkeys(varied))
+    if was_accepted and kept is None:
+        note = "the answer accepted last has not come again: refresh --learn stores what varies"
+        return PARTLY_VOLATILE, note, tuple(lists_of_other_lengths(stored, comparison))
+    return None, "", tuple(varied)

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from baselinekit.changes.changes import ComparisonRules, changes_of, merge_accepted
 from baselinekit.changes.placing import placed, places_of
@@ -12,13 +11,12 @@ from baselinekit.commands.known_good import check_placeholders, nothing_there
 from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.pending import compared_with
 from baselinekit.commands.project import Project, as_variant, flatten
-from baselinekit.commands.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.learning import select_valid_evidence
+from baselinekit.learning.evidence import select_valid_evidence
+from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
@@ -42,10 +40,11 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
-from baselinekit.store.results import drop_pending, save_pending
+from baselinekit.store.results import drop_pending, mark_accepted, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.structs import Struct, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
 from baselinekit.values.paths import Pattern, leads_to, of_any_row, render
@@ -150,7 +149,7 @@ def with_rules(
         kept = [path for path in given if path in leading]
         comparison[name] = kept if isinstance(given, list) else {path: given[path] for path in kept}
         ruled += [f"comparison.{name}: {path}" + _shown(given, path) for path in kept]
-    stated, problems = check(Rules, comparison)
+    stated, problems = read_as(Rules, comparison)
     if stated is None or problems:
         raise InvalidInput(*problems)
     present = baseline.comparison
@@ -407,8 +406,7 @@ def describe_rule_changes(before: Matcher, after: Baseline, words: PlaceholderCo
 # Writing approved changes into the files: what was accepted, with its provenance.
 
 
-@frozen
-class Permit:
+class Permit(Struct):
     """What may be done without asking again."""
 
     high_risk: bool = False
@@ -473,10 +471,12 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, 
         if renewal.id not in done:
             continue
         if approval.is_whole:
-            drop_pending(project.root, plan.baseline.id)
+            (mark_accepted if approval.accepted else drop_pending)(project.root, plan.baseline.id)
         else:  # the rest stays kept, to be compared with the new output
             after = with_output(project, plan, approval.accepted, approval.ignored)
-            save_pending(project.root, replace(plan.seen, compared_with=compared_with(after), differing=()))
+            save_pending(
+                project.root, replace(plan.seen, compared_with=compared_with(after), differing=(), varied=())
+            )
     return replace(applied, failures=(*failures, *applied.failures))
 
 

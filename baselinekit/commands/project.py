@@ -3,13 +3,11 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.errors import InvalidInput, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
 from baselinekit.model.recipes import (
@@ -28,14 +26,14 @@ from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.replaying.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
+from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # most runs do not need these
-    from baselinekit.clients.programs.gitaddress import FetchedFile
+    from baselinekit.clients.programs.gitfiles import FetchedFile
     from baselinekit.suites.targets import Targets
 
 
-@frozen
-class Operator:
+class Operator(Struct):
     """The options of the command line and the user's environment: the most trusted input."""
 
     cwd: str
@@ -60,8 +58,7 @@ class Operator:
     """The variables of env files that are read already: some files can be read only once."""
 
 
-@frozen
-class Project:
+class Project(Struct):
     root: str
     config: Config
     config_file: str | None
@@ -86,7 +83,7 @@ class Project:
     """The targets that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file refers to by the address of a git repository."""
-    operator: Operator | None = field(default=None, repr=False)
+    operator: Operator | None = None
     """The options that the project was opened with: another process opens it with the same ones."""
 
     @property
@@ -356,16 +353,20 @@ _CHOSEN_NAME = "environment"  # chosen with --environment; all other facts are d
 class CaptureEnvironment:
     """The environment of the run. It is detected once and only on demand: git and other programs are slow."""
 
-    def __init__(self, project: Project, clients: Clients):
+    def __init__(self, project: Project, clients: Clients, known: Mapping[str, Json] | None = None):
+        """`known`: what it is, on a machine that has only some of the project's files."""
         self.project = project
         self.clients = clients
+        self._known = known
         self._lock = threading.Lock()
         self.seen: dict[str, Json] = {}
 
     def environment(self) -> dict[str, Json]:
         """Return the environment as a capture records it, flat: `git.commit`, `platform` and so on."""
         with self._lock:
-            if not self.seen:
+            if self._known is not None:
+                self.seen = dict(self._known)
+            elif not self.seen:
                 from baselinekit.replaying.environment import capture_environment
 
                 project = self.project

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.changes.changes import group_changes
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, compare_settled, observe
 from baselinekit.commands.loading import load, locate_problems, relative_to_root
 from baselinekit.commands.pending import expected_hash, seen_of
@@ -14,7 +14,6 @@ from baselinekit.commands.planning import STORED, compare_command, covers, plan_
 from baselinekit.commands.project import CaptureEnvironment, Project, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline
@@ -35,6 +34,7 @@ from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import parse, render
 
@@ -209,15 +209,17 @@ def replayed_answers(
 
     advance = context.advance(len(chosen))
 
-    def finished(result: Baseline | KeptOutput | BaselinekitError) -> bool:
+    def finished(
+        baseline: Baseline, result: Baseline | KeptOutput | BaselinekitError
+    ) -> tuple[Baseline, ...]:
         advance("error" if isinstance(result, BaselinekitError) else "passed")
-        return True
+        return ()
 
     with context.stop.heard():
-        pool = ThreadPool(
-            jobs, work, context.cancel, context.stop, lambda baseline: here.project.claim(baseline.current)
+        answers = in_threads(
+            *(chosen, work, jobs, context.stop, context.cancel, finished),
+            claim=lambda baseline: here.project.claim(baseline.current),
         )
-        answers = pool.run(chosen, finished)
     if context.stop.is_set():
         raise KeyboardInterrupt
     for baseline, answer in zip(chosen, answers, strict=True):
@@ -258,8 +260,7 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefu
 _WILDCARDS = "*?["
 
 
-@frozen
-class RefreshScope:
+class RefreshScope(Struct):
     """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
     each result file. `replay`: replay the baselines now. `rules`: what is written instead of the new
     outputs."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -31,9 +30,9 @@ from baselinekit.commands.planning import (
     with_output,
 )
 from baselinekit.commands.project import Project, flatten
-from baselinekit.commands.templating import secrets_in
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
+from baselinekit.learning.templating import secrets_in
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
@@ -53,10 +52,11 @@ from baselinekit.model.changes import (
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.reviewing import format_pending_json
-from baselinekit.schema.records import place_problems
+from baselinekit.schema import place_problems
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
-from baselinekit.store.results import drop_pending, load_pending, save_pending
+from baselinekit.store.results import drop_pending, load_pending, mark_accepted, save_pending
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.paths import Pattern, parse, render
 
 # review: changes are decided one by one; everything is written at once, at the end.
@@ -213,14 +213,16 @@ def keep_undecided(project: Project, settled: Settled) -> Sequence[Problem]:
     if plan.seen.origin != "kept":
         return ()
     if settled.rest is None:
-        drop_pending(project.root, id)
+        (mark_accepted if approval.is_whole and approval.accepted else drop_pending)(project.root, id)
         return ()
     after = with_output(project, plan, approval.accepted, approval.ignored)
     with suppress(BaselinekitError):
         if load_pending(project.root, id) is None:
             return ()
     try:
-        save_pending(project.root, replace(settled.rest, compared_with=compared_with(after), differing=()))
+        save_pending(
+            project.root, replace(settled.rest, compared_with=compared_with(after), differing=(), varied=())
+        )
     except BaselinekitError as error:
         return error.problems
     return ()
@@ -264,8 +266,7 @@ class _InvalidDecision(Exception):
         self.problem = Problem(code, message, hint, at=(key,) if key else ())
 
 
-@dataclass(slots=True)
-class _DecisionReader:
+class _DecisionReader(MutableStruct):
     plans: Sequence[RefreshPlan]
     knows: ChangeAdvisor
     permit: Permit

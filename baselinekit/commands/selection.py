@@ -1,19 +1,18 @@
 """Which baselines a run covers: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
 from baselinekit.replaying.dispatch import digest
+from baselinekit.structs import Struct, replace
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
 _MOST_NAMED = 8
@@ -37,8 +36,7 @@ Chosen = TypeVar("Chosen", bound=Selectable)
 Test = Callable[[Selectable], bool]
 
 
-@frozen
-class Selection:
+class Selection(Struct):
     ids: Sequence[str] = ()
     tags: Sequence[str] = ()
     exclude_tags: Sequence[str] = ()

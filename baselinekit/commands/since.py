@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import load_partly
-from baselinekit.commands.loosened import Loosened
 from baselinekit.commands.project import Project
-from baselinekit.commands.weakened import weakened
+from baselinekit.commands.weakened import Way, weakened
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
@@ -24,6 +22,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.store import at_revision, records
 from baselinekit.store.project import CONFIG_NAME, read
 from baselinekit.store.reading import locate
+from baselinekit.structs import Struct, asdict, replace
 
 # --changed-since: the baselines that a change touches. A baseline counts as touched when its own file
 # has changed, or any file that its recipe uses: every file that a text in it names, the folder of its
@@ -171,10 +170,10 @@ def names_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[s
 
 def texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
     """Yield every text in a part of a recipe, with its place as far as the record has a key for it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from texts_at(getattr(value, field.name), (*at, field.name))
-    elif isinstance(value, list) and any(map(is_dataclass, value)):
+    if isinstance(value, Struct):
+        for name, item in asdict(value).items():
+            yield from texts_at(item, (*at, name))
+    elif isinstance(value, list) and any(isinstance(item, Struct) for item in value):
         for number, item in enumerate(value):
             yield from texts_at(item, (*at, number))
     else:
@@ -257,12 +256,12 @@ def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[s
     except InvalidInput:
         return {"what could not be read then": set()}
     changed: dict[str, set[str]] = {}
-    for field in fields(Config):
-        old, new = getattr(before, field.name), getattr(project.config, field.name)
-        if old == new or field.name in _IRRELEVANT_KEYS:
+    for field, old in asdict(before).items():
+        new = getattr(project.config, field)
+        if old == new or field in _IRRELEVANT_KEYS:
             continue
-        names = old.keys() | new.keys() if field.name in _BY_NAME else ()
-        changed[field.name] = {key for key in names if old.get(key) != new.get(key)}
+        names = old.keys() | new.keys() if field in _BY_NAME else ()
+        changed[field] = {key for key in names if old.get(key) != new.get(key)}
     return changed
 
 
@@ -288,9 +287,8 @@ def _texts(value: Json) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _texts(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _texts(getattr(value, field.name))
+    elif isinstance(value, Struct):
+        yield from _texts(asdict(value))
 
 
 def possible_files(text: str, starts: Sequence[str]) -> Iterator[str]:
@@ -343,10 +341,7 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
         return [BaselineChange(name, name, None, "loosened", ("it could not be read then",))], Config()
     if old is None:
         return [], Config()
-    pairs = {
-        field.name: (getattr(old, field.name), getattr(project.config, field.name))
-        for field in fields(Config)
-    }
+    pairs = {field: (then, getattr(project.config, field)) for field, then in asdict(old).items()}
     changes = [
         f"{key} is now a different one"
         + (f": {', '.join(names)}" if (names := rows_weakened_by_name(*pairs[key])) else "")
@@ -384,8 +379,8 @@ def _compare_baselines(
         elif old_baseline is not None and new_baseline is not None:
             ways = weakened(old_baseline, new_baseline, words_then, project.words)
             ways += other_files(new_baseline, project, changed)
-            loosening = [way for way in ways if not way.honest]
-            honest = [way for way in ways if way.honest]
+            loosening = [way for way in ways if way.weakens]
+            honest = [way for way in ways if not way.weakens]
             if loosening:
                 yield _describe_revision(old_baseline, new_baseline, "loosened", loosening, project)
             if honest:
@@ -396,7 +391,7 @@ def _describe_revision(
     before: Baseline,
     after: Baseline,
     change: Literal["loosened", "changed"],
-    ways: Sequence[Loosened],
+    ways: Sequence[Way],
     project: Project,
 ) -> BaselineChange:
     where = locate(after.source, ways[0].at, project.root)
@@ -420,13 +415,13 @@ def _approval(before: Baseline | None, after: Baseline) -> tuple[str | None, str
     return stored.approved_by, stored.reason
 
 
-def other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Loosened]:
+def other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:
     """Return the changed files that are part of its request: another request is sent, though its own file is
     the same."""
     if not changed:
         return []
     places = {name: at for at, name in request_files(baseline, project) if name in changed}
-    return [Loosened(at, f"another request is sent: {name} changed") for name, at in places.items()]
+    return [Way(at, f"another request is sent: {name} changed") for name, at in places.items()]
 
 
 def _with_path(at: tuple[str | int, ...], message: str) -> str:

@@ -1,18 +1,19 @@
 """Combine several replays of one baseline into one result, with a verdict beside its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
+from baselinekit.commands.asking import TICK
 from baselinekit.commands.judging import Repeating, ReplayResult
-from baselinekit.frozen import frozen
-from baselinekit.learning.learning import TICK, is_moment
+from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import chance_of_at_most
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.nature import moment_of
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 
@@ -92,9 +93,15 @@ def may_vary(spot: ReportedDifference) -> bool:
     return literal and (spot.kind in ("value", "order") or (is_row(spot) and spot.kind != "type"))
 
 
+_CLOCK = lazy_pattern(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
+
+
 def is_of_a_clock(spot: ReportedDifference) -> bool:
     """Whether both values are times, so that they depend on when the request was sent."""
-    return is_moment(spot.expected) and is_moment(spot.actual)
+    return all(
+        _CLOCK.search(value) if isinstance(value, str) else moment_of(value) is not None
+        for value in (spot.expected, spot.actual)
+    )
 
 
 def is_row(spot: ReportedDifference) -> bool:
@@ -160,8 +167,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 # One baseline replayed several times -> one result.
 
 
-@frozen
-class Pause:
+class Pause(Struct):
     """What may happen between two replays: a wait, or the end of the run."""
 
     stopped: Callable[[], bool] = lambda: False

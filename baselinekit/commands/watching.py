@@ -6,15 +6,14 @@ the two values of its verdict."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
 from baselinekit.commands.since import used_files
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
+from baselinekit.structs import Struct, field, replace
 
 MOST_FILES = 20_000
 """How many files are watched at most; of more, the first ones."""
@@ -23,8 +22,7 @@ Stamp = tuple[int, int, int] | None
 """The time, size and number of a file; None if there is none."""
 
 
-@frozen
-class ProjectSnapshot:
+class ProjectSnapshot(Struct):
     """The state of a project at one moment. `uses`: by file the baselines that use it."""
 
     stamps: dict[str, Stamp]

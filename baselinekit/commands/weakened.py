@@ -1,137 +1,272 @@
-"""Finds what a change to a baseline lets pass that failed before: wider rules, a weaker type, another
-expected output, another request, or none at all. A change that only asks for more is not reported."""
+"""What a change does to a baseline or an eval case. What is in a closed table weakens it; what is known to
+ask for more is not reported; any other change is only listed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from baselinekit.commands.loosened import Loosened, OutputPlace, Sides, loosened, short
-from baselinekit.graders.checks import CheckRequirements
-from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
-from baselinekit.matching.dispatch import base_mode, form_of, path_rules
-from baselinekit.matching.rules import Mode, Rule, field_mode, start
-from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
+from baselinekit.errors import BaselinekitError
+from baselinekit.files.jsontext import compact
+from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, SCORES
+from baselinekit.matching.dispatch import base_mode, form_of
+from baselinekit.model.baselines import (
+    BOUNDS,
+    FLAGS,
+    Baseline,
+    By,
+    FieldRule,
+    Metadata,
+    Rules,
+    Tolerance,
+    known_path,
+)
 from baselinekit.model.recipes import Recipe, Scores
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import texts_in
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in
+from baselinekit.placeholders.narrowest import takes_all
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.values.equality import canonical, is_number
-from baselinekit.values.paths import Pattern, covers, meets, overlap
+from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
+from baselinekit.structs import Struct
+from baselinekit.values.changes import match_elements
+from baselinekit.values.equality import canonical, identical, is_number
+from baselinekit.values.paths import iterate_places, parse, roots
+from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
+
+CHECKS_AT, SCORES_AT = (*EXECUTION, CHECKS), (*EXECUTION, "scores")
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
-_TEMPLATED = ("structural", "semantic")
 _ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}
-_CRITICALITY = ("low", "medium", "high", "critical")
-_SWITCHES = {
-    "allow_additional_fields": True,
-    "allow_missing_fields": True,
-    "allow_field_reordering": True,
-    "allow_empty_arrays": True,
-    "case_sensitive": False,
-    "trim_whitespace": True,
-    "normalize_newlines": True,
+_CRITICALITY = (None, "low", "medium", "high", "critical")
+
+_MORE_IS_STRICTER = {
+    "pass_at",
+    "borderline_at",
+    "threshold",
+    "pass_threshold",
+    "min",
+    "min_similarity",
+    "at_least",
 }
-"""Each switch with the value that lets more pass."""
+_MORE_IS_STRICTER |= {"minimums", "min_tokens", "min_length", "min_score"}
+_LESS_IS_STRICTER = {"max", "max_seconds", "max_usd", "max_ratio", "max_total", "max_input", "max_output"}
+_LESS_IS_STRICTER |= {"max_tokens", "max_length", "tolerance", "retries"}
+_TRUE_IS_STRICTER = {"required", "case_sensitive", "strict"}
+_FALSE_IS_STRICTER = {"trim_whitespace", "normalize_newlines", "borderline_passes", "allow_field_reordering"}
+_FALSE_IS_STRICTER |= {"allow_additional_fields", "allow_missing_fields", "allow_empty_arrays"}
+_MORE_TEXTS_ARE_STRICTER = {"all", "none", "contains_all", "not_contains", "require_keys"}
+_FEWER_TEXTS_ARE_STRICTER = {"any", "alternatives", "contains_any"}
+"""What a number, a switch or a list of texts asks for, by the name of its key."""
+
+_EXPECTATIONS = ("value", "wanted", "context")
+"""Keys of an eval case whose new value is another expectation, as after a refresh."""
+
+_MOST_CHARACTERS = 60
+
+
+class Way(Struct):
+    """One change of a baseline or case. `at` leads to it in the record. `weakens`: more passes."""
+
+    at: Path
+    message: str
+    weakens: bool = True
 
 
 def weakened(
     before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
-) -> list[Loosened]:
-    """All the ways in which the baseline lets more pass, in the order of the file."""
+) -> list[Way]:
+    """All the ways in which the baseline has changed, in the order of the file."""
     return [
-        *_compare_outputs(before, after, words_before, words),
+        *_Outputs(before, after, words_before, words).ways(),
         *compare_recipes(before.current, after.current, ("current",)),
-        *(regraded(before, after) if before.current.kind == after.current.kind else ()),
+        *(
+            _compare_checks(before.current, after.current)
+            if before.current.kind == after.current.kind
+            else ()
+        ),
         *_compare_rules(before, after),
-        *_compare_limits(before.comparison, after.comparison),
         *compare_metadata(before.metadata, after.metadata),
     ]
 
 
-def _compare_outputs(
-    before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
-) -> Iterator[Loosened]:
-    old, new = before.baseline, after.baseline
-    if old is None or old.output is ABSENT:
-        return
-    if new is None or new.output is ABSENT:
-        yield Loosened(("baseline",), "no longer has a stored output: nothing is compared")
-        return
-    old_mode, rules = read_rules(before, before)
-    mode = base_mode(after.comparison, new.output, after.current.kind, [])
-    field_rules = before.comparison.fields.values()
-    reordering = [rule.tolerance.get("allow_field_reordering") for rule in field_rules]
-    root = OutputPlace((), start(rules), start(read_rules(after, after)[1]))
-    sides = Sides(
-        words_before,
-        words,
-        form_of(before.current),
-        mode.allow_additional_fields,
-        _is_whole(after.comparison, mode),
-        literal_types(after.comparison, mode),
-        order_counted=not old_mode.allow_field_reordering or False in reordering,
-        templates=(old_mode.type in _TEMPLATED, mode.type in _TEMPLATED),
-        typed="exact" in (before.comparison.type, *(rule.type for rule in field_rules)),
+class _Outputs:
+    """The stored outputs before and after."""
+
+    def __init__(
+        self, before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
+    ):
+        self.before, self.after = before, after
+        self.words = words_before, words
+        self.form = form_of(after.current)
+        output = after.baseline.output if after.baseline else None
+        mode = base_mode(after.comparison, output, after.current.kind, [])
+        types = (mode.type, *(rule.type for rule in after.comparison.fields.values() if rule.type))
+        self.whole = {*types} <= {"exact", "structural"}  # not only its numbers, or the meaning of its texts
+        self.further_keys = mode.allow_additional_fields or not self.whole
+        self.subset = "subset" in after.comparison.arrays.values()
+        self.at: Path = ()
+        self.ignored: set[Path] = set()
+
+    def ways(self) -> Iterator[Way]:
+        old, new = self.before.baseline, self.after.baseline
+        if old is None or old.output is ABSENT:
+            return
+        if new is None or new.output is ABSENT:
+            yield Way(("baseline",), "no longer has a stored output: nothing is compared")
+            return
+        yield from self._outputs(old.output, new.output, None)
+        for name in ("seconds", "cost_usd"):  # rules may allow a multiple of these
+            then, now = (getattr(known.observed, name, None) for known in (old, new))
+            if then is not None and (now is None or now > then):
+                message = f"{name}: {then} -> {'nothing' if now is None else now}"
+                yield Way(("baseline", "observed"), message, now is None)
+        variants = {repr(sorted(variant.when.items())): variant for variant in old.variants}
+        for number, variant in enumerate(new.variants):
+            stored = variants.pop(repr(sorted(variant.when.items())), None)
+            if stored is None:
+                yield Way(known_path(number), "a new variant: another output is right in some places")
+            else:
+                yield from self._outputs(stored.output, variant.output, number)
+        if variants:
+            yield Way(
+                ("baseline", "variants"), "a variant was removed: another output is right in some places"
+            )
+
+    def _outputs(self, old: Json, new: Json, variant: int | None) -> Iterator[Way]:
+        self.at = (*known_path(variant), "output")
+        rules = self.before.comparison
+        self.ignored = {
+            (*root, *path)
+            for text in (*rules.ignore_fields, *_ignored_values(rules))
+            for root in roots(parse(text), old)
+            for path, _ in iterate_places(parse(text), old["body"] if root else old)
+        }
+        yield from self._values(old, new, ())
+
+    def _way(self, path: Path, message: str, weakens: bool) -> Way:
+        return Way((*self.at, *path), message, weakens)
+
+    def _values(self, old: Json, new: Json, path: Path) -> Iterator[Way]:
+        if path in self.ignored:
+            return
+        if isinstance(old, dict) and isinstance(new, dict):
+            optional = (
+                self.further_keys or path in self.form
+            )  # only the stated headers and parts are compared
+            for key in {**old, **new}:
+                if key not in new:
+                    if (*path, key) not in self.ignored:
+                        yield self._way((*path, key), f"is no longer expected: {short(old[key])}", optional)
+                elif key not in old:
+                    if not optional:
+                        yield self._way((*path, key), f"is expected now: {short(new[key])}", False)
+                else:
+                    yield from self._values(old[key], new[key], (*path, key))
+        elif isinstance(old, list) and isinstance(new, list):
+            yield from self._rows(old, new, path)
+        elif old is not new and not is_same(old, new):
+            yield from self._leaves(old, new, path)
+
+    def _rows(self, old: list[Json], new: list[Json], path: Path) -> Iterator[Way]:
+        described, was_described = (len(rows) == 1 and describes_many(rows[0]) for rows in (new, old))
+        if described and not was_described:
+            yield self._way(path, f"one element describes every element now: {short(new[0])}", True)
+            return
+        if was_described:
+            continued: list[int | None] = [0] * len(new)
+        elif identical(old, new, ordered=False):
+            continued = list(range(len(old)))
+        else:
+            continued = match_elements(old, new)
+        if len(old) != len(new):
+            message = f"expects {count_noun(len(new), 'element')} instead of {len(old)}"
+            yield self._way(path, message, len(new) < len(old) and self.subset)
+        positions = [before for before in continued if before is not None]
+        if not was_described and positions != sorted(positions):
+            yield self._way(path, "expects its elements in another order", False)
+        for number, (before, row) in enumerate(zip(continued, new, strict=True)):
+            if before is None:
+                foreign = set(filter(has_marker, texts_in(row))) - set(texts_in(old))
+                yield self._way((*path, number), f"is expected now: {short(row)}", bool(foreign))
+            else:
+                yield from self._values(old[before], row, (*path, number))
+
+    def _leaves(self, old: Json, new: Json, path: Path) -> Iterator[Way]:
+        before, after = _compile(old, self.words[0]), _compile(new, self.words[1])
+        change = f"{short(old)} -> {short(new)}"
+        if not isinstance(after, Placeholder | Inline):
+            gone = isinstance(before, Placeholder | Inline) and binds(before)
+            falls = _is_unmet(self.after.current, path, new) and not _is_unmet(self.before.current, path, old)
+            unseen = not self.whole and json_type(old) != json_type(new)
+            weakens = gone or falls or unseen or _holds_placeholder(new)
+            yield self._way(path, f"another expectation: {change}", weakens)
+        elif not isinstance(before, Placeholder | Inline):
+            yield self._way(path, f"a value became a placeholder: {change}", True)
+        elif _is_only_other_text(before, after):
+            yield self._way(path, f"another expectation: {change}", False)
+        elif not takes_all(before, after):
+            yield self._way(path, f"another placeholder: {change}", True)
+
+
+def _ignored_values(rules: Rules) -> Sequence[str]:
+    return (*rules.ignore_values, *((rules.options.ignore_values if rules.options else None) or ()))
+
+
+def _holds_placeholder(value: Json) -> bool:
+    return any(map(has_marker, texts_in(value)))
+
+
+def _compile(value: Json, words: PlaceholderContext) -> Json:
+    if not isinstance(value, str) or not has_marker(value):
+        return value
+    try:
+        return compile_text(value, words)
+    except BaselinekitError:
+        return value
+
+
+def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
+    """Whether a text has only placeholders that it had, and none of them took the place of text beside it."""
+    if not isinstance(before, Inline) or not isinstance(after, Inline):
+        return False
+    old = iter(_slots(before))
+    return all(
+        any(
+            slot.token == known.token
+            and slot.kind.extent == known.kind.extent
+            and all(text == then or text not in then for text, then in zip(beside, beside_known, strict=True))
+            for known, beside_known in old
+        )
+        for slot, beside in _slots(after)
     )
 
-    def compared(stored: Json, answer: Json, variant: int | None) -> Iterator[Loosened]:
-        for change in loosened(stored, answer, root, sides):
-            at: Path = (*known_path(variant), "output", *change.at)
-            falls = is_unmet(after.current, change.at, answer) and not is_unmet(
-                before.current, change.at, stored
-            )
-            yield replace(change, at=at, honest=change.honest and not falls)
 
-    yield from compared(old.output, new.output, None)
-    for name in ("seconds", "cost_usd"):  # rules may allow a multiple of these
-        old_value, new_value = (getattr(known.observed, name, None) for known in (old, new))
-        if old_value is not None and (new_value is None or new_value > old_value):
-            message = f"{name}: {old_value} -> {'nothing' if new_value is None else new_value}"
-            yield Loosened(("baseline", "observed"), message, honest=new_value is not None)
-    old_variants = {repr(sorted(variant.when.items())): variant for variant in old.variants}
-    for number, variant in enumerate(new.variants):
-        stored = old_variants.pop(repr(sorted(variant.when.items())), None)
-        if stored is None:
-            yield Loosened(known_path(number), "a new variant: another output is right in some places")
-        else:
-            yield from compared(stored.output, variant.output, number)
-    if old_variants:
-        yield Loosened(
-            ("baseline", "variants"), "a variant was removed: another output is right in some places"
-        )
+def _slots(text: Inline) -> Iterator[tuple[Slot, tuple[str, str]]]:
+    """Each placeholder in a text, with the text before and after it."""
+    parts = ("", *text.parts, "")
+    for left, part, right in zip(parts, parts[1:], parts[2:], strict=False):
+        if isinstance(part, Slot):
+            yield part, (left if isinstance(left, str) else "", right if isinstance(right, str) else "")
 
 
-def _is_whole(rules: Rules, mode: Mode) -> bool:
-    """Whether the whole output is compared: some types compare only its numbers, or the meaning of its
-    texts."""
-    types = (mode.type, *(rule.type for rule in rules.fields.values() if rule.type is not None))
-    return all(type in ("exact", "structural") for type in types)
+def _is_unmet(recipe: Recipe, at: Path, stored: Json) -> bool:
+    """Whether a stored value is a failed check, or a score below the minimum."""
+    if at[:1] == (CHECKS,):
+        return bool(recipe.checks) and stored == FAILED
+    least = recipe.scores.at_least if recipe.scores is not None else None
+    return at[:1] == (SCORES,) and least is not None and is_number(stored) and stored < least
 
 
-def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
-    """The types whose stored values match only themselves; None where a value may match another type."""
-    if mode.type not in ("exact", "structural") or rules.fields:
-        return None
-    types = {"boolean", "null"}
-    if mode.case_sensitive and not mode.trim_whitespace:
-        types.add("string")
-    if not any(isinstance(bound, Tolerance) for bound in rules.tolerance.values()):
-        types.add("number")
-    return frozenset(types)
-
-
-def compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
-    """Where two parts of a recipe differ, down to the fields of its dataclasses."""
+def compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Way]:
+    """Where two parts of a recipe differ, down to the fields of its structs."""
     if is_same(old, new):
         return
-    if is_dataclass(old) and old.__class__ is new.__class__:
-        for field in fields(old):
-            at: Path = (*path, field.name)
+    if isinstance(old, Struct) and old.__class__ is new.__class__:
+        for name in old.__struct_fields__:
+            at: Path = (*path, name)
             if at not in (CHECKS_AT, SCORES_AT):
-                yield from compare_recipes(getattr(old, field.name), getattr(new, field.name), at)
+                yield from compare_recipes(getattr(old, name), getattr(new, name), at)
     else:
-        yield Loosened(path, "another request is sent")
+        yield Way(path, "another request is sent")
 
 
 def is_same(old: Any, new: Any) -> bool:
@@ -142,151 +277,154 @@ def is_same(old: Any, new: Any) -> bool:
         return all(is_same(value, new[key]) for key, value in old.items())
     if isinstance(old, list | tuple):
         return all(map(is_same, old, new))
-    if is_dataclass(old):
-        return all(is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
+    if isinstance(old, Struct):
+        return all(is_same(getattr(old, name), getattr(new, name)) for name in old.__struct_fields__)
     return True
 
 
-def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
-    if after.baseline is None or after.baseline.output is ABSENT:
+def compare_values(old: Json, new: Json, path: Path) -> Iterator[Way]:
+    """Compare two values down to the fields of their structs and the keys of their mappings. A change
+    that the table does not know (a pattern, a schema, a rubric) may ask for anything: it weakens."""
+    if is_same(old, new):
         return
-    (old_mode, old), (new_mode, new) = read_rules(before, before), read_rules(after, after)
-    old += read_rules(before, after)[
-        1
-    ]  # where a path starts is decided on the output, which may be another now
-    breaks = any("\n" in text for text in texts_in(after.baseline.output))
-    yield from _compare_modes(old_mode, new_mode, ("comparison",), breaks)
-    yield from _find_newly_ignored(old, new)
-    yield from _find_uncovered(old, new)
-    required = set(after.comparison.require_keys)
-    for text in before.comparison.require_keys:
-        if text not in required:
-            yield Loosened(("comparison", "require_keys"), f"{text} is no longer required")
+    key = path[-1]
+    if isinstance(old, Struct) and old.__class__ is new.__class__ and key != "wanted":
+        for name in old.__struct_fields__:
+            yield from compare_values(getattr(old, name), getattr(new, name), (*path, name))
+    elif isinstance(old, Mapping) and isinstance(new, Mapping) and key not in (*_EXPECTATIONS, "json_schema"):
+        for name in {**old, **new}:
+            yield from compare_values(old.get(name), new.get(name), (*path, str(name)))
+    elif not _is_stricter(path, old, new):
+        change = " -> ".join("nothing" if value is None else short(value) for value in (old, new))
+        if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+            signed = [f"-{short(one)}" for one in old if one not in new]
+            change = " ".join([*signed, *(f"+{short(one)}" for one in new if one not in old)]) or change
+        yield Way(path, change, key not in _EXPECTATIONS)
+
+
+def _is_stricter(path: Path, old: Json, new: Json) -> bool:
+    keys = {str(key) for key in path}
+    if isinstance(old, bool | None) and isinstance(new, bool):
+        return bool(keys & (_TRUE_IS_STRICTER if new else _FALSE_IS_STRICTER))
+    if is_number(new) and (old is None or is_number(old)):
+        if keys & _MORE_IS_STRICTER:
+            return old is None or new > old
+        return bool(keys & _LESS_IS_STRICTER) and (old is None or new < old)
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        if path[-1] in _MORE_TEXTS_ARE_STRICTER:
+            return all(text in new for text in old)
+        return path[-1] in _FEWER_TEXTS_ARE_STRICTER and bool(new) and all(text in old for text in new)
+    return False
+
+
+def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
+    then, now = ([canonical(check) for check in recipe.checks] for recipe in (before, after))
+    added = [(number, check) for number, check in enumerate(after.checks) if now[number] not in then]
+    for check in before.checks:
+        if canonical(check) in now:
+            continue
+        name = next(iter(check), "")
+        known = next((one for one in added if name in one[1]), None)
+        if known is None:
+            yield Way(CHECKS_AT, f"is no longer checked: {short(check)}")
+        else:
+            added.remove(known)
+            for way in compare_values(check[name], known[1][name], (*CHECKS_AT, known[0], name)):
+                yield Way(way.at[:-1], f"{name}: {way.message}", way.weakens)
+    yield from (
+        Way((*CHECKS_AT, number), f"is checked now: {short(check)}", False) for number, check in added
+    )
+    if before.scores is not None and after.scores is None:
+        yield Way(SCORES_AT, "the text is no longer scored")
+    elif before.scores is not None and after.scores is not None:
+        for name in Scores.__struct_fields__:
+            then, now = getattr(before.scores, name), getattr(after.scores, name)
+            yield from compare_values(then, now, (*SCORES_AT, name))
+
+
+def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Way]:
+    old, new = before.comparison, after.comparison
+    if after.baseline is None or after.baseline.output is ABSENT or old == new:
+        return
+    was, mode = (
+        base_mode(one.comparison, one.baseline.output if one.baseline else None, one.current.kind, [])
+        for one in (before, after)
+    )
+    at: Path = ("comparison",)
+    yield from _compare_types(was.type, mode.type, at)
+    for name in FLAGS - (
+        {"normalize_newlines"} if was.type != mode.type else set()
+    ):  # its default goes with the type
+        yield from _reworded(getattr(was, name), getattr(mode, name), (*at, "options", name))
+    if was.type == mode.type == "semantic":
+        yield from _reworded(was.min_similarity, mode.min_similarity, (*at, "min_similarity"))
+        if was.method != mode.method:
+            yield Way((*at, "method"), f"method: {was.method} -> {mode.method}", False)
+    ignored = {
+        "ignore_fields": old.ignore_fields,
+        "ignore_values": (*old.ignore_fields, *_ignored_values(old)),
+    }
+    for kind, texts in (("ignore_fields", new.ignore_fields), ("ignore_values", _ignored_values(new))):
+        for text in texts:
+            if text not in ignored[kind]:
+                yield Way((*at, kind), f"{kind}: {text} is new")
+    for text in old.require_keys:
+        if text not in new.require_keys:
+            yield Way((*at, "require_keys"), f"{text} is no longer required")
     yield from _compare_tolerances(old, new)
-    was_arrays, now_arrays = before.comparison.arrays, after.comparison.arrays
-    for path in {**now_arrays, **was_arrays}:
-        was, now = was_arrays.get(path), now_arrays.get(path)
-        was_removed = was == "ordered" and now is None  # without it, one element may describe every element
-        if was_removed or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
-            at: Path = ("comparison", "arrays", path) if now is not None else ("comparison", "arrays")
-            yield Loosened(at, f"arrays: {path}: {was or 'as they are'} -> {now or 'as they are'}")
-    yield from _compare_fields((old_mode, old), (new_mode, new), breaks)
+    for path in {**new.arrays, **old.arrays}:
+        then, now = old.arrays.get(path), new.arrays.get(path)
+        was_removed = then == "ordered" and now is None  # without it, one element may describe every element
+        if was_removed or (now is not None and now != then and _rank(now) >= max(_rank(then), 1)):
+            message = f"arrays: {path}: {then or 'as they are'} -> {now or 'as they are'}"
+            yield Way((*at, "arrays", path) if now is not None else (*at, "arrays"), message)
+    yield from _compare_fields(old, new, was.type, mode.type)
+    yield from _find_uncovered(old, new)
+    for name in ("latency", "cost"):
+        limits, limits_now = getattr(old, name), getattr(new, name)
+        for field in limits.__struct_fields__ if limits is not None else ():
+            then, now = getattr(limits, field), getattr(limits_now, field, None)
+            if then is not None and (now is None or now > then):
+                shown = "no limit" if now is None else now
+                yield Way((*at, name), f"{name}: {field}: {then} -> {shown}")
+    if old.max_age is not None and new.max_age != old.max_age:
+        yield Way((*at, "max_age"), "max_age is another")
 
 
-def read_rules(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
-    """The mode at the root and the path rules, for the output of `stored`. Problems are reported
-    elsewhere."""
-    output = stored.baseline.output if stored.baseline else None
-    form = form_of(baseline.current)
-    mode = base_mode(baseline.comparison, output, baseline.current.kind, [])
-    return mode, path_rules(baseline.comparison, output, form, [])[0]
+def _compare_types(old: str, new: str, at: Path, prefix: str = "") -> Iterator[Way]:
+    if old != new and _TYPES[new] >= _TYPES[old]:
+        yield Way((*at, "type"), f"{prefix}type: {old} -> {new}")
 
 
-def _compare_modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
-    """Compare two modes. `breaks`: a stored text has a line break, which may now match other line breaks."""
-    if old.type != new.type and _TYPES[new.type] >= _TYPES[old.type]:
-        yield Loosened((*at, "type"), f"type: {old.type} -> {new.type}")
-    for name, loose in _SWITCHES.items():
-        # its default goes with the type
-        follows = name == "normalize_newlines" and old.type != new.type and not breaks
-        if getattr(old, name) != getattr(new, name) == loose and not follows:
-            yield Loosened((*at, "options", name), f"{name} is {str(loose).lower()} now")
-    if old.type == new.type == "semantic":
-        if new.min_similarity < old.min_similarity:
-            message = f"min_similarity: {old.min_similarity:g} -> {new.min_similarity:g}"
-            yield Loosened((*at, "min_similarity"), message)
-        if new.method != old.method:
-            yield Loosened((*at, "method"), f"method: {old.method} -> {new.method}")
+def _reworded(old: Json, new: Json, at: Path) -> Iterator[Way]:
+    """Name a switch or a number that changed by its key."""
+    for way in compare_values(old, new, at):
+        is_switch = isinstance(new, bool)
+        message = f"{at[-1]} is {str(new).lower()} now" if is_switch else f"{at[-1]}: {old:g} -> {new:g}"
+        yield Way(at, message, way.weakens)
 
 
-def _find_newly_ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    kinds = ("ignore_fields", "ignore_values")
-    old_ignoring = [rule for rule in old if rule.kind in kinds]
-    reported = set()
-    for rule in (rule for rule in new if rule.kind in kinds):
-        covered = any(
-            known.kind in (rule.kind, "ignore_fields") and covers(known.pattern, rule.pattern)
-            for known in old_ignoring
-        )
-        if not covered and rule.at not in reported:
-            reported.add(rule.at)
-            yield Loosened(rule.at, f"{rule.kind}: {rule.text} is new")
+def _rank(mode: Json) -> int:
+    return _ARRAYS["by"] if isinstance(mode, By) else _ARRAYS[mode or "ordered"]
 
 
-def _find_uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    """Find what is ignored now but was compared. A comparing rule wins against an ignore rule that is less
-    exact; the ignore rule wins once the comparing rule is gone, or a more exact ignore rule is there."""
-    ignoring = [rule for rule in old if rule.ignores]
-    still = {(rule.kind, rule.text) for rule in new if not rule.ignores}
-    reported = set()
-    for rule in (rule for rule in new if rule.ignores and rule.at not in reported):
-        for comparing in (
-            comparing for comparing in old if not comparing.ignores and meets(rule.pattern, comparing.pattern)
+def _compare_tolerances(old: Rules, new: Rules) -> Iterator[Way]:
+    """A path without bounds of its own has those of `*`; other paths with a wildcard may hold for it too."""
+    then, now = (
+        {text: bounds for text, bounds in rules.tolerance.items() if isinstance(bounds, Tolerance)}
+        for rules in (old, new)
+    )
+    for text in {**now, **then}:
+        was, is_now = then.get(text, then.get("*")), now.get(text, now.get("*"))
+        if text not in now and (
+            wide := [one for name, one in now.items() if "*" in name and _is_wider(was, one)]
         ):
-            specificity = comparing.pattern.specificity
-            wins = (comparing.kind, comparing.text) in still and specificity > rule.pattern.specificity
-            covering = [ignored for ignored in ignoring if covers(ignored.pattern, rule.pattern)]
-            if (
-                covering
-                and not wins
-                and all(specificity > ignored.pattern.specificity for ignored in covering)
-            ):
-                reported.add(rule.at)
-                yield Loosened(
-                    rule.at,
-                    f"{rule.kind}: {rule.text} now applies where {comparing.kind}: {comparing.text} did",
-                )
-                break
-
-
-def _compare_tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    """Compare what each path with a tolerance, before or now, allowed and allows."""
-    old, new = ([rule for rule in rules if rule.kind == "tolerance"] for rules in (old, new))
-    reported = set()
-    for rule in [*new, *old]:
-        if rule.text in reported:
-            continue
-        reported.add(rule.text)
-        was, now = _find_tolerances(old, rule.pattern), _find_tolerances(new, rule.pattern)
-        if any(all(_is_wider(before, after) for after in now) for before in was):
-            change = " -> ".join(" and ".join(map(_format_bounds, bounds)) for bounds in (was, now))
-            yield Loosened(rule.at, f"tolerance of {rule.text}: {change}")
-    yield from find_wider_crossing(old, new)
-
-
-def _find_tolerances(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
-    """The tolerances at a path: those of the most exact rules that cover it. All of them hold."""
-    covering = [rule for rule in rules if covers(rule.pattern, pattern)]
-    highest = max((rule.pattern.specificity for rule in covering), default=None)
-    best = [rule.tolerance for rule in covering if rule.pattern.specificity == highest]
-    return [bounds for n, bounds in enumerate(best) if bounds not in best[:n]] or [None]
-
-
-def find_wider_crossing(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    """Find where two paths share some places and neither covers the other, and a narrower tolerance gave way
-    to a wider one."""
-    reported = set()
-    for rule, wide in ((rule, wide) for rule in old for wide in new):
-        if covers(rule.pattern, wide.pattern) or covers(wide.pattern, rule.pattern):
-            continue
-        if not _is_wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
-            continue
-        specificity, specificity_now = rule.pattern.specificity, wide.pattern.specificity
-        if (specificity_now > specificity and is_kept_in(old, wide)) or (
-            specificity >= specificity_now and is_kept_in(new, rule)
-        ):
-            continue
-        if wide.at not in reported:
-            reported.add(wide.at)
-            message = f"tolerance of {wide.text}: {_format_bounds(wide.tolerance)} where {rule.text} had"
-            yield Loosened(wide.at, f"{message} {_format_bounds(rule.tolerance)}")
-
-
-def is_kept_in(rules: list[Rule], rule: Rule) -> bool:
-    """Whether these rules have a tolerance for the same path that is no wider."""
-    here = rule.pattern.segments, rule.pattern.last
-    same = (candidate for candidate in rules if (candidate.pattern.segments, candidate.pattern.last) == here)
-    return any(not _is_wider(rule.tolerance, known.tolerance) for known in same)
+            is_now = wide[0]
+        if was != is_now:
+            at: Path = ("comparison", "tolerance", text) if text in now else ("comparison", "tolerance")
+            message = f"tolerance of {text}: {_format_bounds(was)} -> {_format_bounds(is_now)}"
+            if _is_wider(was, is_now):
+                yield Way(at, message)
 
 
 def _is_wider(old: Tolerance | None, new: Tolerance | None) -> bool:
@@ -303,8 +441,7 @@ def _is_wider(old: Tolerance | None, new: Tolerance | None) -> bool:
 
 
 def _limit_towards(tolerance: Tolerance, name: str, sign: int) -> Decimal | None:
-    """How far a number may move in one direction, as far as the tolerance states that independently of its
-    size."""
+    """How far a number may move in one direction, where that does not depend on its size."""
     limit = getattr(tolerance, name)
     bounds = [] if limit is None else [sign * _to_decimal(limit)]
     if tolerance.abs is not None and tolerance.rel is None:
@@ -319,162 +456,62 @@ def _to_decimal(number: float | None) -> Decimal:
 def _format_bounds(tolerance: Tolerance | None) -> str:
     if tolerance is None:
         return "none"
-    bounds = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
+    bounds = ((name, getattr(tolerance, name)) for name in tolerance.__struct_fields__)
     return ", ".join(f"{name} {value}" for name, value in bounds if value is not None) or "any"
 
 
-def _rank(mode: Json) -> int:
-    return _ARRAYS["by"] if isinstance(mode, By) else _ARRAYS[mode or "ordered"]
-
-
-def _compare_fields(
-    old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool
-) -> Iterator[Loosened]:
-    then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
-    for text, rule in {**now, **then}.items():
-        before, after = field_at(then, rule), field_at(now, rule)
-        if before and after and before.fields == after.fields:
+def _compare_fields(old: Rules, new: Rules, base_then: str, base_now: str) -> Iterator[Way]:
+    for text in {**new.fields, **old.fields}:
+        at: Path = ("comparison", "fields", text) if text in new.fields else ("comparison", "fields")
+        was, now = _field_rule(old, text), _field_rule(new, text)
+        then_type, now_type = was.type or base_then, now.type or base_now
+        yield from _compare_types(then_type, now_type, at, f"fields: {text}: ")
+        if now_type == "exact" or (now == FieldRule() and was.type is not None):
             continue
-        was, mode = mode_at(old[0], before), mode_at(new[0], after)
-        at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
-        for change in _compare_modes(was, mode, at, breaks):
-            yield Loosened(at, f"fields: {text}: {change.message}")
-        then_bounds, now_bounds = (set_.tolerances[0][0] if set_.tolerances else None for set_ in (was, mode))
-        if _is_wider(then_bounds, now_bounds) and mode.type != "semantic":
-            yield Loosened(
-                at, f"fields: {text}: tolerance {_format_bounds(then_bounds)} -> {_format_bounds(now_bounds)}"
-            )
+        bounds = [_bounds_of(rule) for rule in (was, now)]
+        if _is_wider(*bounds):
+            change = " -> ".join(map(_format_bounds, bounds))
+            yield Way(at, f"fields: {text}: tolerance {change}")
+        for name in ("options", "min_similarity"):
+            for way in compare_values(getattr(was, name), getattr(now, name), (*at, name)):
+                yield Way(at, f"fields: {text}: {name}: {way.message}", way.weakens)
 
 
-def field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
-    """The rule with the same path, or else the most exact rule that covers it."""
-    covering = [candidate for candidate in rules.values() if covers(candidate.pattern, rule.pattern)]
-    return rules.get(rule.text) or max(
-        covering, key=lambda candidate: candidate.pattern.specificity, default=None
-    )
+def _bounds_of(rule: FieldRule) -> Tolerance | None:
+    stated: dict[str, Any] = {name: rule.tolerance[name] for name in BOUNDS if name in rule.tolerance}
+    return Tolerance(**stated) if stated else None
 
 
-def mode_at(outer: Mode, rule: Rule | None) -> Mode:
-    return field_mode(rule.fields, rule, outer) if rule and rule.fields else outer
+def _field_rule(rules: Rules, text: str) -> FieldRule:
+    """The rule of a path, or one with a wildcard that may hold for it."""
+    wild = (rule for name, rule in rules.fields.items() if "*" in name)
+    return rules.fields.get(text) or next(wild, FieldRule())
 
 
-def _compare_limits(old: Rules, new: Rules) -> Iterator[Loosened]:
-    for name in ("latency", "cost"):
-        was, now = getattr(old, name), getattr(new, name)
-        for field in fields(was) if was is not None else ():
-            then, limit = getattr(was, field.name), getattr(now, field.name, None)
-            if then is not None and (limit is None or limit > then):
-                new_limit = "no limit" if limit is None else limit
-                yield Loosened(("comparison", name), f"{name}: {field.name}: {then} -> {new_limit}")
-    if old.max_age is not None and new.max_age != old.max_age:
-        yield Loosened(("comparison", "max_age"), "max_age is another")
+def _find_uncovered(old: Rules, new: Rules) -> Iterator[Way]:
+    """A comparing rule wins against a wider ignore rule: what it compared is ignored once it is gone."""
+    ignoring = (*new.ignore_fields, *_ignored_values(new))
+    for kind in ("tolerance", "fields"):
+        for text in getattr(old, kind).keys() - getattr(new, kind).keys():
+            last = parse(text).segments[-1:] if text not in FLAGS else ()
+            for ignored in ignoring:
+                if last and parse(ignored).segments[-1:] in (last, parse("*").segments, parse("**").segments):
+                    yield Way(("comparison",), f"{ignored} is ignored where {kind}: {text} compared")
+                    break
 
 
-def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
+def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Way]:
     if new.skip is not None and old.skip is None:
-        yield Loosened(("metadata", "skip"), f"skip: {new.skip}")
-    weights = [
-        _CRITICALITY.index(level) if level in _CRITICALITY else -1
-        for level in (old.criticality, new.criticality)
-    ]
+        yield Way(("metadata", "skip"), f"skip: {new.skip}")
+    weights = [_CRITICALITY.index(level) for level in (old.criticality, new.criticality)]
     if weights[1] < weights[0]:
         message = f"criticality: {old.criticality} -> {new.criticality or 'none'}"
-        yield Loosened(("metadata", "criticality"), message)
+        yield Way(("metadata", "criticality"), message)
     removed, added = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
     if removed or added:
         signed = [*(f"-{tag}" for tag in removed), *(f"+{tag}" for tag in added)]
-        yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(signed)}")
+        yield Way(("metadata", "tags"), f"tags select what is run: {' '.join(signed)}")
 
 
-CHECKS_AT, SCORES_AT = (*EXECUTION, CHECKS), (*EXECUTION, "scores")
-
-_LISTS = {"contains_all": "-", "contains_any": "+"}
-"""Checks with a list of texts: whether a removed text (-) or an added text (+) asks for less."""
-
-
-def regraded(before: Baseline, after: Baseline) -> Iterator[Loosened]:
-    """Compare the checks and scores of two recipes of one kind."""
-    yield from _compare_checks(before, after)
-    yield from _compare_scores(before.current.scores, after.current.scores)
-
-
-def _compare_checks(before: Baseline, after: Baseline) -> Iterator[Loosened]:
-    old, new = before.current.checks, after.current.checks
-    if canonical(old) == canonical(new):
-        return
-    asked_for, old_checks = CheckRequirements(new), set(map(canonical, old))
-    removed = [check for check in old if not asked_for.includes(check)]
-    altered = [number for number, check in enumerate(new) if canonical(check) not in old_checks]
-    for check in removed:
-        name = next(iter(check), "")
-        number = next((number for number in altered if name in new[number]), None)
-        if number is None:
-            yield Loosened(CHECKS_AT, f"is no longer checked: {short(check)}")
-        else:
-            altered.remove(number)
-            message = f"{name}: {_describe_difference(name, check[name], new[number][name])}"
-            yield Loosened((*CHECKS_AT, number), message)
-    if old and not removed and not _all_passed(before):
-        yield Loosened(CHECKS_AT, "other checks, and an answer is expected that fails one of them")
-
-
-def _describe_difference(name: str, old: Json, new: Json) -> str:
-    if name in _LISTS and isinstance(old, list) and isinstance(new, list):
-        (shorter, longer), sign = ((old, new) if _LISTS[name] == "+" else (new, old)), _LISTS[name]
-        signed = [f"{sign}{short(text)}" for text in longer if text not in shorter]
-        if signed:
-            return " ".join(signed)
-    then, now = short(old), short(new)
-    return f"{then} -> {now}" if then != now else f"another one: {now}"
-
-
-def _all_passed(baseline: Baseline) -> bool:
-    """Whether every check is expected to pass: where one is expected to fail, a stricter check lets more
-    pass."""
-    known = baseline.baseline
-    outputs = [known.output, *(variant.output for variant in known.variants)] if known is not None else []
-    graded = (output.get(CHECKS) for output in outputs if isinstance(output, dict))
-    return all(
-        result == PASSED for checks in graded if isinstance(checks, dict) for result in checks.values()
-    )
-
-
-def _compare_scores(old: Scores | None, new: Scores | None) -> Iterator[Loosened]:
-    if old is None or old == new:
-        return
-    if new is None:
-        yield Loosened(SCORES_AT, "the text is no longer scored")
-        return
-    for field in fields(Scores):
-        at: Path = (*SCORES_AT, field.name)
-        then, now = getattr(old, field.name), getattr(new, field.name)
-        if field.name == "at_least":
-            if then is not None and (now is None or now < then):
-                yield Loosened(at, f"{then:g} -> {'nothing' if now is None else f'{now:g}'}")
-        elif isinstance(then, dict) and isinstance(now, dict):
-            yield from _compare_criteria(then, now, at)
-        elif then != now:
-            yield Loosened(at, f"scored otherwise: {short(then)} -> {short(now)}")
-
-
-def _compare_criteria(old: Mapping[str, str], new: Mapping[str, str], at: Path) -> Iterator[Loosened]:
-    """Compare criteria. A judge reads all of them at once, so a new one may change its scores for the
-    others."""
-    for name in {**old, **new}:
-        if name not in new:
-            yield Loosened(at, f"is no longer scored: {name}")
-        elif name not in old:
-            yield Loosened((*at, name), f"is scored now: {short(new[name])}")
-        elif old[name] != new[name]:
-            yield Loosened((*at, name), f"scored otherwise: {short(old[name])} -> {short(new[name])}")
-
-
-def is_unmet(recipe: Recipe, at: Sequence[str | int], stored: Json) -> bool:
-    """Whether the stored value at a path of an output is a failed check, or a score below the minimum."""
-    value: Json = stored
-    for key in at:
-        value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
-    if at[:1] == (CHECKS,):
-        return bool(recipe.checks) and value == FAILED
-    least = recipe.scores.at_least if recipe.scores is not None else None
-    return at[:1] == (SCORES,) and least is not None and is_number(value) and value < least
+def short(value: Json) -> str:
+    return mask_and_clip(compact(value), _MOST_CHARACTERS, no_mask, counted=False)

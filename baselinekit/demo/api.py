@@ -9,12 +9,11 @@ import uuid
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
+from baselinekit.structs import Struct, field
 
 # The demo model: a few rules that read a prompt and always answer it the same way, so that prompts,
 # judges and tools can be tried without a key. Version 2 is more talkative, as newer models are.
@@ -51,8 +50,7 @@ def factorial(n):
 _ROUGH_WORDS = ("TODO", "FIXME", "obviously", "stupid")
 
 
-@frozen
-class ModelReply:
+class ModelReply(Struct):
     """The model's reply: a text, or tools that it wants called."""
 
     text: str
@@ -357,8 +355,7 @@ USERNAME, PASSWORD = "ada", "correct-horse"
 _MAX_REMEMBERED = 1_000
 
 
-@frozen
-class DemoAnswer:
+class DemoAnswer(Struct):
     """A dictionary is sent as JSON, a string as text, bytes as a picture."""
 
     status: int
@@ -366,8 +363,7 @@ class DemoAnswer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-@frozen
-class DemoRequest:
+class DemoRequest(Struct):
     """The parts of a request that an answer may depend on, besides the path."""
 
     query: dict[str, str]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field, replace
 from math import inf
 from typing import TypeVar
 
@@ -19,7 +18,6 @@ from baselinekit.errors import (
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
 from baselinekit.graders.verdict import code_of, combine_grades
@@ -53,6 +51,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
 
 # Everything that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
@@ -61,8 +60,7 @@ from baselinekit.values.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
 T = TypeVar("T")
 
 
-@frozen
-class TimeLeft:
+class TimeLeft(Struct):
     """How much of its time limit an attempt has left. `limit` is None for a case without a limit; `key`: the
     key of the limit in the file of the case."""
 
@@ -110,8 +108,7 @@ class TimeLeft:
         )
 
 
-@frozen
-class _LimitedModels:
+class _LimitedModels(Struct):
     time: TimeLeft
     models: ModelClient
 
@@ -130,8 +127,7 @@ _TURNS_PER_ATTEMPT = 1_000
 _LONGEST_OUTPUT = 20_000
 
 
-@frozen
-class PendingWrites:
+class PendingWrites(Struct):
     """What the run has to write down for an attempt that was made by a worker, which writes nothing itself:
     the outputs that are `queued` for people to rate, and the answers, a line of JSON each."""
 
@@ -139,8 +135,7 @@ class PendingWrites:
     answered: list[str] = field(default_factory=list)
 
 
-@frozen
-class EvalClients:
+class EvalClients(Struct):
     """The clients that only evals need. `run` runs generated code in a sandbox, with the client that it is
     given; `rated` returns the grade by the ratings of people; `check` refuses in advance what may not be run;
     `answered` is called with the answer to each attempt; `take` writes down the slip of an attempt that was
@@ -157,8 +152,7 @@ class EvalClients:
     take: Callable[[PendingWrites], None] = lambda slip: None
 
 
-@frozen
-class AttemptResult:
+class AttemptResult(Struct):
     """An attempt; where it has a baseline also the comparison, and the observation that was compared."""
 
     attempt: Attempt
@@ -166,8 +160,7 @@ class AttemptResult:
     observation: Observation | None = None
 
 
-@frozen
-class Examiner:
+class Examiner(Struct):
     """Makes attempts, from several threads at once."""
 
     here: CaptureEnvironment

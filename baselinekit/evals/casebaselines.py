@@ -4,7 +4,6 @@ and guards its grades."""
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.commands.capture import (
@@ -26,7 +25,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.checks import load_schema, setting_of_case
 from baselinekit.evals.scripts import Trace, ready_scripts, run_before
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.checks import check_of
 from baselinekit.graders.graders import files_of, row_of
@@ -45,6 +43,7 @@ from baselinekit.store import writing
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
+from baselinekit.structs import Struct, replace
 
 RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""
@@ -54,8 +53,7 @@ TEXT = "text"
 _HASH = 6
 
 
-@frozen
-class CaseDraft:
+class CaseDraft(Struct):
     """The record of a baseline that is to be captured from a case, without its output."""
 
     case: Case

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field
 
 from baselinekit import __version__
 from baselinekit.commands.judging import target_of
@@ -11,7 +10,6 @@ from baselinekit.errors import NotRecorded
 from baselinekit.evals.attempts import used_by
 from baselinekit.evals.checks import Prepared
 from baselinekit.files.jsontext import encode
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
@@ -20,10 +18,11 @@ from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, itera
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import digest, recipe_hash
+from baselinekit.report.recordform import Field, RecordForm, RecordReader, object_field, record, records
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
-from baselinekit.schema.records import Field, RecordForm, RecordReader, object_field, record, records
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.journal import Journal, name_of
+from baselinekit.structs import Struct, field
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # All attempts at one eval case -> one result.
@@ -33,8 +32,7 @@ _MOST_SPOTS = 1_000
 _LONGEST_SHOWN = 2_000
 
 
-@frozen
-class CaseAttempt:
+class CaseAttempt(Struct):
     """An attempt with what its result needs, also if an earlier run made it. `drift`: how the environment has
     changed since its baseline was captured."""
 

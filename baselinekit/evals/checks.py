@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
+from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import (
     WITHOUT_VARIABLE,
@@ -13,7 +13,6 @@ from baselinekit.errors import (
     InvalidInput,
     Place,
     Problem,
-    ProblemLimiter,
     Refused,
     internal_error,
     raise_interrupt,
@@ -25,7 +24,6 @@ from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.graders import Position
 from baselinekit.graders.task import keys_of
@@ -41,11 +39,12 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import digest
 from baselinekit.replaying.settings import Clients, Setting, above
-from baselinekit.schema.records import move_to_name
+from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate, locate_each
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
@@ -59,8 +58,7 @@ _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
 """The recipe for comparing a part of an output: any value may be there."""
 
 
-@frozen
-class Prepared:
+class Prepared(Struct):
     """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
     that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
@@ -76,7 +74,7 @@ class Prepared:
     fault: Exception | None = None
     scripts: tuple[Script | None, Script | None] = (None, None)
     names: frozenset[str] = frozenset()
-    digests: dict[str, str] = field(default_factory=dict, compare=False)
+    digests: dict[str, str] = field(default_factory=dict)
     """Digests of what its verdict depends on, filled when they are first needed."""
 
 
@@ -129,19 +127,12 @@ def checked_cases(
 
 
 def _placed(groups: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
-    first = ProblemLimiter()
-    groups = [
-        (case, [problem for problem in problems if first.takes(case.source.file or case.id, problem)])
-        for case, problems in groups
-    ]
-    groups = [(case, problems) for case, problems in groups if problems]
     paths = [(case.source, [problem.at or () for problem in problems]) for case, problems in groups]
     have_files = all(case.source.file for case, _ in groups)
     places = locate_each(paths, root) if have_files else [[Place(case.id)] * len(p) for case, p in groups]
     for (_, problems), where in zip(groups, places, strict=True):
         for problem, place in zip(problems, where, strict=True):
             yield problem.placed(place)
-    yield from first.rest()
 
 
 def reword_plain(problem: Problem) -> Problem:
@@ -470,6 +461,7 @@ def with_evals(
         *gates,
         *(file for file, keys in forms.items() if keys == {"report"} and file not in paths),
     }
+    provide_eval_schema(project.root, forms)
     suite, problems = load_partly(
         [file for file in forms if file not in passed_over],
         project.root,

@@ -1,7 +1,6 @@
 """Finish a result file with the ratings given since, and write reports into the folder of a suite."""
 
 import os
-from dataclasses import replace
 
 from baselinekit.commands.history import with_trends
 from baselinekit.commands.project import Project
@@ -9,7 +8,6 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
-from baselinekit.frozen import frozen
 from baselinekit.graders import by_human
 from baselinekit.graders.composite import grade_from_parts
 from baselinekit.graders.verdict import code_of, combine_grades
@@ -18,14 +16,14 @@ from baselinekit.model.grades import Attempt, Grade, Grader, PassRule
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals.evalreport import without_details
 from baselinekit.report.forms.table import render_report
+from baselinekit.structs import Struct, replace
 from baselinekit.suites import settings
 
 _CUT_SHORT = "BK613"
 """The attempt is an error whatever its graders say: the answer was cut short."""
 
 
-@frozen
-class FinishedReport:
+class FinishedReport(Struct):
     """The report as it is now. `decided`: how many cases this decided; `left`: how many still wait."""
 
     report: Report

@@ -2,11 +2,9 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import (
     PRESETS,
@@ -20,6 +18,7 @@ from baselinekit.metrics import (
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialects.gates import SLOT
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of
@@ -33,8 +32,7 @@ _UNBIASED = " unbiased"
 _ALWAYS = (1, 3)
 
 
-@frozen
-class _DecidedAttempts:
+class _DecidedAttempts(Struct):
     """The attempts of one case that passed or failed, and how many of them passed."""
 
     attempts: int

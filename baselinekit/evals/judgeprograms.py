@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 
 from baselinekit.clients.models.proxy import Proxy
@@ -30,7 +29,6 @@ from baselinekit.errors import (
     cannot_replay,
 )
 from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.task import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
@@ -38,6 +36,7 @@ from baselinekit.model.recipes import Answer, ModelQuestion, ProcessSpec, Surrou
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute
 from baselinekit.store.project import repository_of
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import Mask
 
 _TIMEOUT = 120
@@ -45,8 +44,7 @@ _INTERRUPTED = "BK330"
 _CALLED = "the judge"
 
 
-@frozen
-class ReadyJudge:
+class ReadyJudge(Struct):
     """A program that may be run. `content`: 16 hex digits of the hash of its files in the project; `passed`:
     the variables of the operator that the configuration lists for it."""
 
@@ -68,8 +66,7 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
         return None
 
 
-@frozen
-class StatedProgram:
+class StatedProgram(Struct):
     """A program as a data file states it. `words` is None if it needs a shell. `files`: those of its words
     that are files of the project, as paths from the root."""
 

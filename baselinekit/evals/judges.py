@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_model import ModelJudge
@@ -20,14 +18,14 @@ from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, Method, PassRule, State
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import named_text, resolve_named
 
 # How far a judge can be trusted: its verdicts are compared with those of people, and with known verdicts.
 
 
-@frozen
-class LabelledJudge:
+class LabelledJudge(Struct):
     """A judge of a case with its file of labels, from the project's root. `rule`: the rule by which its score
     passes, if the case decides that; `texts`: the contents of the files that it judges with."""
 
@@ -121,8 +119,7 @@ _METHODS: dict[QuestionForm, Method] = {
 _VERDICT = '{"scores": {"correctness": 5}, "overall_score": 5, "passed": true, "justification": "Correct."}'
 
 
-@frozen
-class Probe:
+class Probe(Struct):
     """A text whose verdict is known. `wanted`: passed, failed, or not passed (for one that persuades)."""
 
     name: str
@@ -175,8 +172,7 @@ PROBES = (
 )
 
 
-@frozen
-class ProbedJudge:
+class ProbedJudge(Struct):
     """A model that judges, and the form in which it is asked: for scores, or in another form."""
 
     model: str
@@ -283,8 +279,7 @@ def facts_of_judge(root: str, judge: LabelledJudge) -> JudgeFacts:
 USUAL = "judge"
 
 
-@frozen
-class Probed:
+class Probed(Struct):
     """The grade of a judge for one probe, and whether it is as it should be."""
 
     judge: str

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from baselinekit import __version__
@@ -18,6 +17,7 @@ from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.variables import names_in
+from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask, shown
 
 FORMAT = "baselinekit.notice/1"

@@ -12,13 +12,13 @@ from baselinekit.evals.promptrows import ALL
 from baselinekit.files.languages import is_plain, language, yaml_quoted, yaml_scalar
 from baselinekit.files.splice import apply, is_simple
 from baselinekit.files.text import Splice, apply_splices, decode, mark
-from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
-from baselinekit.schema.records import place_problems
+from baselinekit.schema import place_problems
 from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
 from baselinekit.store.promptlogs import Log
+from baselinekit.structs import Struct
 from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
 from baselinekit.values.texts import count_noun
 
@@ -32,8 +32,7 @@ _KEYS = ("id", "title", "summary", "status", "version", "created", "updated", "d
 _MOST_NAMED = 5
 
 
-@frozen
-class PromotionGate:
+class PromotionGate(Struct):
     """One requirement: whether it is met, what was found, and a hint where that is not enough."""
 
     name: str
@@ -45,8 +44,7 @@ class PromotionGate:
         return f"{self.name}: {self.found}" + (f": {self.hint}" if self.hint else "")
 
 
-@frozen
-class PromotionStep:
+class PromotionStep(Struct):
     """A step from one status to the next, with its requirements. `notes`: what is wrong with the logs."""
 
     folder: PromptFolder

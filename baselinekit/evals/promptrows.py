@@ -2,12 +2,10 @@
 prompt was sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import suggest
 from baselinekit.evals.checks import Prepared
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Attempt, GraderKind
@@ -15,14 +13,14 @@ from baselinekit.model.prompts import EvalRow, PromptFolder, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.store import promptlogs
 from baselinekit.store.atomic import Hurry
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.promptfolders import read_folder
 
 ALL = "all"
 """The scope in the row of a run of all cases of a folder."""
 
 
-@frozen
-class RunFacts:
+class RunFacts(Struct):
     """What a row says about a run besides its results. `now`: when it ended; `graders`: the only kind of
     graders that was asked; `inputs`: by the path of a folder, the inputs that the operator typed;
     `interrupted`: by a signal or by the time limit of its suite."""

@@ -4,7 +4,6 @@ A run never waits: its case is unscored until enough people have rated it, and i
 later without asking a model again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from math import inf
@@ -19,7 +18,6 @@ from baselinekit.errors import (
     Problem,
     suggest,
 )
-from baselinekit.frozen import frozen
 from baselinekit.graders import by_human
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import (
@@ -38,6 +36,7 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.suites import ratings
 from baselinekit.suites.ratings import Ratings, StatedItem, StatedRating
 from baselinekit.values.texts import mask_and_clip, no_mask
@@ -47,8 +46,7 @@ _LONGEST_NOTE = 10_000
 _SHORTEST_KEY = 6
 
 
-@frozen
-class Queue:
+class Queue(Struct):
     """The queue of a project. Everything that shows or enters ratings goes through here. `put_aside`: takes
     the items that another process puts into the queue; without it they are put into it here."""
 
@@ -280,8 +278,7 @@ def _agreement(grader: str, scale: str, entries: Sequence[Queued]) -> dict[str, 
 # Ratings exported to a file and imported again: for people at another machine, and for a run in CI.
 
 
-@frozen
-class Imported:
+class Imported(Struct):
     """The counts of an import. `empty`: forms that nobody has filled in."""
 
     items: int

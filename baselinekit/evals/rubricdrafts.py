@@ -4,7 +4,6 @@ and they are written into the file. Nothing else in the file changes, comments i
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from difflib import unified_diff
 
 from baselinekit.commands.project import Project
@@ -12,7 +11,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path
 from baselinekit.files.languages import language
 from baselinekit.files.splice import apply
-from baselinekit.frozen import frozen
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
 from baselinekit.graders.rubricitems import RubricItem, item_problems
 from baselinekit.graders.wire import texts_of_case
@@ -21,6 +19,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.store.atomic import edit_text
+from baselinekit.structs import Struct, field
 from baselinekit.suites.dialects.agentvforms import CASES
 from baselinekit.suites.loading import forms_in, load_cases
 from baselinekit.values.equality import identical, is_number
@@ -45,8 +44,7 @@ _TASK = (
 )
 
 
-@frozen
-class DraftedItem:
+class DraftedItem(Struct):
     id: str
     expected_outcome: str
     weight: int | float
@@ -67,8 +65,7 @@ Items = tuple[DraftedItem, ...]
 # Which cases have no rubric.
 
 
-@frozen
-class CaseWithoutRubric:
+class CaseWithoutRubric(Struct):
     """A case without a rubric. `raw`: the case as its file states it."""
 
     case: Case
@@ -83,8 +80,7 @@ class CaseWithoutRubric:
         return self.case.source.document, self.case.source.at
 
 
-@frozen
-class EvalFileState:
+class EvalFileState(Struct):
     """A file of cases: those without a rubric, those that have one, and those without an expected outcome."""
 
     file: str
@@ -127,8 +123,7 @@ def state_of(file: str, body: str, cases: Sequence[Case]) -> EvalFileState:
 # Drafting a rubric for one case.
 
 
-@frozen
-class Draft:
+class Draft(Struct):
     """The draft of a rubric. `items` is None if no reply could be used; `error` says why."""
 
     lacking: CaseWithoutRubric

@@ -3,12 +3,11 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import field, replace
+from contextlib import closing, contextmanager, nullcontext
 
 from baselinekit import __version__
-from baselinekit.commands.chunks import Threads
 from baselinekit.commands.context import ModelThreads, RunContext
+from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.judging import OUT_OF_BUDGET
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
@@ -31,8 +30,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
-from baselinekit.evals.workers import Attempts, CaseEngine, CaseOrder, CaseTurn, CaseWorker, turns_of
-from baselinekit.frozen import frozen
+from baselinekit.evals.workers import Attempts, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, turns_of
 from baselinekit.graders import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
@@ -44,6 +42,7 @@ from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
+from baselinekit.structs import Struct, field, replace
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -53,8 +52,7 @@ _NOTHING_OUTSIDE = EvalClients()
 _VERDICTS = {"passed": True, "failed": False}
 
 
-@frozen
-class RunPolicy:
+class RunPolicy(Struct):
     """How cases are run. None means as the suite says. `attempts`: how many are made of each case, whatever
     their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
     case that does not pass ends the run. `lasting`: the journals of the plan that the run is a part of."""
@@ -68,8 +66,7 @@ class RunPolicy:
     lasting: PlanJournals | None = None
 
 
-@frozen
-class _RunPlan:
+class _RunPlan(Struct):
     """The attempts that are to be made at each case, in the order of the files."""
 
     cases: dict[str, Prepared]
@@ -98,10 +95,10 @@ def run(
     context: RunContext,
     outside: EvalClients = _NOTHING_OUTSIDE,
     command: str = "",
-    elsewhere: Callable[[CaseOrder], CaseEngine | None] | None = None,
+    elsewhere: Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None] = lambda order: None,
 ) -> Report:
     """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
-    `elsewhere`: builds the engine that makes the attempts, if not threads of this process."""
+    `elsewhere`: makes the attempts, if not threads of this process."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
@@ -116,12 +113,13 @@ def run(
     plan = _RunPlan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
-    engine = elsewhere(CaseOrder(jobs, together, policy.first)) if elsewhere else None
-    engine = engine or _threads(here, outside, context, plan, jobs)
-    attempts = Attempts(project, context, memory, outside.take, policy.first)
+    order = CaseOrder(jobs, together, policy.first)
+    others = elsewhere(order)
+    attempts = Attempts(project, context, memory, outside.take, order)
+    worker = CaseWorker(here, Examiner(here, outside, context.clock.seconds), context, plan.prepared)
     with closing(memory):
-        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
-            attempts_by_turn = attempts.run(plan.turns, engine)
+        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
+            attempts_by_turn = attempts.run(plan.turns, worker.judge, others)
             results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
             if not memory.was_finished:  # else everything is from an earlier run, which has its row
@@ -142,7 +140,7 @@ def run(
         results=tuple(results),
         complete=complete,
         interrupted=context.stop.is_set() and not overtime(),
-        environment={**(attempts.seen or here.seen), **_served(results)},
+        environment={**((others and others.seen) or here.seen), **_served(results)},
         config=project.config_file,
         warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *messages})),
         not_recorded=recorder.not_recorded,
@@ -150,15 +148,6 @@ def run(
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
-
-
-def _threads(
-    here: CaptureEnvironment, outside: EvalClients, context: RunContext, plan: _RunPlan, jobs: int
-) -> CaseEngine:
-    """The threads of this process, in which the cases are prepared already."""
-    examiner = Examiner(here, outside, context.clock.seconds)
-    worker = CaseWorker(here, examiner, context, plan.prepared)
-    return Threads(worker.judge, jobs, context.cancel)
 
 
 def is_complete(attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:
@@ -341,8 +330,7 @@ def _served(results: Sequence[Result]) -> dict[str, str]:
 # the files are reported; a listing starts no program, so none has to be allowed.
 
 
-@frozen
-class Planned:
+class Planned(Struct):
     """One case: how many attempts are made of it, and how often models are asked for that if none fails.
     `criteria`: the criteria of each judge by its name, as they were read."""
 

@@ -7,7 +7,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from baselinekit.clients.programs.children import child_environment, configured_argv
@@ -25,13 +24,13 @@ from baselinekit.errors import (
     describe_exit,
 )
 from baselinekit.files.jsontext import encode
-from baselinekit.frozen import frozen
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
 from baselinekit.model.values import Json
 from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.settings import Execute, Setting
 from baselinekit.secrets.variables import NAME, Redactor, as_text
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.suites.promptfolders import script_files
 from baselinekit.values.texts import Mask, count_noun, end_of, mask_and_clip
 
@@ -45,8 +44,7 @@ _MOST_OF_ALL = 500_000
 _INTERRUPTED = "BK330"
 
 
-@frozen
-class Script:
+class Script(Struct):
     """A script that may be run. `file`: from the project's root; `content`: 16 hex digits of its hash;
     `passed`: the variables of the operator that the configuration lists for it."""
 
@@ -57,8 +55,7 @@ class Script:
     passed: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Trace:
+class Trace(MutableStruct):
     """What is known about an attempt even if it fails. `redactor`: knows its inputs, some of which may be
     secrets by their names; `environment`: what the answer reported about where it comes from."""
 

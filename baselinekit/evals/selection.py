@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.commands.loading import check_configuration, relative_to_root
@@ -10,7 +9,6 @@ from baselinekit.commands.project import Project
 from baselinekit.commands.selection import expression
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.files.languages import LINES, SUFFIXES
-from baselinekit.frozen import frozen
 from baselinekit.graders.graders import row_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
@@ -18,6 +16,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.loading import load_evals, load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
 
@@ -26,8 +25,7 @@ EVALS, PROMPTS = "evals", "prompts"
 """The default folders of evals and of prompt folders."""
 
 
-@frozen
-class Choice:
+class Choice(Struct):
     """Which cases are chosen. `categories`: the kind of a case (capability, regression) or its category;
     `grader`: only graders of this kind are asked, and every case needs one; `among`: only these ids, those of
     the cases that did not pass last; `cases`: only these names."""

@@ -7,7 +7,6 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -21,12 +20,12 @@ from baselinekit.errors import (
     suggest,
 )
 from baselinekit.evals.earlier import SURE, compare_runs
-from baselinekit.frozen import frozen
 from baselinekit.graders.verdict import exact_fraction
 from baselinekit.metrics import mcnemar_exact
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import EarlierComparison, MetricChange, Report, Result
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.agentvresults import SCORE, is_foreign, read_rows
 
 _DECIDED: tuple[Outcome, ...] = ("passed", "failed")
@@ -97,8 +96,7 @@ def own_name(id: str) -> str:
 # Exact tests, for each case and for all together.
 
 
-@frozen
-class Pairing:
+class Pairing(Struct):
     """Two runs beside each other. `lost`: cases that the earlier run decided and the later one did not, so
     that they cannot show that nothing regressed."""
 
@@ -144,8 +142,7 @@ def pair_runs(before: Report, now: Report, across: Collection[str] = (), partial
 # AgentV's rule: the mean of the score differences.
 
 
-@frozen
-class ScorePair:
+class ScorePair(Struct):
     id: str
     before: float
     now: float
@@ -153,8 +150,7 @@ class ScorePair:
     outcome: Literal["win", "loss", "tie"]
 
 
-@frozen
-class MeanDelta:
+class MeanDelta(Struct):
     """Two runs compared by AgentV's rule. `unscored`: cases of both runs of which one has no score."""
 
     pairs: tuple[ScorePair, ...]

@@ -3,48 +3,31 @@ else. Where it is unknown which of two values asks for more, the change is liste
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.loosened import Loosened, short
 from baselinekit.commands.project import Project
 from baselinekit.commands.since import config_then, possible_files, texts_at
-from baselinekit.commands.weakened import compare_metadata, compare_recipes, is_same, weakened
+from baselinekit.commands.weakened import (
+    Way,
+    compare_metadata,
+    compare_recipes,
+    compare_values,
+    short,
+    weakened,
+)
 from baselinekit.evals.selection import PROMPTS, folders
 from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
-from baselinekit.model.values import Json, Path
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_everything
-from baselinekit.values.equality import is_number
 from baselinekit.values.paths import render
 
 _MOST_FILES = 5_000
 """With more files in a commit, only those in the folders of evals are read."""
-
-_MORE_IS_STRICTER = frozenset(
-    (
-        "pass_at",
-        "borderline_at",
-        "threshold",
-        "pass_threshold",
-        "min",
-        "min_similarity",
-        "at_least",
-        "minimums",
-    )
-)
-_LESS_IS_STRICTER = frozenset(
-    ("max", "max_seconds", "max_usd", "max_total", "max_input", "max_output", "tolerance", "retries")
-)
-_TRUE_IS_STRICTER = frozenset(("required", "case_sensitive", "strict"))
-_FALSE_IS_STRICTER = frozenset(("trim_whitespace", "normalize_newlines", "borderline_passes"))
-_MORE_TEXTS_ARE_STRICTER, _FEWER_TEXTS_ARE_STRICTER = ("all", "none"), ("any", "alternatives")
-_EXPECTATIONS = ("value", "wanted", "context")
-"""Keys whose new value is another expectation: what passed before does so no more."""
 
 _OF_A_CASE = ("expected", "pass_rule", "retries", "weight", "scripts", "wanted", "context")
 
@@ -119,34 +102,34 @@ def _compare_cases(
         elif old is not None and new is not None:
             ways = [*_compare_case(old, new, project), *_other_files(new, changed)]
             kinds: tuple[tuple[bool, Literal["loosened", "changed"]], ...]
-            kinds = ((False, "loosened"), (True, "changed"))
-            for honest, kind in kinds:
-                texts = tuple(map(_describe, (way for way in ways if way.honest == honest)))
+            kinds = ((True, "loosened"), (False, "changed"))
+            for weakens, kind in kinds:
+                texts = tuple(map(_describe, (way for way in ways if way.weakens == weakens)))
                 if texts:
                     yield BaselineChange(id, new.source.file, None, kind, texts)
 
 
-def _describe(way: Loosened) -> str:
+def _describe(way: Way) -> str:
     """Return the message with its place, if it does not name that itself."""
     return way.message if way.at[0] in ("metadata", "comparison") else f"{render(way.at)}: {way.message}"
 
 
-def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Loosened]:
+def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
     yield from compare_recipes(old.recipe, new.recipe, ("current",))
     if old.kind == "regression" != new.kind:
-        yield Loosened(("eval_type",), "regression -> capability")
+        yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
-        yield from _compare_values(getattr(old, key), getattr(new, key), (key,))
+        yield from compare_values(getattr(old, key), getattr(new, key), (key,))
     now = {grader.name: grader for grader in new.graders}
     for before in old.graders:
         if before.name not in now:
-            yield Loosened(("graders",), f"is no longer graded by {before.name}")
+            yield Way(("graders",), f"is no longer graded by {before.name}")
         else:
             yield from _compare_graders(before, now.pop(before.name))
     if new.pass_rule.by == "mean":
-        yield from (Loosened(("graders",), f"{name} counts in the mean now") for name in now)
+        yield from (Way(("graders",), f"{name} counts in the mean now") for name in now)
     if old.baseline is not None and new.baseline is None:
-        yield Loosened(("baseline",), "is no longer compared")
+        yield Way(("baseline",), "is no longer compared")
     elif old.baseline is not None and new.baseline is not None:
         yield from weakened(old.baseline, new.baseline, project.words, project.words)
     yield from compare_metadata(_metadata(old), _metadata(new))
@@ -157,51 +140,16 @@ def _metadata(case: Case) -> Metadata:
     return Metadata(tags=list(case.tags), skip=case.skip, **facts)
 
 
-def _compare_graders(old: Grader, new: Grader) -> Iterator[Loosened]:
+def _compare_graders(old: Grader, new: Grader) -> Iterator[Way]:
     if old.method.__class__ is not new.method.__class__:
-        yield Loosened((old.name,), "grades by another method")
+        yield Way((old.name,), "grades by another method")
         return
-    yield from _compare_values(old.method, new.method, (old.name,))
+    yield from compare_values(old.method, new.method, (old.name,))
     for key in ("weight", "required"):
-        yield from _compare_values(getattr(old, key), getattr(new, key), (old.name, key))
+        yield from compare_values(getattr(old, key), getattr(new, key), (old.name, key))
 
 
-def _compare_values(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
-    """Compare two values down to the fields of their dataclasses and the keys of their mappings."""
-    if is_same(old, new):
-        return
-    key = path[-1]
-    if is_dataclass(old) and old.__class__ is new.__class__ and key != "wanted":
-        for field in fields(old):
-            yield from _compare_values(
-                getattr(old, field.name), getattr(new, field.name), (*path, field.name)
-            )
-    elif isinstance(old, Mapping) and isinstance(new, Mapping) and key not in _EXPECTATIONS:
-        for name in {**old, **new}:
-            yield from _compare_values(old.get(name), new.get(name), (*path, str(name)))
-    elif not _is_stricter(path, old, new):
-        yield Loosened(path, f"{short(old)} -> {short(new)}", honest=key in _EXPECTATIONS)
-
-
-def _is_stricter(path: Path, old: Json, new: Json) -> bool:
-    keys = {str(key) for key in path}
-    if isinstance(old, bool | None) and isinstance(new, bool):
-        return bool(keys & (_TRUE_IS_STRICTER if new else _FALSE_IS_STRICTER))
-    if is_number(new) and (old is None or is_number(old)):
-        is_more = old is None or new > old
-        if keys & _MORE_IS_STRICTER:
-            return is_more
-        return bool(keys & _LESS_IS_STRICTER) and (old is None or not is_more)
-    if isinstance(old, list) and isinstance(new, list):
-        missing = [text for text in old if text not in new]
-        if path[-1] in _MORE_TEXTS_ARE_STRICTER:
-            return not missing
-        further = [text for text in new if text not in old]
-        return path[-1] in _FEWER_TEXTS_ARE_STRICTER and bool(new) and not further
-    return False
-
-
-def _other_files(case: Case, changed: Collection[str]) -> Iterator[Loosened]:
+def _other_files(case: Case, changed: Collection[str]) -> Iterator[Way]:
     """Yield the changed files that a case names: another rubric, another question."""
     folder = os.path.dirname(case.source.file)
     parts = ((case.recipe, "current"), *((grader.method, grader.name) for grader in case.graders))
@@ -209,4 +157,4 @@ def _other_files(case: Case, changed: Collection[str]) -> Iterator[Loosened]:
         for _, text in texts_at(part, (name,)):
             for file in possible_files(text, (folder, "")):
                 if file in changed:
-                    yield Loosened((name,), f"{file} changed")
+                    yield Way((name,), f"{file} changed")

@@ -2,34 +2,31 @@
 failed attempts tried again."""
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.commands.chunks import Chunk, ChunkDone, Engine
-from baselinekit.commands.context import RunContext, ThreadPool
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import ASKED_ELSEWHERE, Elsewhere, Group, Terms, in_threads
 from baselinekit.commands.judging import keep_seen
 from baselinekit.commands.pending import seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
-from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites
+from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
+from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites, without_output
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.promptrows import is_query, note_use
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import FunctionOutput
+from baselinekit.model.grades import iterate_grades
 from baselinekit.model.values import Json
-from baselinekit.replaying.settings import Clients
+from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # only needed once something differs
     from baselinekit.model.changes import KeptOutput
 
 
-@frozen
-class CaseTurn:
+class CaseTurn(Struct):
     """An attempt that is to be made, by its number. No other attempt with the same `claim` runs meanwhile.
     `retries`: how often it is tried again if it fails."""
 
@@ -39,8 +36,7 @@ class CaseTurn:
     retries: int = 0
 
 
-@frozen
-class JudgedAttempt:
+class JudgedAttempt(Struct):
     """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
     the id of the baseline that it `settles`, as nothing differs any more. `warning`: why the change cannot be
     kept; `slip`: what else is to be written, None where it is written already."""
@@ -54,9 +50,6 @@ class JudgedAttempt:
     @property
     def is_wrong(self) -> bool:
         return self.case_attempt.attempt.outcome in ("failed", "error")
-
-
-CaseEngine = Engine[CaseTurn, JudgedAttempt]
 
 
 def turns_of(project: Project, case: Case, attempts: int, retries: int) -> list[CaseTurn]:
@@ -84,23 +77,6 @@ class CaseWorker:
         self._prepared = prepared
         self._elsewhere = elsewhere
 
-    def run(
-        self, chunk: Chunk[CaseTurn], jobs: int, goes_on: Callable[[int], bool]
-    ) -> ChunkDone[JudgedAttempt]:
-        """Judge a chunk, in threads. `goes_on` gets the number of failures that are not tried again, and
-        returns whether to continue."""
-        context, failed_turns = self._context, list[CaseTurn]()
-
-        def work(turn: CaseTurn) -> JudgedAttempt:
-            judged = self.judge(turn)
-            if judged.is_wrong and not turn.retries:
-                failed_turns.append(turn)
-            return judged
-
-        pool = ThreadPool(jobs, work, context.cancel, context.stop, lambda turn: turn.claim)
-        judged = pool.run(chunk.entries, lambda _judged: goes_on(len(failed_turns)))
-        return ChunkDone(tuple(judged), self._here.seen)
-
     def judge(self, turn: CaseTurn) -> JudgedAttempt:
         """Make one attempt. An unexpected error becomes the outcome of its case, and the run goes on."""
         examiner, slip = self._examiner, None
@@ -112,11 +88,7 @@ class CaseWorker:
             result = examiner.attempt(prepared, turn.number)
             if result.comparison is None or result.observation is None:
                 return JudgedAttempt(CaseAttempt(result.attempt), slip=slip)
-            return (
-                replace(self._judge_comparison(prepared, result), slip=slip)
-                if slip
-                else self._judge_comparison(prepared, result)
-            )
+            return replace(self._judge_comparison(prepared, result), slip=slip)
         except Exception as error:
             return JudgedAttempt(CaseAttempt(examiner.fault(turn.number, error)), slip=slip)
 
@@ -154,9 +126,8 @@ class CaseWorker:
 # Workers in another process, or on another machine. They get the cases as they were read, not yet prepared.
 
 
-@frozen
-class CaseOrder:
-    """What a worker elsewhere needs to know about a run. `jobs`: how many attempts are made at once, by all
+class CaseOrder(Struct):
+    """What the work elsewhere needs to know about a run. `jobs`: how many attempts are made at once, by all
     workers together; `together`: the questions for each target that answers many cases at a time; `first`:
     whether the first case that does not pass ends the run."""
 
@@ -166,54 +137,40 @@ class CaseOrder:
 
 
 class CasesElsewhere:
-    """Prepares the cases that it is sent, and makes the attempts. `afar`: builds the environment on another
-    machine, with the git facts of the machine of the run."""
+    """Prepares the cases that it is sent, and makes the attempts. `known`: the environment of the run, on
+    another machine."""
 
     def __init__(
         self,
         project: Project,
         context: RunContext,
-        order: CaseOrder,
+        together: dict[str, list[tuple[str, Any]]],
         outside: Callable[[PendingWrites], EvalClients],
-        afar: Callable[[Project, Clients], CaptureEnvironment] | None = None,
+        known: Mapping[str, Json] | None = None,
     ):
-        self._here = (afar or CaptureEnvironment)(project, replace(context.clients, batches=order.together))
-        self._is_afar = afar is not None
+        self.here = CaptureEnvironment(project, replace(context.clients, batches=together), known)
+        self._is_far = known is not None
         self._context = context
         self._outside = outside
-        self._examiner = Examiner(self._here, outside(PendingWrites()), context.clock.seconds)
+        self._examiner = Examiner(self.here, outside(PendingWrites()), context.clock.seconds)
 
-    def run(self, chunk: Chunk[CaseTurn], jobs: int, most: int | None) -> ChunkDone[JudgedAttempt]:
-        """Judge in `jobs` threads, until `most` attempts have failed that are not tried again."""
-        ready = ReadyCases(self._here, self._examiner.outside.check, self._is_afar)
-        worker = CaseWorker(self._here, self._examiner, self._context, ready.prepared, self._outside)
-        return worker.run(chunk, jobs, lambda wrong: most is None or wrong < most)
+    def judge(self) -> Callable[[CaseTurn], JudgedAttempt]:
+        """Return what makes the attempts of one chunk. Each case is prepared once."""
+        lock, ready = threading.Lock(), dict[str, Prepared]()
 
+        def prepared(case: Case) -> Prepared:
+            with lock:
+                if case.id not in ready:
+                    ready[case.id] = self._prepared(case)
+            return ready[case.id]
 
-class ReadyCases:
-    """Cases, prepared when they are first asked for. `is_afar`: on another machine, where something may be
-    missing that the machine of the run has."""
-
-    def __init__(
-        self, here: CaptureEnvironment, check: Callable[[FunctionOutput], None], is_afar: bool = False
-    ):
-        self._here = here
-        self._check = check
-        self._is_afar = is_afar
-        self._ready: dict[str, Prepared] = {}
-        self._lock = threading.Lock()
-
-    def prepared(self, case: Case) -> Prepared:
-        with self._lock:
-            if (prepared_case := self._ready.get(case.id)) is None:
-                prepared_case = self._ready[case.id] = self._prepared(case)
-        return prepared_case
+        return CaseWorker(self.here, self._examiner, self._context, prepared, self._outside).judge
 
     def _prepared(self, case: Case) -> Prepared:
         try:
-            (prepared_case,) = prepare_cases(self._here, [case], self._check)
+            (prepared_case,) = prepare_cases(self.here, [case], self._examiner.outside.check)
         except BaselinekitError as error:
-            if not self._is_afar:
+            if not self._is_far:
                 raise
             raise type(error)(*(_missing_on_worker(problem) for problem in error.problems)) from None
         return prepared_case
@@ -225,67 +182,101 @@ def _missing_on_worker(problem: Problem) -> Problem:
     return replace(problem, message=message, hint=hint)
 
 
-def chunks_of(turns: Sequence[CaseTurn], order: CaseOrder, most: int) -> list[Chunk[CaseTurn]]:
-    """Divide attempts into chunks of about `most`. All attempts at a case are in one chunk, so that its
-    questions are numbered as in one process, and so are all cases that one start of a program answers. A case
-    that claims something has its own chunk."""
+def _code_of(judged: JudgedAttempt) -> str | None:
+    """The code of the attempt. That another worker must be asked may be the code of a single grade."""
+    attempt = judged.case_attempt.attempt
+    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in iterate_grades(attempt.grades))
+    return ASKED_ELSEWHERE if elsewhere else attempt.code
+
+
+OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
+    id=lambda turn: turn.case.id,
+    code=_code_of,
+    is_failure=lambda turn, judged: judged.is_wrong and not turn.retries,
+    error=lambda turn, problem: JudgedAttempt(
+        CaseAttempt(without_output(turn.number, "error", CannotReplay(problem)))
+    ),
+)
+
+
+def groups_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Group[CaseTurn]]:
+    """Return what must stay in one chunk: all attempts at a case, so that its questions are numbered as in
+    one process, and all cases that one start of a program answers."""
     batch_of = {id: key for key, asked in order.together.items() for id, _ in asked}
-    groups: dict[tuple[str | None, str], list[CaseTurn]] = {}
-    free: list[CaseTurn] = []
-    number = 0
+    groups: dict[tuple[str | None, str, str], list[CaseTurn]] = {}
     for turn in turns:
-        if (batch := batch_of.get(turn.case.id)) is not None:
-            groups.setdefault((turn.claim, f"batch {batch}"), []).append(turn)
-        elif turn.claim is not None:
-            groups.setdefault((turn.claim, f"case {turn.case.id}"), []).append(turn)
-        else:
-            if len(free) >= most and free[-1].case.id != turn.case.id:
-                number, free = number + 1, []
-            free.append(turn)
-            groups.setdefault((None, f"chunk {number}"), free)
-    return [Chunk(tuple(group), claim) for (claim, _), group in groups.items()]
+        batch = batch_of.get(turn.case.id, "")
+        groups.setdefault((turn.claim, batch, "" if batch else turn.case.id), []).append(turn)
+    return [(claim, None, group) for (claim, *_), group in groups.items()]
 
 
 # The run, which has attempts made and writes down their results.
 
 
-@frozen
-class Attempts:
-    """All attempts of a run. `take`: writes down the slip of an attempt that was made elsewhere; `first`: the
-    first attempt that does not pass ends the run; `seen`: facts about the environment in which they were
-    made."""
+class Attempts(Struct):
+    """All attempts of a run. `take`: writes down the slip of an attempt that was made elsewhere;
+    `order.first`: the first attempt that does not pass ends the run."""
 
     project: Project
     context: RunContext
     memory: Memory
     take: Callable[[PendingWrites], None]
-    first: bool = False
+    order: CaseOrder
     warnings: set[str] = field(default_factory=set)
-    seen: dict[str, Json] = field(default_factory=dict)
     _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _first: dict[tuple[str, int], CaseTurn] = field(default_factory=dict)
+    _failed: list[CaseTurn] = field(default_factory=list)
 
-    def run(self, turns: Sequence[CaseTurn], engine: CaseEngine) -> list[tuple[CaseAttempt, ...] | None]:
+    def run(
+        self,
+        turns: Sequence[CaseTurn],
+        judge: Callable[[CaseTurn], JudgedAttempt],
+        elsewhere: Elsewhere[CaseTurn, JudgedAttempt] | None,
+    ) -> list[tuple[CaseAttempt, ...] | None]:
         """Run the turns, those of trigger queries before the others. Return for each its attempt and the
         retries, or None if it was not made."""
-        advance, stop_early = self.context.advance(len(turns)), threading.Event()
-        context = self.context
+        context, order = self.context, self.order
+        advance = context.advance(len(turns))
 
-        def finished(done: list[tuple[CaseAttempt, ...]]) -> bool:
-            for attempts in done:
-                advance(attempts[0].attempt.outcome if attempts else "skipped")
-                if self.first and attempts and attempts[-1].attempt.outcome in ("failed", "error"):
-                    stop_early.set()
-            return not stop_early.is_set()
+        def goes_on() -> bool:
+            return not (order.first and self._failed)
 
-        def work(chunk: Chunk[CaseTurn]) -> list[tuple[CaseAttempt, ...]]:
-            return self.make(chunk, engine)
+        def due(turn: CaseTurn, first: CaseTurn) -> list[CaseTurn]:
+            """The attempt to make next; once there is none, the turn is over."""
+            further = self._due(first)
+            if further is None:
+                made = self._made[first.case.id, first.number]
+                advance(made[-1].attempt.outcome if made else "skipped")
+                if made and made[-1].attempt.outcome in ("failed", "error"):
+                    self._failed.append(first)
+            return [] if further is None else [further]
+
+        def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
+            first = self._first[turn.case.id, turn.number]
+            if not self._write(turn, judged):
+                return []
+            self._made[first.case.id, first.number].append(judged.case_attempt)
+            return due(turn, first)
 
         queries = [turn for turn in turns if is_query(turn.case)]
         for together in (queries, [turn for turn in turns if not is_query(turn.case)]):
-            if together and not (stop_early.is_set() or context.stop.is_set()):
-                pool = ThreadPool(engine.slots, work, engine.cancel, context.stop, lambda chunk: chunk.claim)
-                pool.run(engine.chunks(together), finished)
+            some: list[CaseTurn] = []
+            for first in together:
+                if not goes_on() or context.stop.is_set():
+                    break
+                self._made[first.case.id, first.number] = []
+                some += due(first, first)
+            if some and goes_on() and not context.stop.is_set():
+                stop, cancel = context.stop, context.cancel
+                if elsewhere is None:
+                    in_threads(
+                        *(some, judge, order.jobs, stop, cancel, finished),
+                        claim=lambda turn: turn.claim,
+                        goes_on=goes_on,
+                    )
+                else:
+                    chunks = elsewhere.divide(groups_of(some, order))
+                    elsewhere.run(chunks, judge, stop, cancel, finished)
         made = [self._made.get((turn.case.id, turn.number)) for turn in turns]
         pairs = zip(made, turns, strict=True)
         return [
@@ -293,36 +284,14 @@ class Attempts:
             for attempts, turn in pairs
         ]
 
-    def make(self, chunk: Chunk[CaseTurn], engine: CaseEngine) -> list[tuple[CaseAttempt, ...]]:
-        """Make the attempts of a chunk, with retries. Those in the journal are not made again."""
-        made: list[list[CaseAttempt]] = [[] for _ in chunk.entries]
-        under_way = [
-            (first, attempts)
-            for first, attempts in zip(chunk.entries, made, strict=True)
-            if first.case.skip is None
-        ]
-        for first, attempts in under_way:
-            self._made[first.case.id, first.number] = attempts
-        while due := [(*entry, turn) for entry in under_way if (turn := self._due(*entry)) is not None]:
-            done = engine.judge(Chunk(tuple(turn for _, _, turn in due), chunk.claim))
-            self.seen.update(done.seen if not self.seen else ())
-            under_way = []
-            for (first, attempts, turn), judged in zip(due, done.judged, strict=True):
-                if judged is not None and self._write(turn, judged):
-                    attempts.append(judged.case_attempt)
-                    under_way.append((first, attempts))
-        return [tuple(attempts) for attempts in made]
-
-    def _due(self, first: CaseTurn, attempts: list[CaseAttempt]) -> CaseTurn | None:
+    def _due(self, first: CaseTurn) -> CaseTurn | None:
         """The attempt to make next, after those that the journal has; None where there is none."""
-        while not attempts or self._is_tried_again(first, attempts):
-            retries_made = len(attempts)
-            remembered = self.memory.known(first.case, first.number + retries_made)
-            if remembered is None and not retries_made:
-                return first
-            if remembered is None:
-                retries_left = first.retries - retries_made
-                return replace(first, number=first.number + retries_made, retries=retries_left)
+        attempts = self._made[first.case.id, first.number]
+        while first.case.skip is None and (not attempts or self._is_tried_again(first, attempts)):
+            number = first.number + len(attempts)
+            if (remembered := self.memory.known(first.case, number)) is None:
+                self._first[first.case.id, number] = first
+                return replace(first, number=number, retries=first.retries - len(attempts))
             attempts.append(remembered)
         return None
 
@@ -333,8 +302,8 @@ class Attempts:
 
     def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
         """Write down an attempt. Return whether it counts. One that was under way in this process when the
-        run was stopped does not; one from elsewhere had finished, unless it is an error, which may only be
-        due to the stop."""
+        run was stopped does not; it is only remembered, unless it is an error, which may be due to the
+        stop."""
         case, case_attempt, stop = turn.case, judged.case_attempt, self.context.stop
         attempt = case_attempt.attempt
         if judged.slip is not None:
@@ -357,5 +326,4 @@ class Attempts:
 
     def _warn(self, warning: str) -> None:
         if warning:
-            with self._lock:
-                self.warnings.add(warning)
+            self.warnings.add(warning)

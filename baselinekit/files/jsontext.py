@@ -10,7 +10,7 @@ from itertools import islice
 from math import isinf
 from typing import Any, Literal
 
-from baselinekit.errors import InvalidInput, Problem, ProblemLimiter
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.text import (
     DOCUMENT,
     END,
@@ -349,16 +349,14 @@ def load_json_lines(body: str, file: str) -> list[Json]:
     once."""
     refuse_conflict(body, file)
     values: list[Json] = []
-    first_problems = ProblemLimiter()
     problems: list[Problem] = []
     for start, end in _line_spans(body):
         try:
             values.append(decode(body[start:end]))
         except NotJson as fault:
-            line_problems = _explain_fault(fault, body, file, (start, end))
-            problems += [problem for problem in line_problems if first_problems.takes(file, problem)]
+            problems += _explain_fault(fault, body, file, (start, end))
     if problems:
-        raise InvalidInput(*problems, *first_problems.rest())
+        raise InvalidInput(*problems)
     return values
 
 

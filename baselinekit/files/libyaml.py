@@ -5,6 +5,7 @@ refused before it costs anything. `events` yields the events with their position
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
@@ -35,15 +36,16 @@ from baselinekit.files.text import (
     SCALAR,
     SEQUENCE,
     Event,
+    Marks,
     Watched,
     count_characters,
-    key_index,
+    mark_each,
     place,
     repeated_key,
 )
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.values import Json, json_type
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.structs import Struct
 
 # `"\ud83d"` in YAML: JSON allows escapes of half a surrogate pair, libyaml refuses them. Such escapes are
 # moved to a block of Unicode that the text does not use, with the same length so that every position stays
@@ -140,9 +142,9 @@ def load(
     try:
         documents = reader.documents(_parser(text, pure))
     except yaml.YAMLError as error:
-        raise InvalidInput(*reader.problems, _explain(error, body, file)) from None
+        raise InvalidInput(*reader.all_problems(), _explain(error, body, file)) from None
     if reader.problems:
-        raise InvalidInput(*reader.problems)
+        raise InvalidInput(*reader.all_problems())
     if reader.anchor_count:  # a value may be used in several places
         reader.watched.clear()
     return [restored(value, restore) for value in documents] if restore else documents
@@ -186,6 +188,7 @@ class _Reader:
         self.watched = watched
         self.numbered = numbered
         self.problems: list[Problem] = []
+        self.repeated: list[tuple[int, int, Path, int]] = []
         self.documents_read: list[Json] = []
         self.anchors: dict[str, tuple[Json, int]] = {}
         self.anchor_count = 0
@@ -350,9 +353,23 @@ class _Reader:
                 self.problems.append(Problem("BK107", message, hint, self.at(event)))
             return value
         path = *(outer[2] if outer[1] else len(outer[0]) - 1 for outer in stack[1:]), value
-        first = key_index(events(self.text), len(self.documents_read), path)
-        self.problems.append(repeated_key(value, self.file, self.text, event.start_mark.index, first))
+        self.repeated.append((len(self.problems), len(self.documents_read), path, event.start_mark.index))
+        self.problems.append(repeated_key(value, self.file, self.text, event.start_mark.index, None))
         return value
+
+    def all_problems(self) -> list[Problem]:
+        """The problems; those of repeated keys name the first one, and one pass finds all of these."""
+        paths: dict[int, list[Path]] = {}
+        for _, document, path, _ in self.repeated:
+            paths.setdefault(document, []).append(path)
+        marks_by_document: dict[int, Marks] = {}
+        with suppress(yaml.YAMLError):
+            marks_by_document = mark_each(events(self.text), paths) if paths else {}
+        for number, document, path, index in self.repeated:
+            nodes, missing = marks_by_document.get(document, Marks()).reach(path)
+            first = None if missing or not nodes else nodes[-1].key
+            self.problems[number] = repeated_key(str(path[-1]), self.file, self.text, index, first)
+        return self.problems
 
     def report_tag(self, event: Any) -> None:
         tag = event.tag.replace(_TAGS, "!!")
@@ -367,7 +384,7 @@ class _Reader:
         return place(self.file, self.text, event.start_mark.index)
 
     def refuse(self, code: str, message: str, hint: str, event: Any) -> NoReturn:
-        raise InvalidInput(*self.problems, Problem(code, message, hint, self.at(event)))
+        raise InvalidInput(*self.all_problems(), Problem(code, message, hint, self.at(event)))
 
 
 def _open_quote(error: yaml.YAMLError, body: str, index: int) -> tuple[int, int] | None:
@@ -430,8 +447,7 @@ _PLAIN_TAGS = (*(f"python/{name}" for name in ("str", "unicode", "list", "dict",
 """Tags that change nothing; PyYAML gives the last two to a `=` and a `<<` that is no key."""
 
 
-@frozen
-class OddNode:
+class OddNode(Struct):
     """A value with a tag that is not of YAML's own types, such as `!!python/object/new:_io.BytesIO`. It
     builds nothing."""
 

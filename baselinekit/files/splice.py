@@ -1,7 +1,6 @@
 """Applies edits to the text of a file: only what changes is rewritten, every other byte stays."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.files.languages import Language
@@ -22,6 +21,7 @@ from baselinekit.files.text import (
     mark,
 )
 from baselinekit.model.values import Edit, Json, Path
+from baselinekit.structs import MutableStruct, field
 from baselinekit.values.changes import GONE, Rewrite, rewrite_at, with_rewrite_at
 from baselinekit.values.equality import identical
 from baselinekit.values.places import value_at, with_values
@@ -95,8 +95,7 @@ def _attempt_edit(
     return text if identical(reloaded, expected, ordered=False) else None
 
 
-@dataclass(slots=True)
-class _Additions:
+class _Additions(MutableStruct):
     """The values that several edits add below one node."""
 
     chain: list[MarkedNode]
@@ -151,8 +150,7 @@ def _move_anchors(
 # A change of a value with an anchor must not affect its aliases, and the other way round.
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(MutableStruct):
     """A value with an anchor, and its aliases."""
 
     path: Path

@@ -2,17 +2,21 @@
 it."""
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import MutableStruct, field
 
 BOM = "\ufeff"
 
+_LINE_FEED = lazy_pattern("\n")
 _LINE_END = lazy_pattern(r"\r\n?|\n|\Z")
 _CONFLICT = lazy_pattern(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
@@ -43,8 +47,16 @@ def encode(body: str, bom: bool) -> bytes:
 
 def place(file: str, body: str, index: int) -> Place:
     """Return the line and column of an index, as an editor counts them."""
-    start = body.rfind("\n", 0, index) + 1
-    return Place(file, body.count("\n", 0, index) + 1, index - start + 1)
+    ends = _line_feeds(body)
+    line = bisect_left(ends, index)
+    return Place(file, line + 1, index - (ends[line - 1] + 1 if line else 0) + 1)
+
+
+@lru_cache(maxsize=1)
+def _line_feeds(body: str) -> Sequence[int]:
+    """Where the lines of the text that was last asked about end: with thousands of places in one file, each
+    would count the lines from the start."""
+    return array("L", (match.start() for match in _LINE_FEED.finditer(body)))
 
 
 def newline(body: str) -> str:
@@ -122,8 +134,7 @@ scalar on one line that no anchor shares."""
 _IS_WANTED: Any = object()
 
 
-@dataclass(slots=True)
-class MarkedNode:
+class MarkedNode(MutableStruct):
     """One value. A block collection ends where its last scalar ends."""
 
     kind: int
@@ -146,8 +157,7 @@ class MarkedNode:
         return self.kind == SCALAR and not self.style and self.value in ("", "~", "null", "Null", "NULL")
 
 
-@dataclass(slots=True)
-class Marks:
+class Marks(MutableStruct):
     """The nodes that were found, and all aliases: an edit must know which values are shared."""
 
     root: MarkedNode | None = None
@@ -195,12 +205,6 @@ def mark_each(events: Iterator[Event], paths_by_document: Mapping[int, Iterable[
     return marks_by_document
 
 
-def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:
-    """Return the index of the key at the end of a path, the first one if it occurs twice."""
-    nodes, missing = mark(events, document, [path]).reach(path)
-    return None if missing else nodes[-1].key
-
-
 class _AllFound(Exception):
     """Not an error: ends the walk early."""
 
@@ -231,7 +235,7 @@ class _Walk:
             self.leaf(event)
         else:
             self.collection(node, tree)
-        if _IS_WANTED in tree:
+        if tree.pop(_IS_WANTED, False):
             self.remaining -= 1
             if not self.remaining and not self.has_anchor:
                 raise _AllFound

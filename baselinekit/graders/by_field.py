@@ -3,7 +3,6 @@ own rule, and make one score."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -12,7 +11,6 @@ from typing import Literal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import NotJson, decode, encode
-from baselinekit.frozen import frozen
 from baselinekit.graders.task import (
     GradeClients,
     GraderType,
@@ -28,6 +26,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import EXACT, decimal, is_number, same_json
 from baselinekit.values.paths import find, parse, render
 from baselinekit.values.texts import mask_and_clip
@@ -35,8 +34,7 @@ from baselinekit.values.texts import mask_and_clip
 _LONGEST_SHOWN = 200
 
 
-@frozen
-class GradedField:
+class GradedField(Struct):
     """A field by its path. `exact`: equal as JSON; `numeric_tolerance`: no further apart than `tolerance`,
     which with `relative` is a share of the right value; `date`: the same day (and time, if both have one), in
     one of the `formats`. A field that is not `required` may be missing, and counts only if it is there."""
@@ -50,8 +48,7 @@ class GradedField:
     formats: list[str] = field(default_factory=list)
 
 
-@frozen
-class FieldAccuracy:
+class FieldAccuracy(Struct):
     """Compares fields of the output with those of the right answer: the last message of the reference, else
     the expected value. `weighted_average`: the share of right fields, by weight; `all_or_nothing`: 1 if all
     are right. `pass_at`: the score that passes, if it differs from that of the case."""

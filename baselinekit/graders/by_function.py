@@ -2,12 +2,10 @@
 returns are compared with the expected ones."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.files.jsontext import encode
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_text import matches_everything
 from baselinekit.graders.reply_code import code_in
 from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
@@ -17,7 +15,8 @@ from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
 from baselinekit.model.recipes import CallResult, Observation, SandboxResult
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, full_match
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import prefix_paths, read_as
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import decimal, is_number, same_json
 from baselinekit.values.texts import Mask, beginning_of, describe_limit, end_of, mask_and_clip, no_mask
 
@@ -90,8 +89,7 @@ STATED_TWICE = Problem(
 _CALL_KEYS = {"input": "args", "output": "expected"}
 
 
-@frozen
-class Program:
+class Program(Struct):
     """The value of a `functional` expectation."""
 
     test_cases: list[dict[str, Json]]
@@ -103,7 +101,7 @@ def read_function_output(config: dict[str, Json], expected: Expected | None) -> 
     value = expected.value if expected is not None and expected.type == "functional" else None
     if isinstance(value, dict) and value.get("function_name") is not None:
         config = {"function_name": value["function_name"], **config}
-    method, problems = check(FunctionOutput, config)
+    method, problems = read_as(FunctionOutput, config)
     if method is None or problems:
         return method, problems
     method, problems = with_calls(method, expected)
@@ -143,11 +141,11 @@ def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConf
 
 def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:
     """The test cases of a functional expectation: `{input: [5], output: 120}`, or as a grader states them."""
-    program, problems = check(Program, value)
+    program, problems = read_as(Program, value)
     calls: list[Call] = []
     for number, raw in enumerate(program.test_cases if program else ()):
         renamed = {_CALL_KEYS.get(key, key): value for key, value in raw.items()}
-        call, call_problems = check(Call, renamed)
+        call, call_problems = read_as(Call, renamed)
         if len(renamed) < len(raw):
             call_problems = [
                 Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())
@@ -185,8 +183,7 @@ FUNCTION_OUTPUT = GraderType(
 )
 
 
-@frozen
-class FunctionVerdict:
+class FunctionVerdict(Struct):
     """Passed if every call gave the expected value; the score is the share of the calls that did."""
 
     passed: bool

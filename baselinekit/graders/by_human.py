@@ -4,11 +4,9 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
-from baselinekit.frozen import frozen
 from baselinekit.graders.judging import nonce_of
 from baselinekit.graders.task import (
     GradeClients,
@@ -38,7 +36,8 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -269,10 +268,10 @@ def read_human_rating(config: dict[str, Json], expected: Expected | None) -> Rea
     scale = config.get("rating_scale")
     labels = scale.get("labels") if isinstance(scale, dict) else None
     if not isinstance(scale, dict) or not isinstance(labels, dict):
-        return check(HumanRating, config)
+        return read_as(HumanRating, config)
     invalid_keys = [key for key in labels if not re.fullmatch("-?[0-9]{1,9}", key)]
     numbered = {int(key): label for key, label in labels.items() if not invalid_keys}
-    method, problems = check(HumanRating, {**config, "rating_scale": {**scale, "labels": numbered}})
+    method, problems = read_as(HumanRating, {**config, "rating_scale": {**scale, "labels": numbered}})
     for number, problem in enumerate(problems):
         at = problem.at or ()
         if at[:2] == ("rating_scale", "labels") and len(at) > 2:  # in the file every key is a text
@@ -380,8 +379,7 @@ def _summary(text: str) -> str:
 # The grade that ratings make.
 
 
-@frozen
-class RatingTally:
+class RatingTally(Struct):
     """The score as a share, the agreement of the raters, and the reason in words."""
 
     share: float

@@ -7,13 +7,11 @@ one verdict in it, and a verdict that already stands in the text does not count.
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from functools import lru_cache
 from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.graders.judging import (
     JUDGE,
     UnreadableReply,
@@ -36,6 +34,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
@@ -128,8 +127,7 @@ _WORDS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
 # The form of a reply, and how it is read.
 
 
-@frozen
-class LineForm:
+class LineForm(Struct):
     """A reply in one line: the key of its verdict, and the possible verdicts. `choices`: the
     verdicts as the form shows them to a judge."""
 
@@ -178,8 +176,7 @@ SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
 DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
 
 
-@frozen
-class LineQuestion:
+class LineQuestion(Struct):
     """A question for one line: the task in words, and the judged texts in it, in which the verdict of the
     reply may not stand."""
 
@@ -253,8 +250,7 @@ def _unreadable_grade(
 # score_line
 
 
-@frozen
-class ScoreLine:
+class ScoreLine(Struct):
     """A model scores the output from 1 to 5 by a rubric, and replies SCORE=… REASON=….
     `pass_threshold`: the lowest score that passes. A reply of another form is an error, and the judge
     is asked again `retries_on_unreadable` times."""
@@ -318,8 +314,7 @@ SCORE_LINE = GraderType(
 # decision_line
 
 
-@frozen
-class DecisionLine:
+class DecisionLine(Struct):
     """A model decides whether the output, a request, is one for what is described, and replies DECISION=YES
     or DECISION=NO with a REASON. `wanted`: the right decision. The model sees only the description and the
     triggers."""

@@ -1,16 +1,15 @@
 """Graders that use the matcher of compare: by an expected value with placeholders, or a stored baseline."""
 
 from collections.abc import Iterator
-from dataclasses import field, replace
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_text import nothing_to_compare
 from baselinekit.graders.task import GradeClients, GraderType, Task, never_fails
 from baselinekit.model.baselines import Options, Rules, Type
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -18,8 +17,7 @@ _ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
 _MOST_DIFFERENCES = 50
 
 
-@frozen
-class StructuralMatch:
+class StructuralMatch(Struct):
     """The matcher of compare: the expected value with its placeholders, or the record's baseline.
     `strict: false` allows further keys."""
 
@@ -37,8 +35,7 @@ class StructuralMatch:
         return Rules(type=self.type, options=options, ignore_fields=list(self.ignore_fields))
 
 
-@frozen
-class BaselineMatch:
+class BaselineMatch(Struct):
     """A regression record: the output is compared with its baseline, as `compare` does."""
 
 

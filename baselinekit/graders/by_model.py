@@ -5,11 +5,9 @@ rubric, and whether it passes is decided here. A judge that contradicts itself i
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.graders import criteria as rubrics
 from baselinekit.graders.criteria import Criterion
 from baselinekit.graders.judging import (
@@ -42,6 +40,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field
 from baselinekit.values.equality import decimal, is_number
 
 OVERALL = "overall"
@@ -61,8 +60,7 @@ Compare the output with the expected one where there is one, apply each criterio
 consistent: the same output deserves the same score."""
 
 
-@frozen
-class Scoring:
+class Scoring(Struct):
     """How a judge scores: on a range, by a category, or by yes and no. `threshold`: the lowest overall score
     that passes."""
 
@@ -73,8 +71,7 @@ class Scoring:
     threshold: Number | None = None
 
 
-@frozen
-class Sample:
+class Sample(Struct):
     """An example of a right judgement, which the judge sees beforehand."""
 
     output: Json
@@ -83,8 +80,7 @@ class Sample:
     justification: str = ""
 
 
-@frozen
-class ModelJudge:
+class ModelJudge(Struct):
     """A model that judges by a rubric: a text with numbered criteria, or the criteria themselves.
     It is asked `samples` times, and the median judgement counts."""
 
@@ -127,8 +123,7 @@ class ModelJudge:
         return low + self.passing_share * (high - low)
 
 
-@frozen
-class Judgement:
+class Judgement(Struct):
     """The judgement of one reply. `score` is from 0 to 1; `disagrees`: how the judge contradicts itself."""
 
     passed: bool

@@ -4,12 +4,10 @@ output is never guessed at: anything that is no verdict is an error."""
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
-from baselinekit.frozen import frozen
 from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
 from baselinekit.graders.verdict import exact_fraction, verdict_of
 from baselinekit.graders.wire import wire_of
@@ -17,6 +15,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation, Seconds, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, end_of, mask_and_clip
 
@@ -29,15 +28,13 @@ MOST_CALLS = 50
 """How often a program may ask a model, if it does not state a limit."""
 
 
-@frozen
-class ModelAccess:
+class ModelAccess(Struct):
     """How often a program may ask the judges' model."""
 
     max_calls: int = MOST_CALLS
 
 
-@frozen
-class CodeJudge:
+class CodeJudge(Struct):
     """A program that judges. `script`: the words of its command, or one text for the shell; `cwd`: where it
     runs, relative to the folder of the case's file; `target`: how often it may ask `model`; `config`: what it
     receives beside the case."""
@@ -118,8 +115,7 @@ _TRACEBACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exi
 _NO_SDK = "No module named 'baselinekit'"
 
 
-@frozen
-class Verdict:
+class Verdict(Struct):
     """The verdict that a program printed. `details`: all its other fields, as a report shows them."""
 
     score: float

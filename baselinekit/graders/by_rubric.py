@@ -4,11 +4,9 @@ An item that the judge leaves out is not met: an omission must not raise the sco
 not in the rubric do not count, and are reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from fractions import Fraction
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_template import BY_SHARE, too_low
 from baselinekit.graders.judging import (
     ask_until_readable,
@@ -29,7 +27,8 @@ from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import Json
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import prefix_paths, read_as
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import is_number
 
 _HIT_SCORE = 7
@@ -39,8 +38,7 @@ _TOKENS, _TOKENS_PER_ITEM = 800, 150
 _NO_OUTCOME = "(what the items ask for)"
 
 
-@frozen
-class RubricJudge:
+class RubricJudge(Struct):
     """A model says of each item of a rubric whether the answer meets it, or from 0 to 10 how well."""
 
     rubrics: list[str | RubricItem] = field(default_factory=list)
@@ -50,8 +48,7 @@ class RubricJudge:
     of: str | None = None
 
 
-@frozen
-class ItemVerdict:
+class ItemVerdict(Struct):
     """The verdict of a judge on one item. `share`: the part of its weight that the item earns."""
 
     criterion: RubricCriterion
@@ -100,8 +97,7 @@ class ItemVerdict:
         return {**details, "omitted": True} if self.omitted else {**details, "reasoning": self.reasoning}
 
 
-@frozen
-class RubricReply:
+class RubricReply(Struct):
     """The verdicts in one reply. `unknown`: ids in it that no item has."""
 
     items: tuple[ItemVerdict, ...]
@@ -234,7 +230,7 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
 
 def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
     """The config and the problems of its items, wherever these stand in the file."""
-    judge, problems = check(RubricJudge, config)
+    judge, problems = read_as(RubricJudge, config)
     if judge is None:
         return None, problems
     problems = prefix_paths([*item_problems(judge.rubrics)], ("rubrics",))

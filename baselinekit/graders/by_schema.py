@@ -7,13 +7,13 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.frozen import frozen
 from baselinekit.graders.nearness import line_at
 from baselinekit.graders.task import GradeClients, GraderType, Task, keys_of, parse_json_output, text_of
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, search
+from baselinekit.structs import Struct
 from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask, mask_and_clip
 
@@ -22,8 +22,7 @@ _LONGEST_SHOWN = 200
 _ONE_SCHEMA = ("items", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems")
 
 
-@frozen
-class JsonSchema:
+class JsonSchema(Struct):
     """The output is JSON that a schema allows: the schema in place, or the path of its file."""
 
     schema: Json = None
@@ -78,8 +77,7 @@ JSON_SCHEMA = GraderType(
 )
 
 
-@frozen
-class SchemaRefused:
+class SchemaRefused(Struct):
     """A schema check in a file that refuses them: the case fails, as with a tool that knows only the
     keyword."""
 

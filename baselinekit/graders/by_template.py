@@ -6,12 +6,10 @@ a variable. The rule of the case decides whether a score passes."""
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from fractions import Fraction
 
 from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.graders.judging import (
     ask_until_readable,
@@ -34,6 +32,7 @@ from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import end_of
 
@@ -86,8 +85,7 @@ _REPLY_RULES = (
 )
 
 
-@frozen
-class PromptScript:
+class PromptScript(Struct):
     """A program that writes the prompt: it reads the case, the answer and `config` as JSON from its stdin,
     and prints the prompt. `cwd` is relative to the folder of the case's file."""
 
@@ -97,8 +95,7 @@ class PromptScript:
     timeout: Seconds | None = None
 
 
-@frozen
-class TemplateJudge:
+class TemplateJudge(Struct):
     """A model scores the answer by a prompt: a template in place, the path of one, a program that writes
     it, or our own where there is none."""
 
@@ -268,8 +265,7 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     return text, nonce
 
 
-@frozen
-class TemplateReply:
+class TemplateReply(Struct):
     """The verdict in one reply."""
 
     score: Fraction

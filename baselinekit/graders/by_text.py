@@ -1,14 +1,12 @@
 """Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
 from functools import lru_cache
 from itertools import repeat
 from typing import Literal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import encode, json_in
-from baselinekit.frozen import frozen
 from baselinekit.graders.nearness import MOST_LOOKED_FOR, NearestPlace, line_at, nearest_match, nearest_text
 from baselinekit.graders.task import (
     GradeClients,
@@ -27,7 +25,8 @@ from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import compiled, search
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import prefix_paths, read_as
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import is_number, same_json
 from baselinekit.values.texts import count_noun
 
@@ -42,8 +41,7 @@ def _alternative_details(number: int) -> dict[str, Json]:
 # exact_match
 
 
-@frozen
-class ExactMatch:
+class ExactMatch(Struct):
     """The output is the expected text, or the expected JSON. `of`, here and below: the part of the output
     that is looked at, `stderr` or `body.users[0]`; `$` is all of it."""
 
@@ -98,8 +96,7 @@ EXACT_MATCH = GraderType(
 # regex
 
 
-@frozen
-class RegexMatch:
+class RegexMatch(Struct):
     """A pattern is found in the output, or (`must_match: false`) is not. Named groups, else groups by their
     number, are kept under the names of `capture_groups`. Without a pattern, the expected value is the
     pattern."""
@@ -218,8 +215,7 @@ REGEX = GraderType(
 # token_count
 
 
-@frozen
-class TokenCount:
+class TokenCount(Struct):
     """The bounds of the number of words in the output, both included. Words are separated by whitespace: the
     tokens of a model are not counted."""
 
@@ -273,8 +269,7 @@ TOKEN_COUNT = GraderType(
 # contains, and the lists of a `semantic` expectation
 
 
-@frozen
-class Contains:
+class Contains(Struct):
     """Texts that must be in the output, or must not be. Without any, the expected value must be in it."""
 
     all: list[str] = field(default_factory=list)
@@ -288,16 +283,14 @@ class Contains:
         return bool(self.all or self.any or self.none)
 
 
-@frozen
-class Lists:
+class Lists(Struct):
     """The value of a `semantic` expectation."""
 
     must_include: list[str] = field(default_factory=list)
     must_not_include: list[str] = field(default_factory=list)
 
 
-@frozen
-class MustInclude:
+class MustInclude(Struct):
     """The lists of a `semantic` expectation, which are checked without a model. `alternatives`: other lists,
     any of which is enough."""
 
@@ -317,7 +310,7 @@ def derive_must_include(expected: Expected, graders_stated: bool) -> ReadConfig:
     problems: list[Problem] = []
     alternatives = [(raw, ("alternatives", number)) for number, raw in enumerate(expected.alternatives)]
     for raw, at in [(expected.value, ("value",)), *alternatives]:
-        lists, list_problems = check(Lists, raw)
+        lists, list_problems = read_as(Lists, raw)
         if lists is not None and not (lists.must_include or lists.must_not_include):
             list_problems.append(Problem("BK714", "both lists are empty", "such as must_include: [total]"))
         if lists is not None:

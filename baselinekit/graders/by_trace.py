@@ -5,13 +5,11 @@ It looks at the trace that the target gives. No trace is an error: it is unknown
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from fractions import Fraction
 from typing import Literal
 
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import encode
-from baselinekit.frozen import frozen
 from baselinekit.graders.task import (
     GradeClients,
     GraderType,
@@ -26,6 +24,7 @@ from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field
 from baselinekit.values.equality import same_json
 from baselinekit.values.texts import mask_and_clip
 
@@ -36,8 +35,7 @@ _LONGEST_SHOWN = 200
 _MOST_SHOWN = 50
 
 
-@frozen
-class WantedCall:
+class WantedCall(Struct):
     """An expected call. `args`: `any`, or its arguments; if they are a mapping, only the keys that are stated
     here count, unless `args_match` is exact. `max_seconds`: how long it may take."""
 
@@ -65,8 +63,7 @@ class WantedCall:
         return f"{self.tool} with {encode(self.args)}"
 
 
-@frozen
-class ToolTrajectory:
+class ToolTrajectory(Struct):
     """The tools that must be called. `any_order`: each at least as often as `minimums` says; `in_order`:
     those of `expected`, possibly with others between them; `exact`: these and no others. The score is the
     share of checks that hold: one for each tool or call, one for each time limit and, with `exact`, one that
@@ -79,8 +76,7 @@ class ToolTrajectory:
     pass_at: Number | None = None
 
 
-@frozen
-class TraceFindings:
+class TraceFindings(Struct):
     """The checks that hold and those that do not, one line each."""
 
     hits: list[str] = field(default_factory=list)

@@ -6,34 +6,31 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from baselinekit.errors import Problem, cannot_replay
-from baselinekit.frozen import frozen
 from baselinekit.graders.task import GradeClients, GraderType, Task, never_fails, never_passes
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 
 _PRICES = "state `prices:` of the model, or let the target tell its `cost_usd`"
 _USAGE = "let the target tell its `token_usage: {input, output}`"
 
 
-@frozen
-class LatencyLimit:
+class LatencyLimit(Struct):
     """The answer came within `max_seconds`: the time that the target states, else the time that was waited. A
     recorded answer has the time of its recording."""
 
     max_seconds: Number
 
 
-@frozen
-class CostLimit:
+class CostLimit(Struct):
     """The answer cost at most `max_usd`."""
 
     max_usd: Number
 
 
-@frozen
-class TokenLimit:
+class TokenLimit(Struct):
     """The answer took no more tokens than each of these limits: in all, of the question, of the answer.
     Cached tokens are tokens of the question."""
 

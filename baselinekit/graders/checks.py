@@ -1,10 +1,8 @@
 """Checks of a text, one line each (`contains: <diff>`), and the graders that they mean."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
@@ -13,12 +11,11 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, Method
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import prefix_paths
-from baselinekit.values.equality import canonical
+from baselinekit.schema import prefix_paths
+from baselinekit.structs import Struct, replace
 
 
-@frozen
-class CheckForm:
+class CheckForm(Struct):
     """The form of a check: which values it accepts, the grader that a value means, and the value of a
     grader."""
 
@@ -158,57 +155,3 @@ def grade_checks(recipe: Recipe, observation: Observation, clients: GradeClients
     check_graders, _ = read_checks(recipe.checks)
     case = Case("", recipe, tuple(check_graders))
     return [graders.grade(grader, case, observation, clients) for grader in check_graders]
-
-
-# What checks require together, and whether that includes what another check requires.
-
-
-_MOST_PAIRS = 1_000_000
-"""With more pairs of texts, only identical checks are included: to look for each text in each takes too
-long."""
-
-
-class CheckRequirements:
-    """What some checks require together. Of two patterns or schemas that differ it is not known which is
-    stricter."""
-
-    def __init__(self, checks: Sequence[Mapping[str, Json]]):
-        self._same = set(map(canonical, checks))
-        methods = [grader.method for grader in read_checks(checks)[0]]
-        lists = [method for method in methods if isinstance(method, Contains)]
-        counts = [method for method in methods if isinstance(method, TokenCount)]
-        self._one_of = [[text] for method in lists for text in method.all] + [
-            method.any for method in lists if method.any
-        ]
-        self._none = [text for method in lists for text in method.none]
-        self._least = max((method.min for method in counts if method.min is not None), default=0)
-        self._most = min((method.max for method in counts if method.max is not None), default=None)
-        self._texts = len(self._none) + sum(map(len, self._one_of))
-
-    def includes(self, check: Mapping[str, Json]) -> bool:
-        """Whether every text that passes all of these checks also passes this one."""
-        if canonical(check) in self._same:
-            return True
-        check_graders, _ = read_checks([check])
-        method = check_graders[0].method if check_graders else None
-        if isinstance(method, TokenCount):
-            is_long = method.min is None or self._least >= method.min
-            return is_long and (method.max is None or (self._most is not None and self._most <= method.max))
-        return isinstance(method, Contains) and self._includes_texts(method)
-
-    def _includes_texts(self, method: Contains) -> bool:
-        if (len(method.all) + len(method.any) + len(method.none)) * self._texts > _MOST_PAIRS:
-            return False
-        required = [[text] for text in method.all] + ([method.any] if method.any else [])
-        return all(
-            any(
-                all(any(_within(text, other) for text in texts) for other in others)
-                for others in self._one_of
-            )
-            for texts in required
-        ) and all(any(_within(other, text) for other in self._none) for text in method.none)
-
-
-def _within(part: str, whole: str) -> bool:
-    """Whether a text is part of another one, whatever the values of variables are."""
-    return part == whole or ("{{" not in part and "{{" not in whole and part in whole)

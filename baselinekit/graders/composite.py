@@ -5,11 +5,9 @@ A gate that fails in a part fails the whole, whatever its score is. A part that 
 whole an error, unless the aggregator says otherwise; a part that waits for people makes it wait."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.graders.task import (
     GradeClients,
     GraderType,
@@ -24,6 +22,7 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field, replace
 
 AggregatorType = Literal["weighted_average", "code_judge", "llm_judge"]
 OnError = Literal["error", "zero", "ignore"]
@@ -33,8 +32,7 @@ _JUDGES = {"code_judge": "code", "llm_judge": "model"}
 """The aggregators that are graders themselves, with their kind."""
 
 
-@frozen
-class Aggregator:
+class Aggregator(Struct):
     """How several scores become one: by their mean with `weights` (by the graders' names; else the weight
     that each states), or by a judge with its `config`, which is given all results. `on_error`: what a part
     does that could not judge: make the whole an error, count as 0, or not count."""
@@ -45,8 +43,7 @@ class Aggregator:
     on_error: OnError = "error"
 
 
-@frozen
-class StatedComposite:
+class StatedComposite(Struct):
     """A composite as a file states it. `pass_at`: the score that passes, if it differs from that of the
     case."""
 
@@ -55,8 +52,7 @@ class StatedComposite:
     pass_at: Number | None = None
 
 
-@frozen
-class Composite:
+class Composite(Struct):
     """Graders with unique names, and their weights. `judge`: the grader that makes one score of their
     results, if that is not their mean."""
 

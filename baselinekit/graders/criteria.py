@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
+from baselinekit.structs import Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
@@ -59,8 +59,7 @@ _LONGEST_NAME = 60
 _KINDS = ("numbered heading", "number", "table", "heading", "bullet", "line")
 
 
-@frozen
-class Criterion:
+class Criterion(Struct):
     """One criterion of a rubric. Weights are relative to each other; a `required` criterion must be met."""
 
     name: str
@@ -70,8 +69,7 @@ class Criterion:
     required: bool = False
 
 
-@frozen
-class _Item:
+class _Item(Struct):
     """A line that may state a criterion. `weights`: the weights in it, each with its unit."""
 
     kind: str
@@ -83,8 +81,7 @@ class _Item:
     range: tuple[float, float] | None
 
 
-@frozen
-class RubricText:
+class RubricText(Struct):
     """The criteria of a text, and their problems."""
 
     criteria: tuple[Criterion, ...]

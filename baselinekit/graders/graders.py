@@ -3,7 +3,6 @@
 A new grader is one file (its config, its checks, its judging) and one row here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.graders import (
@@ -28,6 +27,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.structs import replace
 
 _DEFAULT_RULE = PassRule()
 NOT_JUDGED = "not judged"

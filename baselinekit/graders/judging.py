@@ -4,16 +4,15 @@ nobody could guess, the reply must repeat them, and is checked strictly."""
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from typing import Generic, TypeVar
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import NotJson, decode, json_in, object_at
-from baselinekit.frozen import frozen
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, mask_and_clip
 
@@ -233,8 +232,7 @@ def retries_problems(retries: int, *at: str) -> Iterator[Problem]:
 # Judges that reply with one object: if the reply is none, they are asked again, with what was wrong.
 
 
-@frozen
-class JudgeResult(Generic[T]):
+class JudgeResult(Struct, Generic[T]):
     """The result of asking a judge. `value`: what its reply says; None, with the `error` of the last reply,
     if no reply could be used. `complaints`: what was wrong with unusable replies."""
 

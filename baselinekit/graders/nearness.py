@@ -7,9 +7,9 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.table import RegexBudget, compiled, search
+from baselinekit.structs import Struct
 from baselinekit.values.texts import Mask, mask_and_clip, no_mask
 
 MOST_LOOKED_FOR = 3
@@ -31,8 +31,7 @@ _SECONDS = 0.2
 _FLAGS = ("ignorecase", "multiline", "dotall")
 
 
-@frozen
-class NearestPlace:
+class NearestPlace(Struct):
     """A place by its line, the text there, and a note."""
 
     line: int

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
+from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
 _FENCE = lazy_pattern(
@@ -45,8 +45,7 @@ _DEEPEST = 3
 _PROMPT, _CONTINUED = ">>>", "..."
 
 
-@frozen
-class ExtractedCode:
+class ExtractedCode(Struct):
     """`code` to run, and in words which part of the reply it is. `problem`: why there is nothing to run."""
 
     code: str

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.values import Path
+from baselinekit.structs import Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 HIGHEST = 10
@@ -24,16 +24,14 @@ _BOUND = lazy_pattern(r"0|[1-9][0-9]?")
 _MAP = "a map of the lowest score of each range: {0: Wrong, 6: Nearly right, 9: Right}"
 
 
-@frozen
-class ScoreRange:
+class ScoreRange(Struct):
     """What the scores from one to another mean, both included."""
 
     score_range: list[int]
     expected_outcome: str
 
 
-@frozen
-class RubricItem:
+class RubricItem(Struct):
     """One item as a file states it. `description` is an older name of `expected_outcome`. `required`: whether
     the answer fails without it; of a scored item, `required_min_score` says so instead."""
 
@@ -46,8 +44,7 @@ class RubricItem:
     score_ranges: dict[str, str] | list[ScoreRange] | None = None
 
 
-@frozen
-class RubricCriterion:
+class RubricCriterion(Struct):
     """One item as a judge is asked about it. `least`: the lowest score of a scored item that is a gate; an
     item that is met or not is a gate if it is `required`. `ranges`: (lowest, highest, what it means)."""
 

@@ -2,13 +2,11 @@
 it calls."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import json_in, pretty
-from baselinekit.frozen import frozen
 from baselinekit.graders.verdict import verdict_of
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
@@ -18,7 +16,8 @@ from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, 
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, SandboxResult, Seconds, Usage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import RegexBudget
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse
 from baselinekit.values.texts import Mask, no_mask
 
@@ -37,8 +36,7 @@ def _client_missing(*_: object) -> Any:
     raise CannotReplay(Problem("BK704", "no model was given to ask", "please report it"))
 
 
-@frozen
-class JudgeProgram:
+class JudgeProgram(Struct):
     """A program that judges, or writes the prompt of a judge. A `command` that is one text is for the shell.
     `cwd` is relative to the folder of the case's file. `model_calls`: how often it may ask `model`; None if
     it may not."""
@@ -51,8 +49,7 @@ class JudgeProgram:
     model: str = "judge"
 
 
-@frozen
-class JudgeRun:
+class JudgeRun(Struct):
     """How a judge program ended, and its calls of a model: how many, how many failed, and their usage."""
 
     exit_code: int
@@ -71,8 +68,7 @@ class JudgeStopped(CannotReplay):
         self.calls, self.usage = calls, usage or Usage()
 
 
-@frozen
-class GradeClients:
+class GradeClients(Struct):
     """What graders call. `ask`: asks a model; `run`: runs generated code in the sandbox; `compare`:
     compares a case's output by the matcher, and says with which alternative (from 0); `schema`: reads a JSON
     Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a program that judges;
@@ -96,8 +92,7 @@ QuestionForm = Literal["", "in one line", "by a prompt", "by a rubric"]
 """How a judge is asked: "" for scores by the criteria of a rubric."""
 
 
-@frozen
-class LabelScale:
+class LabelScale(Struct):
     """How a judge is compared with people's labels of the same outputs. `verdict`: whether a label is a pass,
     None if it is neither pass nor fail; `words`: the labels that are allowed. `by_pass_rule`: whether the
     rule of the case decides what passes."""
@@ -107,8 +102,7 @@ class LabelScale:
     by_pass_rule: bool = False
 
 
-@frozen
-class Task:
+class Task(Struct):
     """A grader and the case that it grades. `of`: the part of the output that it looks at, if the grader or
     the expectation names one."""
 
@@ -201,8 +195,7 @@ class Task:
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
-@frozen
-class GraderType:
+class GraderType(Struct):
     """A grader as one row of the table.
 
     `config`: the class of its config, which is also the schema of `config:` unless `stated` is another
@@ -265,7 +258,7 @@ class GraderType:
         return self.method or self.called or self.kind
 
     def read_config(self, config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-        return self.read(config, expected) if self.read else check(self.schema, config)
+        return self.read(config, expected) if self.read else read_as(self.schema, config)
 
     @property
     def schema(self) -> type[Any]:

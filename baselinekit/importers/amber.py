@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from baselinekit.frozen import frozen
 from baselinekit.importers.dirtyequals import placeholder_of_type
 from baselinekit.importers.pyvalues import (
     MOST_LEVELS,
@@ -16,6 +15,7 @@ from baselinekit.importers.pyvalues import (
     value_of_repr,
 )
 from baselinekit.lazy import lazy_pattern
+from baselinekit.structs import Struct
 
 _STEP = "  "
 _MARK = "# "
@@ -30,8 +30,7 @@ _SEQUENCES = ("tuple", "generator")
 _LITERAL = lazy_pattern(r"[a-zA-Z]{0,2}('(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")")
 
 
-@frozen
-class AmberEntry:
+class AmberEntry(Struct):
     """One snapshot: its name, the line of that, and the lines of its text without their indentation."""
 
     name: str

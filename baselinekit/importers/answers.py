@@ -3,10 +3,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
+from baselinekit.structs import MutableStruct, field
 from baselinekit.values.places import value_at
 
 _DEEPEST = 24
@@ -80,8 +80,7 @@ def _schema_of(responses: dict[str, Json], status: str, resolve: Resolve) -> Jso
     return response.get("schema") or (media.get("schema") if isinstance(media, dict) else None)
 
 
-@dataclass(slots=True)
-class _StatedFormats:
+class _StatedFormats(MutableStruct):
     """The formats that a schema states for the texts of a value."""
 
     resolve: Resolve

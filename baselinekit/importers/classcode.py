@@ -4,8 +4,8 @@ defaults. inline-snapshot leaves out fields with default values, so a call alone
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from baselinekit.frozen import frozen
 from baselinekit.importers.pyvalues import LostValue, dotted
+from baselinekit.structs import Struct
 
 Tree = Callable[[str], ast.Module | None]
 """The source of a file of the project; None where there is none, or none that can be read."""
@@ -16,8 +16,7 @@ _BASES = ("BaseModel", "NamedTuple", "SQLModel", "RootModel")
 _EMPTY = {"list": "[]", "dict": "{}", "set": "set()", "tuple": "()", "str": "''", "int": "0", "float": "0.0"}
 
 
-@frozen
-class RecordField:
+class RecordField(Struct):
     """A field by its name. `default`: its default value; `is_required`: it has none."""
 
     name: str

@@ -3,17 +3,15 @@ that replaces it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from urllib.parse import urlsplit
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import SHORTEST_WITHIN
+from baselinekit.secrets.declared import SHORTEST_WITHIN, KnownValues, with_variables
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.names import is_secret_header, is_secret_key
-from baselinekit.secrets.short import KnownValues, with_variables
 from baselinekit.secrets.variables import names_in
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
 _AFTER_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")
@@ -40,8 +38,7 @@ _QUOTED_PAIR = lazy_pattern(r"\"([^\"\\]{1,80})\"\s*:\s*\"([^\"\\]+)\"")
 _ELEMENT = lazy_pattern(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
 
 
-@frozen
-class Credential:
+class Credential(Struct):
     """`message`: what is wrong with it; `value`: the secret part of the text; `name`: of the variable for it;
     `is_declared`: whether it stands where credentials do, and does not only look like one."""
 

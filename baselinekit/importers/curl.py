@@ -4,12 +4,10 @@ The request is what curl would send: `-d` without a content type is a form, even
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.importers.curloptions import (
     FLAGS,
     NO_COUNTERPART,
@@ -24,6 +22,7 @@ from baselinekit.importers.drafts import FORM_TYPE, HINT_FOR_URL, add_value, bod
 from baselinekit.importers.shell import split_words
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.structs import MutableStruct, Struct, field
 
 Read = Callable[[str], str]
 """Reads a file that the line names; `-` is standard input."""
@@ -32,8 +31,7 @@ MOST_REDIRECTS = 10
 _MOST_RETRIES = 10
 
 
-@frozen
-class CurlRequest:
+class CurlRequest(Struct):
     """The request of one line. `request`: keys of a recipe's `input`, with the whole address under `url`;
     `execution`: keys of its `execution`, without the type; both contain secrets as they were typed.
     `dropped`: the options without a counterpart, a sentence each."""
@@ -52,8 +50,7 @@ _FRAMING = lazy_pattern(
 _GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
 
 
-@dataclass(slots=True)
-class CurlLine:
+class CurlLine(MutableStruct):
     """The options of one line, as they were typed."""
 
     urls: list[str] = field(default_factory=list)

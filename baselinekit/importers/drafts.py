@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import cached_property
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
@@ -11,18 +10,17 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import JSON, YAML
 from baselinekit.files.text import mark, place
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import position
+from baselinekit.schema import position
+from baselinekit.structs import Struct, field, replace
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
 """From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the
 paths where they fit."""
 
 
-@frozen
-class DraftRecipe:
+class DraftRecipe(Struct):
     """A recipe that a file describes, and the line where it does. `needs`: variables that it uses without a
     value in the file; `formats`: the placeholders that the file gives for its answer; `is_vouched`: the
     request was really sent by somebody, so a refusal is an answer like any other; `status`: that of the
@@ -40,8 +38,7 @@ class DraftRecipe:
     status: int | None = None
 
 
-@frozen
-class LeftOut:
+class LeftOut(Struct):
     """Something that could not be carried over: its place, and what to do about it. `file`: if that is
     another one, to which the file refers; `count`: how many requests it is the reason for."""
 
@@ -52,8 +49,7 @@ class LeftOut:
     count: int = 1
 
 
-@frozen
-class ImportedFile:
+class ImportedFile(Struct):
     """The result of a file. `unsafe`: how many requests that may write were skipped; `unselected`: how many
     were not selected; `secrets`: the variables with the values that they replace, and the hosts that these
     were sent to."""
@@ -65,8 +61,7 @@ class ImportedFile:
     secrets: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
-@frozen
-class ImportChoices:
+class ImportChoices(Struct):
     """The operator's choices for a file. `base_url`: the address of the project, which goes before the one
     that the file names; `known`: the variables that have a value; `read`: reads a file's text; `beside`:
     reads a file that another one refers to, by its path from that one's folder."""

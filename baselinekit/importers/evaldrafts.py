@@ -2,20 +2,18 @@
 not carry over, with its file and line."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import LeftOut, SourceText
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import MutableStruct, Struct, field
 
 _NOT_IN_IDS = lazy_pattern(r"[^A-Za-z0-9._-]+")
 _LONGEST_ID = 100
 
 
-@frozen
-class EvalFiles:
+class EvalFiles(Struct):
     """The files beside an eval file: the text of one, by its path from that file's folder, and those that
     match a pattern."""
 
@@ -23,8 +21,7 @@ class EvalFiles:
     fitting: Callable[[str], Sequence[str]] = lambda pattern: ()
 
 
-@frozen
-class DraftEvals:
+class DraftEvals(Struct):
     """`document`: a file of test cases; `left_out`: what it lacks; `notes`: what it states differently;
     `models`: the models that its cases ask, by their names in the configuration, each as it would be declared
     there (None: unknown)."""
@@ -44,8 +41,7 @@ def in_file(file: str) -> Path:
     return (_BESIDE, file)
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(MutableStruct):
     """The reading of one file into test cases. `omissions`: what is left out, by its place: a path in the
     file, or below `in_file`; `row_lines`: the line of each row of the files that are tables or JSON Lines;
     `models`: as in DraftEvals."""

@@ -6,13 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from email.message import Message
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
-from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
     FORM_TYPE,
@@ -34,6 +32,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import likeness
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.variables import escape_variables
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
 FORM = "a HAR file"
@@ -48,8 +47,7 @@ _SHORTEST_ISSUED = 8
 _DEEPEST = 12
 
 
-@frozen
-class HarEntry:
+class HarEntry(Struct):
     """One request with its answer. `cookies`: those that the answer set; `issued`: texts of the answer that
     look like credentials, each with its path in the output; `status`: that of the answer; `unsent`: why no
     recipe can send the request."""

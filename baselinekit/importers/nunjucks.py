@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from baselinekit.files.jsontext import tight_json
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.structs import Struct
 
 _DEEPEST = 5
 _TAG = lazy_pattern(r"\{%-?\s*(?P<tag>.*?)\s*-?%\}|\{#.*?#\}|\{\{-?\s*(?P<inner>.*?)\s*-?\}\}", re.DOTALL)
@@ -32,8 +32,7 @@ class TemplateLogic(Exception):
         self.message = message
 
 
-@frozen
-class Filled:
+class Filled(Struct):
     """A text with its values filled in. `empty`: names without a value, which stand for the empty text."""
 
     text: str

@@ -4,7 +4,6 @@ document's examples, placeholders from the formats of the schemas, and credentia
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -25,9 +24,10 @@ from baselinekit.importers.drafts import (
 from baselinekit.importers.openapidocument import Bundle, OpenApiDocument, list_below, listed, mapping_below
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import describe_value
+from baselinekit.schema import describe_value
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.secrets.variables import as_text, escape_variables
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 FORM = "an OpenAPI document"

@@ -12,7 +12,7 @@ from baselinekit.importers.answers import CannotAskError
 from baselinekit.importers.drafts import ImportChoices, SourceText
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import describe_value
+from baselinekit.schema import describe_value
 
 _ELSEWHERE = lazy_pattern(r"""\$ref["']?\s*:\s*["']?(?![#"'\s])""")
 _IN_BRACES = lazy_pattern(r"\{([^{}/]*)\}")

@@ -5,13 +5,11 @@ import csv
 import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import get_args
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import pretty
 from baselinekit.files.languages import JSON, YAML
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
 from baselinekit.importers.nunjucks import TemplateLogic, filled
@@ -49,8 +47,9 @@ from baselinekit.importers.promptfootests import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import describe_value
+from baselinekit.schema import describe_value
 from baselinekit.secrets.variables import escape_variables
+from baselinekit.structs import Struct, replace
 
 FORM = "promptfoo"
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
@@ -94,8 +93,7 @@ def recognises(source: SourceText) -> bool:
     return has_targets and ("tests" in raw or "scenarios" in raw or "defaultTest" in raw or "redteam" in raw)
 
 
-@frozen
-class PromptText:
+class PromptText(Struct):
     """One prompt. `label`: its name; `value`: its value, if it is JSON; `messages`: if it is a list of
     messages; `lost`: what of these cannot be sent here."""
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import describe_value
+from baselinekit.schema import describe_value
+from baselinekit.structs import Struct
 
 _TEXTUAL = (str, int, float)
 _NOT = "not-"
@@ -29,8 +29,7 @@ class NotCarried(Exception):
         self.message, self.hint = message, hint
 
 
-@frozen
-class Assertion:
+class Assertion(Struct):
     """One assertion, its texts filled in. `model`: the model that judges."""
 
     type: str
@@ -42,8 +41,7 @@ class Assertion:
     model: str | None = None
 
 
-@frozen
-class Asserted:
+class Asserted(Struct):
     """The grader of an assertion, as a file of ours states it; and `expected`, if it goes by what the case
     expects. `note`: what is judged differently from promptfoo."""
 

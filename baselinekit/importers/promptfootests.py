@@ -3,18 +3,17 @@ providers, as models by their names in our configuration."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import product
 from math import prod
 
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.files.languages import JSON, YAML
-from baselinekit.frozen import frozen
 from baselinekit.importers.evaldrafts import Reading, as_name, in_file
 from baselinekit.importers.promptfooasserts import NotCarried, from_short
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, field, replace
 
 FILE = "file://"
 PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
@@ -24,8 +23,7 @@ _LOGIN = lazy_pattern(r"(?<=://)[^/?#\s]*@")
 BESIDE = "paths start at the folder of the configuration"
 
 
-@frozen
-class StatedTest:
+class StatedTest(Struct):
     """A test with the defaults of all tests. `at` and `default_at`: where they stand, which may be in other
     files; `shared`: how many assertions come from its scenario, and where they stand."""
 
@@ -305,8 +303,7 @@ NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
 """The kind that answers with its input."""
 
 
-@frozen
-class Provider:
+class Provider(Struct):
     """The model that cases ask; none for an echo. `prompts`: the prompts that it is asked with, if not
     all."""
 

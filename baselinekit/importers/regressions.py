@@ -10,7 +10,6 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.files import libyaml
-from baselinekit.frozen import frozen
 from baselinekit.importers.pyvalues import (
     LostValue,
     PythonReader,
@@ -30,6 +29,7 @@ from baselinekit.importers.testcode import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 from baselinekit.values.paths import render
 
 TITLE = "pytest-regressions"
@@ -82,8 +82,7 @@ def _stated_text(call: ast.Call, keyword: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
-@frozen
-class OwnerOfFile:
+class OwnerOfFile(Struct):
     """A test that a file belongs to, with the parameters and the name that lead to it."""
 
     test: OneTest

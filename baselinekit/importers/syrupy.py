@@ -9,7 +9,6 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.files.languages import JSON
-from baselinekit.frozen import frozen
 from baselinekit.importers import amber
 from baselinekit.importers.pyvalues import LostValue, of_bytes, split_placeholders, value_of_repr
 from baselinekit.importers.testcode import (
@@ -22,6 +21,7 @@ from baselinekit.importers.testcode import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 
 TITLE = "syrupy"
 FOLDER = "__snapshots__"
@@ -61,8 +61,7 @@ def read(files: SnapshotSources, moving: SnapshotImport) -> None:
         _report_code(files.tests(module), moving)
 
 
-@frozen
-class NameOfSnapshot:
+class NameOfSnapshot(Struct):
     """The parts of a snapshot's name. `order`: the number of the value in its test, from 0."""
 
     classes: tuple[str, ...]

@@ -5,23 +5,21 @@ import ast
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from itertools import product
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import LeftOut
 from baselinekit.importers.pyvalues import LostValue, PythonReader, dotted
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, field
 
 _LINE_ENDS = lazy_pattern(rb"\r\n|\r|\n")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@frozen
-class OneTest:
+class OneTest(Struct):
     """A test function or method. `params`: the ids of its parameters, (None,) if it has none, and None if
     only pytest can tell them."""
 
@@ -259,8 +257,7 @@ def _names_of(mark: ast.Call) -> list[str]:
     return [str(name).strip() for name in (names.split(",") if isinstance(names, str) else names or ())]
 
 
-@frozen
-class FixtureOfTests:
+class FixtureOfTests(Struct):
     """A fixture by the name that tests ask for. `is_own`: whether it stands in the file of the tests."""
 
     name: str
@@ -314,8 +311,7 @@ def told_apart(ids: Sequence[str]) -> list[str]:
 # The input and the result of an importer of snapshots.
 
 
-@frozen
-class ValueDraft:
+class ValueDraft(Struct):
     """A value that a test compares: its test, its name, the stored value, and its place. `placeholders`:
     those in the value, by their paths; `rules`: how it was compared."""
 
@@ -327,8 +323,7 @@ class ValueDraft:
     rules: Mapping[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class CodeChange:
+class CodeChange(Struct):
     """A change to make in a test: the old text and the new one."""
 
     place: Place

@@ -7,14 +7,12 @@ import json
 import posixpath
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.languages import JSON
-from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
     FORM_TYPE,
@@ -32,6 +30,7 @@ from baselinekit.importers.lines import draft_of
 from baselinekit.importers.pyvalues import LostValue
 from baselinekit.model.recipes import Response
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
+from baselinekit.structs import Struct, replace
 
 TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -39,16 +38,14 @@ _MOST_BYTES = 10_000_000
 _BUFFER = "python/object/new:_io.BytesIO"
 
 
-@frozen
-class RecordedAnswer:
+class RecordedAnswer(Struct):
     """A recorded answer, and its time if the cassette states it."""
 
     response: Response
     moment: str | None
 
 
-@frozen
-class Cassette:
+class Cassette(Struct):
     """A file's requests, each with its answer, in one order."""
 
     imported: ImportedFile

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.structs import Struct
 
 _HASH = "sha256"
 _BYTES_PER_CONTAINER = 10
@@ -27,16 +27,14 @@ _BEYOND_LIMITS_HINT = (
 )
 
 
-@frozen
-class Body:
+class Body(Struct):
     """`note`: something that may be right or a mistake, reported when the value is stored."""
 
     value: Json
     note: str = ""
 
 
-@frozen
-class BodyForm:
+class BodyForm(Struct):
     """`media`: its media types, in lower case; `title`: its name in a sentence. `read`: text -> value, or
     NotJson. For forms that consist of rows, `rows` splits a text into rows, `row` reads the value of a row,
     and `ends` are the separators between rows, longest first."""
@@ -346,21 +344,42 @@ def hash_path(whole: Path, answer: Json) -> Path | None:
     return (*whole, _HASH) if is_byte_hash(answer) else None
 
 
-class RowCount:
-    """Counts the rows of a body while it is received, so that an endless stream can be closed early."""
+class BodyWatch:
+    """Watches a body while it arrives: an endless stream is left after the rows that are taken, and one that
+    does not end in time is an error that says how to read it."""
 
-    def __init__(self, form: BodyForm):
-        self._form = form
-        self._rest = b""
-        self.rows = 0
+    def __init__(self, parse: str | None, take: int | None, content_type: str):
+        self._form, self._take = form_of(content_type, parse), take
+        self._last = self._rest = b""
+        self._rows = 0
 
-    def add(self, chunk: bytes) -> None:
-        assert self._form.rows is not None
+    def has_enough(self, chunk: bytes) -> bool:
+        """Whether the body holds as many rows as are taken, with this chunk."""
+        self._last = chunk
+        if self._form.rows is None or self._take is None:
+            return False
         self._rest += chunk
         complete = max(
             self._rest.rfind(end) + len(end) if end in self._rest else 0 for end in self._form.ends
         )
         if complete:
             text = self._rest[:complete].decode("utf-8", "replace")
-            self.rows += sum(1 for _ in self._form.rows(text))
+            self._rows += sum(1 for _ in self._form.rows(text))
             self._rest = self._rest[complete:]
+        return self._rows >= self._take
+
+    def too_late(self, seconds: float) -> CannotReplay | None:
+        """Return the error of a stream that did not end within its time limit; None for another body."""
+        limit = f"did not end within {seconds:.3g} s"
+        if self._form.rows is None:
+            if self._form.name != "json" or not self._last.endswith(b"\n"):
+                return None
+            message = f"the answer {limit}, and has whole lines so far"
+            hint = "of a stream, `parse: ndjson` with `take: N` (--parse, --take) reads the first N rows"
+            return cannot_replay("BK303", message, f"{hint}; or raise `timeout`")
+        message = f"{self._form.title} {limit}"
+        if self._take is not None:
+            message = f"{message}, and had {self._rows} of {self._take} rows"
+            return cannot_replay("BK303", message, "take fewer")
+        hint = "`take: N` (--take N) reads the first N rows and hangs up; or raise `timeout`"
+        return cannot_replay("BK303", message, hint)

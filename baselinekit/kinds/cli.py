@@ -1,16 +1,15 @@
 """A target that is a program: a command line with placeholders for the question, its files and the answer."""
 
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT, Family
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import Path
+from baselinekit.structs import Struct, field
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 """The placeholders that a command line may hold, in braces."""
@@ -19,8 +18,7 @@ PLACEHOLDER = lazy_pattern(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
 """Matches one of them; `{{NAME}}` is a variable."""
 
 
-@frozen
-class Healthcheck:
+class Healthcheck(Struct):
     """What must work before the first request to the target in a run: an address that responds with success,
     or a command that ends with exit code 0."""
 
@@ -30,8 +28,7 @@ class Healthcheck:
     timeout: Seconds | None = None
 
 
-@frozen
-class CliExecution:
+class CliExecution(Struct):
     """A program: its command line as one text or word by word. `{PROMPT}` is the question, `{FILES}` each
     file as `files_format` says (`{path}`, `{basename}`), `{OUTPUT_FILE}` the file for its answer; without it,
     the answer is its standard output. `env`: variables that it gets besides the usual ones. `retries`: how
@@ -52,8 +49,7 @@ class CliExecution:
     target: str = ""
 
 
-@frozen
-class CliCurrent:
+class CliCurrent(Struct):
     """`current:` with a program that is sent messages."""
 
     input: StatedConversation | str

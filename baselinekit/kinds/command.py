@@ -2,20 +2,18 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, describe_exit
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask
 
 
-@frozen
-class CommandInput:
+class CommandInput(Struct):
     """A program and its input. `argv[0]` is a name under `commands:` in the configuration, or any program if
     the operator allows it (`--allow-exec`)."""
 
@@ -26,8 +24,7 @@ class CommandInput:
     files: list[str] = field(default_factory=list)
 
 
-@frozen
-class CommandExecution:
+class CommandExecution(Struct):
     type: Literal["command"]
     timeout: Seconds | None = None
     parse: Literal["text", "json"] | None = None
@@ -35,8 +32,7 @@ class CommandExecution:
     resource: str | None = None
 
 
-@frozen
-class CommandCurrent:
+class CommandCurrent(Struct):
     """`current:` with a program."""
 
     input: CommandInput
@@ -44,8 +40,6 @@ class CommandCurrent:
 
 
 class ExitCode(OutcomePlace):
-    __slots__ = ()
-
     def severity(self, number: int) -> int:
         return 2 if number < 0 else int(number > 0)
 
@@ -68,7 +62,7 @@ class CommandKind(RecipeKind):
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
         is_argv = isinstance(content, list)
-        command_input, problems = check(CommandInput, {"argv": content} if is_argv else content)
+        command_input, problems = read_as(CommandInput, {"argv": content} if is_argv else content)
         if is_argv:
             problems = [replace(problem, at=(problem.at or ())[1:]) for problem in problems]
         return command_input, problems

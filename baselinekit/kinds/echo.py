@@ -3,25 +3,23 @@
 from typing import Any, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
+from baselinekit.structs import Struct
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
 
 
-@frozen
-class EchoExecution:
+class EchoExecution(Struct):
     """Nothing is requested."""
 
     type: Literal["echo"]
 
 
-@frozen
-class EchoCurrent:
+class EchoCurrent(Struct):
     """`current:` whose output is its input, which may be any value."""
 
     execution: EchoExecution

@@ -5,13 +5,11 @@ request is a flow of one step whose whole output is compared."""
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import NotJson
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import json_in
 from baselinekit.kinds.kind import (
     EXECUTION,
@@ -26,7 +24,8 @@ from baselinekit.kinds.kind import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, parse, roots
 from baselinekit.values.texts import Mask
 
@@ -46,8 +45,7 @@ _OPERATION_KEYS = ("operationName", "method")
 """Headers and keys that name the operation, if the address does not."""
 
 
-@frozen
-class HttpFlow:
+class HttpFlow(Struct):
     """Requests in order. The last output is compared, or the outputs that `collect` names: steps by their
     name, or `{key: "step.path"}`."""
 
@@ -55,8 +53,7 @@ class HttpFlow:
     collect: list[str] | dict[str, str] | None = None
 
 
-@frozen
-class HttpExecution:
+class HttpExecution(Struct):
     """The settings that all requests of a recipe share; a setting of a request overrides them."""
 
     type: Literal["http"]
@@ -78,16 +75,14 @@ class HttpExecution:
     resource: str | None = None
 
 
-@frozen
-class HttpCurrent:
+class HttpCurrent(Struct):
     """`current:` with one HTTP request."""
 
     input: HttpRequest
     execution: HttpExecution
 
 
-@frozen
-class FlowCurrent:
+class FlowCurrent(Struct):
     """`current:` with HTTP requests in order."""
 
     input: HttpFlow
@@ -118,8 +113,6 @@ def split_step(text: str, names: Mapping[str, int]) -> tuple[str, str]:
 
 
 class HttpStatus(OutcomePlace):
-    __slots__ = ()
-
     def severity(self, number: int) -> int:
         return (number >= 400) + (number >= 500)
 
@@ -147,7 +140,7 @@ class HttpKind(RecipeKind):
     eval_content = _EVAL_CONTENT
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
-        request, problems = check(HttpRequest, content)
+        request, problems = read_as(HttpRequest, content)
         return (None if problems else self.normalize(request)), problems
 
     def current_of(self, raw_input: Json) -> type[Any]:
@@ -255,12 +248,6 @@ class HttpKind(RecipeKind):
     def endpoint(self, recipe: Recipe) -> str | None:
         request = recipe.input
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
-
-    def named_place(self, recipe: Recipe, path: Path) -> Path:
-        if path not in self.answers(recipe):
-            return path
-        names = urlsplit(self.endpoint(recipe) or "").path.rstrip("/").split("/")
-        return (*path, names[-1]) if names[-1] else path
 
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
         steps = [step for step, _ in step_places(recipe)]

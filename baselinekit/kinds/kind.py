@@ -1,14 +1,13 @@
 """The base class of recipe kinds: all that the rest of the package must know of a kind, with defaults."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import Pattern
 from baselinekit.values.texts import Mask, describe_limit
 
@@ -26,8 +25,7 @@ ALONE = ""
 """The claim of a recipe beside which no other may be replayed."""
 
 
-@frozen
-class RecognisedForm:
+class RecognisedForm(Struct):
     """The form recognised in a response: the output read in that form, the settings that the execution needs
     so that it is always read so, and notes for the user. `ignore_values`: what varies by nature; where it is
     stated, further keys are allowed as well."""
@@ -43,8 +41,7 @@ class RecognisedForm:
         return {"allow_additional_fields": True} if self.ignore_values else {}
 
 
-@frozen
-class Trouble:
+class Trouble(Struct):
     """A sign that an observation went wrong. `flag`: the option with which a user accepts it as known-good
     all the same; `visible`: whether the output itself shows it; `detail`: what only the observation shows."""
 
@@ -57,8 +54,7 @@ class Trouble:
 EMPTY = Trouble("the model's answer is empty", "--allow-empty")
 
 
-@frozen
-class OutcomePlace:
+class OutcomePlace(Struct):
     """A place in an output that says whether the request worked. `step`: the step of a flow, else empty."""
 
     step: str = ""
@@ -128,11 +124,6 @@ class RecipeKind:
     def answers(self, recipe: Recipe) -> tuple[Path, ...]:
         """Return the places of all that was answered: a body, the output of a program."""
         return tuple((*place, self.answer) for place in self.responses(recipe)) if self.answer else ()
-
-    def named_place(self, recipe: Recipe, path: Path) -> Path:
-        """Return the path of a place with the name of its value. A whole answer has one if its recipe names
-        it: `GET /api/uptime`."""
-        return path
 
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
         """Return whether a place says what the answer consists of, such as the name of a label: another value

@@ -2,24 +2,22 @@
 take no parts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.errors import Problem
 from baselinekit.files.jsontext import pretty
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, is_blank
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import escape_variables_in
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
 
 
-@frozen
-class ConversationInput:
+class ConversationInput(Struct):
     """The input of a target: messages, and the files that they name, as absolute paths; guidelines for the
     answer are separate. `case`: the id of the case in its file."""
 
@@ -29,8 +27,7 @@ class ConversationInput:
     case: str = ""
 
 
-@frozen
-class StatedConversation:
+class StatedConversation(Struct):
     """Messages as a record states them. A record cannot state their files: any path on the machine could then
     be passed to programs."""
 
@@ -139,7 +136,12 @@ def is_parts(content: Json) -> bool:
 def _part_texts(parts: Json) -> Iterator[str]:
     for part in parts:
         text = str(part.get("text", part.get("value", "")))
-        yield f"=== {part.get('value', '')} ===\n{text}" if part["type"] == "file" else text
+        yield f"{heading_of(part.get('value', ''))}{text}" if part["type"] == "file" else text
+
+
+def heading_of(name: Json) -> str:
+    """Return what is above the text of a file in a question."""
+    return f"=== {name} ===\n"
 
 
 # Messages as JSON: as they are sent to programs and services, and stored with the answers of a target.

@@ -8,9 +8,9 @@ under `info`, to be compared."""
 from math import inf
 
 from baselinekit.files.jsontext import NotJson
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 
 _SAMPLES = "samples"
 _PLAIN_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -40,8 +40,7 @@ _SPREAD = {"_bucket": ("le", "buckets"), "": ("quantile", "quantiles")}
 """Labels that divide one measurement: their name, and the key under which its numbers are gathered."""
 
 
-@frozen
-class _Sample:
+class _Sample(Struct):
     name: str
     labels: dict[str, str]
     value: Json

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 
 RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
 
 
-@frozen
-class MockExecution:
+class MockExecution(Struct):
     """The `response`: a text, in which `{question}` is the text of the user's messages; an answer as a
     program could give it (`{output_messages, token_usage, …}`); or any other value, as it is. `delay`:
     seconds before it is given, or the fewest if `delay_max` states the most: an attempt of a case waits
@@ -28,8 +27,7 @@ class MockExecution:
     target: str = ""
 
 
-@frozen
-class MockCurrent:
+class MockCurrent(Struct):
     """`current:` that a mock answers."""
 
     input: StatedConversation | str

@@ -1,19 +1,17 @@
 """A target that is a service: an address that receives the messages as JSON and gives the answer."""
 
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.http import check_headers, check_url
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Auth, Recipe, Scalar, Seconds
+from baselinekit.structs import Struct, field
 
 
-@frozen
-class PostExecution:
+class PostExecution(Struct):
     """The service that receives the messages, by POST. The answer is a text, or JSON: an answer as a program
     could give it (`{output_messages, token_usage, …}`), or any other value as it is. `retries`: how often the
     request is repeated if the service is unreachable or too busy."""
@@ -29,8 +27,7 @@ class PostExecution:
     target: str = ""
 
 
-@frozen
-class PostCurrent:
+class PostCurrent(Struct):
     """`current:` with a service that receives messages."""
 
     input: StatedConversation | str

@@ -2,17 +2,16 @@
 
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, find_failed_checks, is_empty
 from baselinekit.kinds.messages import plain_text, text_with_context
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text, escape_variables, escape_variables_in
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
@@ -23,8 +22,7 @@ _MEDIA = (
 """The types of parts of messages, in the forms of the providers, that are not text."""
 
 
-@frozen
-class PromptInput:
+class PromptInput(Struct):
     """The input of a model: a template file, a text or messages, with `{{name}}` for the inputs, which are
     given here (`{file: path}` for the content of a file) or in a separate file. `content` is another name of
     `text`, as in eval files."""
@@ -38,8 +36,7 @@ class PromptInput:
     tools: list[Tool] = field(default_factory=list)
 
 
-@frozen
-class PromptExecution:
+class PromptExecution(Struct):
     """The model, by its name in the configuration, and how its answer is read: as a text, JSON (`parse:
     json`), or the parts that `collect` names. `checks`: conditions for the answer (`contains: …`), whose
     outcomes the output holds."""
@@ -57,8 +54,7 @@ class PromptExecution:
     scores: Scores | None = None
 
 
-@frozen
-class PromptCurrent:
+class PromptCurrent(Struct):
     """`current:` with a prompt. A text alone is its text."""
 
     input: PromptInput | str

@@ -5,30 +5,27 @@ import hashlib
 import posixpath
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Recipe
+from baselinekit.structs import Struct
 from baselinekit.values.texts import Mask
 
 
-@frozen
-class PytestInput:
+class PytestInput(Struct):
     """The test by its node id, and the name of the value if the test has several."""
 
     test: str
     name: str | None = None
 
 
-@frozen
-class PytestExecution:
+class PytestExecution(Struct):
     """It has no settings."""
 
     type: Literal["pytest"]
 
 
-@frozen
-class PytestCurrent:
+class PytestCurrent(Struct):
     """`current:` of a value of a test."""
 
     input: PytestInput

@@ -1,20 +1,18 @@
 """A skill: one that the configuration declares by name, or a folder with a SKILL.md."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import escape_variables_in
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask
 
 
-@frozen
-class SkillExecution:
+class SkillExecution(Struct):
     """A skill by its name in the configuration; it receives `input` verbatim."""
 
     type: Literal["skill"]
@@ -25,8 +23,7 @@ class SkillExecution:
     scores: Scores | None = None
 
 
-@frozen
-class SkillCurrent:
+class SkillCurrent(Struct):
     """`current:` with a skill, whose input may be any value."""
 
     execution: SkillExecution

@@ -2,13 +2,12 @@
 
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.structs import Struct
 
 
-@frozen
-class ReplayExecution:
+class ReplayExecution(Struct):
     """The file with the answers: JSON Lines with the id of a case and its answer, or the results of a run."""
 
     type: Literal["replay"]
@@ -17,8 +16,7 @@ class ReplayExecution:
     target: str = ""
 
 
-@frozen
-class ReplayCurrent:
+class ReplayCurrent(Struct):
     """`current:` whose answer is in a file."""
 
     input: StatedConversation | str

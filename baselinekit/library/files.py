@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 from baselinekit.cli.clients import open_clients, with_models
@@ -20,12 +19,12 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.settings import Setting
 from baselinekit.store import reading
 from baselinekit.store.project import nearest_config, project_root
+from baselinekit.structs import Struct
 
 _MOST_IDS_NAMED = 8
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(Struct):
     """A baseline read from a file of a project. `output`: the known-good output, with placeholders as their
     texts; None if there is none yet."""
 

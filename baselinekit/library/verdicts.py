@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields as dataclass_fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import parse_record
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import find, parse, render, suggest_path
 from baselinekit.values.places import with_values
 from baselinekit.values.texts import count_noun
@@ -28,8 +28,7 @@ _NOWHERE = "<compare>"
 _CURRENT = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(Struct):
     """What counts as the same. Paths are written as in files: `users.*.id`, `**.updated_at`, `$.items[0]`.
     `ignore`: paths that are not compared; `require`: keys that must be there; `placeholders`: placeholders by
     the path whose expected value they replace; `tolerance`, `arrays` and `fields` as in a file's
@@ -61,8 +60,7 @@ class Rules:
 _NO_RULES = Rules()
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct):
     """One place where a value differs from the expected one; `path` is written as in rules."""
 
     path: str
@@ -164,7 +162,7 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
 def _checked_rules(rules: object) -> Rules:
     """Return the rules, or raise an error that says what to write instead."""
     if not isinstance(rules, Rules):
-        rule_names = [rule_field.name for rule_field in dataclass_fields(Rules)]
+        rule_names = list(Rules.__struct_fields__)
         is_near = isinstance(rules, dict) and rules and all(key in rule_names for key in rules)
         arguments = [f"{key}={value!r}" for key, value in rules.items()] if isinstance(rules, dict) else []
         hint = f"Rules({', '.join(arguments) if is_near else 'ignore=[…]'}), of {', '.join(rule_names)}"
@@ -187,7 +185,7 @@ def _with_ordered_arrays(baseline: Baseline, expected: Json) -> Baseline:
 def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
     """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
     element describes arrays of any length, so they are compared element by element."""
-    from baselinekit.commands.templating import single_element_arrays
+    from baselinekit.learning.templating import single_element_arrays
 
     if rules.type == "exact":
         return {}

@@ -2,11 +2,9 @@
 compared in one walk."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
@@ -36,6 +34,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
 from baselinekit.values.places import Wild
@@ -245,8 +244,7 @@ def default_type(output: Json, kind: str) -> Type:
 _NO_ANSWERS: Answers = {}
 
 
-@frozen
-class Matcher:
+class Matcher(Struct):
     """One baseline's rules and output, ready to be walked."""
 
     form: Form

@@ -2,11 +2,9 @@
 them apply right here. Then the mode: how values are compared at one place, with its defaults filled in."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.baselines import (
     BOUNDS,
@@ -23,6 +21,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import Pattern, Specificity, reached, without_deep
 from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, children, fits
 
@@ -33,8 +32,7 @@ Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
 
 
-@frozen
-class Rule:
+class Rule(Struct):
     """One path rule. `at` leads to it in the file; `text` is what the author wrote. The field named like its
     kind holds what the rule says beyond the kind."""
 
@@ -59,8 +57,7 @@ class Rule:
         return "" if self.ignores else repr((self.tolerance, self.arrays, self.fields))
 
 
-@frozen
-class ActiveRules:
+class ActiveRules(Struct):
     """The rules that apply at one place: all of them, and the most exact of each kind."""
 
     rules: tuple[Rule, ...]
@@ -234,8 +231,7 @@ def _select_active(rules: list[Rule]) -> ActiveRules | None:
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
-@frozen
-class Mode:
+class Mode(Struct):
     type: Type = "structural"
     allow_additional_fields: bool = False
     allow_missing_fields: bool = False

@@ -1,10 +1,7 @@
 """What a stored output and its rules say before anything is compared: the mistakes, the rules that match
 something, the arrays with a mode of their own."""
 
-from dataclasses import field, replace
-
 from baselinekit.errors import Problem
-from baselinekit.frozen import slotted
 from baselinekit.matching.arrays import mode_of, reason_against_key
 from baselinekit.matching.rules import Form, Mode, Modes, Rule, State
 from baselinekit.matching.walk import Link, Templates, holds_compared_number, unroll
@@ -12,12 +9,12 @@ from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.template import binds
+from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.equality import bytes_of, is_number
 from baselinekit.values.places import children
 
 
-@slotted
-class Stored:
+class Stored(MutableStruct):
     """One look at all values of a stored output. `is_checked`: some value can fail; `uncompared` counts those
     that are not compared."""
 

@@ -3,11 +3,9 @@ actual output seen through the expected one, which is the expected value itself 
 
 import math
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.frozen import slotted
 from baselinekit.matching.rules import Form, Mode, Modes, Rule, State
 from baselinekit.matching.semantic import differing_words, similarity
 from baselinekit.matching.tolerance import describe_change, within
@@ -16,6 +14,7 @@ from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
+from baselinekit.structs import MutableStruct, field
 from baselinekit.values.equality import bytes_of, is_number, same_number
 from baselinekit.values.paths import render
 from baselinekit.values.places import places
@@ -55,8 +54,7 @@ class Mismatch(Exception):
     """Raised by a walk that fails fast: the values do not match, and it does not matter how."""
 
 
-@slotted
-class Templates:
+class Templates(MutableStruct):
     """The texts of a stored output with placeholders, each compiled once."""
 
     words: PlaceholderContext
@@ -92,8 +90,7 @@ def holds_compared_number(value: Json) -> bool:
     return any(is_number(leaf) or (isinstance(leaf, str) and has_marker(leaf)) for leaf in leaves)
 
 
-@slotted
-class Walk:
+class Walk(MutableStruct):
     """One walk over an actual output."""
 
     array: Callable[..., Json]

@@ -1,7 +1,15 @@
-"""What is wrong with an address that leads nowhere."""
+"""Addresses in messages, and what is wrong with one that leads nowhere."""
 
 import re
 from urllib.parse import urlsplit
+
+
+def url_for_message(url: str) -> str:
+    """Return a URL for a message: without credentials and query."""
+    address, query, _ = url.partition("?")
+    address = re.sub(r"//[^/]*@", "//…@", address)
+    return f"{address}{'?…' if query else ''}"
+
 
 PORT_HINT = "a port is a number from 1 to 65535"
 

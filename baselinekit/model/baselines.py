@@ -1,23 +1,21 @@
 """Known-good outputs with their recipes, rules and records, and the result of a comparison.
 
-These classes are also the schema of the file (schema/records.py derives it from them)."""
+These classes are also the schema of the file (store/dialects/native.py)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.structs import Struct, field
 
 Number = int | float
 Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
 
 
-@frozen
-class Observed:
+class Observed(Struct):
     """What the capture took, written only when a rule about its time or its cost needs it."""
 
     seconds: Number | None = None
@@ -26,8 +24,7 @@ class Observed:
     tokens_out: int | None = None
 
 
-@frozen
-class Variant:
+class Variant(Struct):
     """Another known-good output, for places where something else is right: all that `when` names must fit,
     each by one of its texts, in which `*` stands for anything."""
 
@@ -38,8 +35,7 @@ class Variant:
     environment: dict[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class Known:
+class Known(Struct):
     """The known-good output: in place, or in a file beside it; `variants` come before it where they fit.
     `learnt`: what stands behind the placeholders that were learnt, by their paths."""
 
@@ -54,8 +50,7 @@ class Known:
     variants: list[Variant] = field(default_factory=list)
 
 
-@frozen
-class Tolerance:
+class Tolerance(Struct):
     """How far a number may be from its baseline; delta = current - baseline, null = no bound."""
 
     min_delta: Number | None = None
@@ -64,8 +59,7 @@ class Tolerance:
     rel: Number | None = None
 
 
-@frozen
-class Options:
+class Options(Struct):
     """The switches of a comparison. They may stand in `options` or in `tolerance`; None = the default."""
 
     allow_additional_fields: bool | None = None
@@ -79,14 +73,13 @@ class Options:
     require_keys: list[str] | None = None
 
 
-FLAGS = frozenset(f.name for f in fields(Options)) - {"ignore_values", "require_keys"}
+FLAGS = frozenset(Options.__struct_fields__) - {"ignore_values", "require_keys"}
 """The switches that may stand among the paths of `tolerance`."""
 
-BOUNDS = tuple(f.name for f in fields(Tolerance))
+BOUNDS = Tolerance.__struct_fields__
 
 
-@frozen
-class By:
+class By(Struct):
     """Array elements paired by the value of a key."""
 
     by: str
@@ -102,8 +95,7 @@ model, or by a model that is asked."""
 ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 
 
-@frozen
-class FieldRule:
+class FieldRule(Struct):
     """Another type of comparison below one path."""
 
     type: Type | None = None
@@ -113,32 +105,28 @@ class FieldRule:
     min_similarity: Number | None = None
 
 
-@frozen
-class Latency:
+class Latency(Struct):
     """How long the output may take: at most so many seconds, or so many times what the capture took."""
 
     max_seconds: Seconds | None = None
     max_ratio: Number | None = None
 
 
-@frozen
-class Cost:
+class Cost(Struct):
     """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
 
     max_usd: Number | None = None
     max_ratio: Number | None = None
 
 
-@frozen
-class Age:
+class Age(Struct):
     """After how long a known-good output is warned about, and after how long it counts no more: `30d`."""
 
     warn: str | None = None
     fail: str | None = None
 
 
-@frozen
-class Rules:
+class Rules(Struct):
     """What counts as the same: the file's `comparison:`."""
 
     type: Type | None = None
@@ -156,8 +144,7 @@ class Rules:
     max_age: str | Age | None = None
 
 
-@frozen
-class Metadata:
+class Metadata(Struct):
     """What the team says of a baseline, and its record."""
 
     criticality: Literal["critical", "high", "medium", "low"] | None = None
@@ -167,8 +154,7 @@ class Metadata:
     failure_count: int = 0
 
 
-@frozen
-class Source:
+class Source(Struct):
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
     that of the bytes that were read; `form` is which of the two file forms it has. `spans`: where in the text
     its `last_passed` and `failure_count` are, for each that is a plain scalar."""
@@ -181,8 +167,7 @@ class Source:
     spans: tuple[Span | None, Span | None] = (None, None)
 
 
-@frozen
-class BaselineRecord:
+class BaselineRecord(Struct):
     """A baseline as its file states it."""
 
     id: str
@@ -195,7 +180,6 @@ class BaselineRecord:
     metadata: Metadata = field(default_factory=Metadata)
 
 
-@frozen
 class Baseline(BaselineRecord):
     """One baseline as it is used. `variant`: the number of the variant that is in `baseline`, if one is."""
 
@@ -213,8 +197,7 @@ class Baseline(BaselineRecord):
         return self.metadata.tags
 
 
-@frozen
-class Entry:
+class Entry(Struct):
     """What a run knows about a baseline before loading it: enough to select it, to locate it, and to run it
     in parallel with others (`claim`). `content`: a digest of the baseline without the record of its runs.
     `size`: approximately its bytes in files."""
@@ -253,8 +236,7 @@ class Difference(NamedTuple):
     note: str | None = None
 
 
-@frozen
-class RuleReport:
+class RuleReport(Struct):
     """A report about a rule: it matched nothing (`stale`), lacks what it is to be checked against
     (`unchecked`), hid more than a value (`hid`), leaves values uncompared (`uncompared`), warns about an age
     (`aged`), or has a better alternative (`advice`). `at` leads to the rule."""
@@ -269,8 +251,7 @@ UNFIT = ("stale", "unchecked", "hid")
 """Reports about rules that do not do what they were written for."""
 
 
-@frozen
-class SimilarityQuestion:
+class SimilarityQuestion(Struct):
     """The question whether two texts say the same, which a comparison cannot decide by itself."""
 
     expected: str
@@ -282,8 +263,7 @@ Answers = Mapping[SimilarityQuestion, tuple[float, str]]
 """For each question the similarity of the texts, from 0 to 1, and the reason."""
 
 
-@frozen
-class Comparison:
+class Comparison(Struct):
     """The result of a comparison. `count` counts every difference, also those beyond the limit of what is
     kept. `resolved` is the actual output seen through the expected template: matching values keep the
     author's text. It *is* the expected output, the same object, when nothing differs. While there are

@@ -1,21 +1,19 @@
 """The changes of a refresh or a review: planned by the rules, shown for approval, applied by the store."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.structs import Struct, field
 
 Risk = Literal["low", "medium", "high"]
 RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
 
 
-@frozen
-class LostPlaceholder:
+class LostPlaceholder(Struct):
     """A placeholder of the stored output that would be lost. `path` leads through the old output; `file` and
     `line` locate it: an output may have a file of its own."""
 
@@ -25,8 +23,7 @@ class LostPlaceholder:
     file: str = ""
 
 
-@frozen
-class Change:
+class Change(Struct):
     """A change at one place of the stored output. `path` leads through the new output (through the old one
     where a value is removed), `at` through the old one. `after` is the value to write. `blocked`: why the
     change cannot be approved. `part`: whether it is in the output, or in what the run took."""
@@ -44,22 +41,19 @@ class Change:
     part: Literal["output", "observed"] = "output"
 
 
-@frozen
-class UnchangedPart:
+class UnchangedPart(Struct):
     """A part of the output in which nothing changes."""
 
     value: Json
 
 
-@frozen
-class ChangedPart:
+class ChangedPart(Struct):
     """A part that is one change: the whole part is replaced, added or removed."""
 
     number: int
 
 
-@frozen
-class Branch:
+class Branch(Struct):
     """An object or an array (`names` is None) with changes inside. `before` and `after` are the positions in
     `parts` in the old and in the new order; `order` is the change from one order to the other."""
 
@@ -73,14 +67,14 @@ class Branch:
 Part = UnchangedPart | ChangedPart | Branch
 
 
-@frozen
-class KeptOutput:
+class KeptOutput(Struct):
     """The kept output of a replay that did not match. `compared_with`: a hash of the output and the rules
     that it was compared with, None if unknown. `masked`: paths of masked values; `unsettled`: what would
     still fail with this very output; `settled`: what new notes about the capture settle (its age, what it
     took); `variant`: which output of the baseline was meant for the environment of that run; `troubles`:
     signs that the replay went wrong, beside those in the output itself; `differing`: the leaves that
-    differed, each with its path in the stored output and the actual value."""
+    differed, each with its path in the stored output and the actual value; `varied`: the places there of
+    which compares have shown that they vary."""
 
     id: str
     recipe_hash: str
@@ -96,11 +90,11 @@ class KeptOutput:
     variant: int | None = None
     troubles: tuple[str, ...] = ()
     differing: tuple[tuple[Path, Json], ...] = ()
+    varied: tuple[Path, ...] = ()
     origin: str = "kept"
 
 
-@frozen
-class NewRules:
+class NewRules(Struct):
     """What the operator states about places where a baseline differs, instead of accepting what came:
     placeholders by path, and `comparison:` as a file states it."""
 
@@ -118,8 +112,7 @@ class NewRules:
 NO_RULES = NewRules()
 
 
-@frozen
-class RefreshPlan:
+class RefreshPlan(Struct):
     """All changes of one baseline. `shape`: how they fit together; `keys`: the key that identifies the
     elements of an array, by the array's path in the old output; `troubles`: signs that the new answer went
     wrong, which the stored one does not have: then every change has a high risk. `ruled`: what the operator's
@@ -138,8 +131,7 @@ class RefreshPlan:
     placed: frozenset[int] = frozenset()
 
 
-@frozen
-class Group:
+class Group(Struct):
     """The same change in several places; a member is the index of a plan and the number of a change. `path`
     has `[*]` for its indexes."""
 
@@ -149,8 +141,7 @@ class Group:
     members: tuple[tuple[int, int], ...]
 
 
-@frozen
-class RefreshRefusal:
+class RefreshRefusal(Struct):
     """A baseline that cannot be refreshed, and the reason."""
 
     id: str
@@ -158,8 +149,7 @@ class RefreshRefusal:
     problem: Problem
 
 
-@frozen
-class RefreshProposal:
+class RefreshProposal(Struct):
     """What a refresh would do. `passing`: the baselines that passed in a replay and need no change."""
 
     plans: tuple[RefreshPlan, ...]
@@ -168,8 +158,7 @@ class RefreshProposal:
     passing: tuple[str, ...] = ()
 
 
-@frozen
-class Approval:
+class Approval(Struct):
     """The accepted parts of a plan: changes by number, and paths that are ignored from now on. `covered`: the
     changes that those paths cover."""
 
@@ -183,8 +172,7 @@ class Approval:
         return len(self.accepted | self.covered) == len(self.plan.changes)
 
 
-@frozen
-class ApprovalNote:
+class ApprovalNote(Struct):
     """The note written with an approval: the version of the output, who approved it, and why."""
 
     version: str | None = None
@@ -192,8 +180,7 @@ class ApprovalNote:
     reason: str | None = None
 
 
-@frozen
-class Rewritten:
+class Rewritten(Struct):
     """A file's text before and after; a new file has an empty text before."""
 
     file: str
@@ -201,8 +188,7 @@ class Rewritten:
     after: str
 
 
-@frozen
-class Applied:
+class Applied(Struct):
     """What was written, and the problems of what could not be written."""
 
     files: tuple[Rewritten, ...] = ()
@@ -222,8 +208,7 @@ Verb = Literal["accept", "reject", "skip", "placeholder", "ignore"]
 VERBS: tuple[Verb, ...] = ("accept", "reject", "skip", "placeholder", "ignore")
 
 
-@frozen
-class Decision:
+class Decision(Struct):
     """The decision about one change. `text`: the placeholder to store instead, or the path to ignore from now
     on."""
 
@@ -231,24 +216,21 @@ class Decision:
     text: str = ""
 
 
-@frozen
-class Offer:
+class Offer(Struct):
     """A text that can be chosen, and the reason to choose it."""
 
     text: str
     reason: str = ""
 
 
-@frozen
-class Offers:
+class Offers(Struct):
     """The choices for one change: placeholders for its value, and paths that ignore it."""
 
     placeholders: tuple[Offer, ...] = ()
     rules: tuple[Offer, ...] = ()
 
 
-@frozen
-class Dialog:
+class Dialog(Struct):
     """A question that is asked before a decision takes effect. It is answered by one of `keys` (each with
     what it does), or by the number of one of `offers`; `typed` is the text typed so far."""
 
@@ -258,8 +240,7 @@ class Dialog:
     typed: str | None = None
 
 
-@frozen
-class ChangeContext:
+class ChangeContext(Struct):
     """The context of a change. `place`: file and line of the stored value; `target`: the target of the
     baseline; `drift`: what has changed in the environment since the capture; `facts`: name and text of
     everything else."""
@@ -270,8 +251,7 @@ class ChangeContext:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-@frozen
-class Scene:
+class Scene(Struct):
     """What a review shows. `members`: the plans and changes of the question, the first one shown in full;
     empty when everything is decided. `counts`: the number of changes for each verb."""
 

@@ -1,10 +1,8 @@
 """Eval cases, suites and gates. Every form of eval file is read into these classes."""
 
-from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.prompts import PromptFolder
@@ -12,15 +10,15 @@ from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.results import Metric, Report
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, field
 
 # Case and suite: a recipe with graders instead of (or beside) a baseline.
 
 Kind = Literal["capability", "regression"]
-Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
+ReportForm = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
 
 
-@frozen
-class Expected:
+class Expected(Struct):
     """What would be right: the value, or any of its alternatives. `of`: the part of the output that is meant,
     where a grader names none."""
 
@@ -30,8 +28,7 @@ class Expected:
     of: str | None = None
 
 
-@frozen
-class Scripts:
+class Scripts(Struct):
     """Programs around an attempt, as paths from the project's root. `before` may stop the attempt by its exit
     code, and lines NAME=VALUE that it prints are inputs; `after` tells whether the answer is right. Both get
     the variables in `environment`, and with the `prefix` the inputs and the file of the answer."""
@@ -42,8 +39,7 @@ class Scripts:
     prefix: str = ""
 
 
-@frozen
-class GoodAnswer:
+class GoodAnswer(Struct):
     """A good answer, in words and by example; an output need not be equal to it. `outcome`: what the answer
     should do; `messages`: a conversation that went well; `asked`: the messages that it answers; `sidecar`:
     further facts for a judge. `guideline_files`, `input_files`: the files that these messages name, as
@@ -58,8 +54,7 @@ class GoodAnswer:
     input_files: tuple[str, ...] = ()
 
 
-@frozen
-class Case:
+class Case(Struct):
     """One case. Its `pass_rule` decides when it passes. `retries`: how often a failed attempt is repeated; a
     first attempt that failed stays on record. `judge_after_failure`: whether models are asked although a code
     grader has already failed. `folder`: the prompt folder that the case belongs to. `timeout_key`: the name
@@ -92,19 +87,17 @@ class Case:
     source: Source = field(default_factory=lambda: Source(""))
 
 
-@frozen
-class Reporting:
+class Reporting(Struct):
     """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
     configuration names is told of a run that failed; where the suite does not say so, they are."""
 
-    format: list[Form] = field(default_factory=lambda: ["json"])
+    format: list[ReportForm] = field(default_factory=lambda: ["json"])
     output_dir: str | None = None
     include_details: bool = True
     notify_on_failure: bool | None = None
 
 
-@frozen
-class SuiteConfig:
+class SuiteConfig(Struct):
     parallel_execution: bool = True
     max_workers: int | None = None
     timeout_global: Seconds | None = None
@@ -113,8 +106,7 @@ class SuiteConfig:
     attempts: int = 1
 
 
-@frozen
-class Suite:
+class Suite(Struct):
     """Cases that are run together. `thresholds`: the minimum value of a metric, by the metric's name;
     `notes`: the files that were skipped; `unread`: the problems of files that were left out."""
 
@@ -140,8 +132,7 @@ ALLOWABLE = ("medium", "low")
 """Of which criticality a gate may let regressions fail. One without criticality is medium."""
 
 
-@frozen
-class Gate:
+class Gate(Struct):
     """A gate. `least`: the minimum value of each metric; `shown`: metrics that are only reported. `suite`:
     the file to run, from the project's root. `categories` and `tags`: select the cases. `report`: where the
     phase report is written when the gate is not met; `{phase_id}` in it stands for the phase.
@@ -161,8 +152,7 @@ class Gate:
     allow_regressions: tuple[str, ...] = ()
 
 
-@frozen
-class GateResult:
+class GateResult(Struct):
     """The result of a gate. `metrics` and `report` are about its own cases only. `why`: the reasons why it
     cannot be decided; `regressed`: why it is not met whatever the metrics are."""
 

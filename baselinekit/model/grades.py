@@ -2,13 +2,12 @@
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Seconds, Usage
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, field, replace
 
 # Grades: the result of a grader for one output, and of a case over its attempts.
 
@@ -23,8 +22,7 @@ OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "pass
 GraderKind = Literal["code", "model", "human"]
 
 
-@frozen
-class Classified:
+class Classified(Struct):
     """The class that a grader gave to something whose right class is known: an entry of a confusion table.
     `given` is None if it decided nothing."""
 
@@ -32,8 +30,7 @@ class Classified:
     given: str | None
 
 
-@frozen
-class Grade:
+class Grade(Struct):
     """The grade of one grader. `score` is from 0 to 1, or None if nothing was decided. `verdict` is a word
     that refines the outcome: pending, disputed, borderline, not judged, unparseable. `details` are for the
     report. `line`: the line of the grader in the file of its case, if the user has to look there. `parts`:
@@ -70,8 +67,7 @@ def map_grades(grade: Grade, change: Callable[[Grade], Grade]) -> Grade:
     return change(replace(grade, parts=parts) if parts else grade)
 
 
-@frozen
-class PassRule:
+class PassRule(Struct):
     """When a case passes. By `all`: every required grader passes. By `mean`: the weighted mean of all scores
     is `pass_at` or more and no gate fails (gates are the required graders and those that a grade names); from
     `borderline_at` on the case is borderline, which passes only with `borderline_passes`."""
@@ -82,8 +78,7 @@ class PassRule:
     borderline_passes: bool = False
 
 
-@frozen
-class Attempt:
+class Attempt(Struct):
     """One attempt at a case: one observation and all its grades. `again` counts replays that were repeated
     because of failures around it (no connection, too many requests): these are no attempts. `output` is kept
     masked, and only if a report needs it. `sent`: a prompt of a prompt folder was sent and answered;
@@ -111,8 +106,7 @@ class Attempt:
 # runs, and what people are asked. They are also the schema of a grader's `config:`.
 
 
-@frozen
-class Call:
+class Call(Struct):
     """One call of a generated function, and what it must give."""
 
     expected: Json
@@ -122,8 +116,7 @@ class Call:
     tolerance: Number | None = None
 
 
-@frozen
-class FunctionOutput:
+class FunctionOutput(Struct):
     """The output is a program; a function in it gives what is expected. It runs in a sandbox where there is
     one. `sandbox: true`: nowhere else, whatever is allowed."""
 
@@ -136,8 +129,7 @@ class FunctionOutput:
     of: str | None = None
 
 
-@frozen
-class Evaluators:
+class Evaluators(Struct):
     """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
 
     min_required: int = 2
@@ -146,15 +138,13 @@ class Evaluators:
     adjudicator: str | None = None
 
 
-@frozen
-class Option:
+class Option(Struct):
     value: Json
     label: str = ""
     description: str = ""
 
 
-@frozen
-class RatingScale:
+class RatingScale(Struct):
     type: Literal["likert", "binary", "ranking"] = "likert"
     range: list[int] = field(default_factory=lambda: [1, 5])
     labels: dict[int, str] = field(default_factory=dict)
@@ -167,8 +157,7 @@ class RatingScale:
     threshold: Number | None = None
 
 
-@frozen
-class HumanRating:
+class HumanRating(Struct):
     """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
     stands in the rubric for `{special_instructions}` and its like."""
 
@@ -185,8 +174,7 @@ Method = Any
 """The config of a grader: an object of one of the classes that `grade.graders` lists."""
 
 
-@frozen
-class Grader:
+class Grader(Struct):
     """A grader as a case names it, ready to be used. `at` leads to it in the record, and `config_at` from
     there to its config. The case's pass rule defines what `required` means; `says_required`: whether the file
     states it."""
@@ -220,8 +208,7 @@ def same_person(rater: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
-@frozen
-class Rating:
+class Rating(Struct):
     """The rating of one person. `value`: one of the options, a number of the scale, a list of these if there
     are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list.
     `seconds`: how long it took, if measured."""
@@ -233,8 +220,7 @@ class Rating:
     seconds: float | None = None
 
 
-@frozen
-class RatingView:
+class RatingView(Struct):
     """What a rater sees. `items`: the items to rank, in the order in which they are shown. `about`: the
     origin of the output, which a blind evaluation hides."""
 
@@ -247,8 +233,7 @@ class RatingView:
     about: Mapping[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class RatingItem:
+class RatingItem(Struct):
     """One output that waits for ratings, with its case and grader. `claims`: for a ranking, which item is
     expected before which, by their numbers as shown."""
 
@@ -272,16 +257,14 @@ def split_by_role(ratings: Sequence[Rating], method: HumanRating) -> tuple[list[
     return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, method)), None)
 
 
-@frozen
-class Queued:
+class Queued(Struct):
     """An item with its ratings so far, the earliest first."""
 
     item: RatingItem
     ratings: tuple[Rating, ...] = ()
 
 
-@frozen
-class ItemStatus:
+class ItemStatus(Struct):
     """An item, and the grade that its ratings give so far."""
 
     queued: Queued
@@ -307,8 +290,7 @@ class ItemStatus:
         )
 
 
-@frozen
-class Sheet:
+class Sheet(Struct):
     """An item as it is shown to one person. `questions`: the criteria, or the question of the scale;
     `choices`: the possible answers with their meaning; `said`: what others said, if that is not hidden;
     `about`: the origin of the output."""
@@ -326,8 +308,7 @@ class Sheet:
 State = Literal["calibrated", "not calibrated", "another judge", "another rubric", "other labels"]
 
 
-@frozen
-class Label:
+class Label(Struct):
     """The label that a person gave to one output: passed or failed, a score on the judge's scale, or a
     category. `expected_outcome`: what a good answer does, if the judge uses that."""
 
@@ -336,11 +317,14 @@ class Label:
     input: Json = None
     expected: Json = None
     note: str | None = None
-    expected_outcome: str = field(default="", repr=False)
+    expected_outcome: str = ""
+
+    def __repr__(self) -> str:  # the digest of the labels in a calibration file is over this text
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[:-1])
+        return f"Label({', '.join(shown)})"
 
 
-@frozen
-class Agreement:
+class Agreement(Struct):
     """How often a judge agreed with people. It is valid for this model, this rubric and these labels. `both`:
     outputs that both let pass; `undecided`: outputs for which the judge gave no usable verdict."""
 
@@ -364,8 +348,7 @@ class Agreement:
         return (self.both + self.neither) / self.decided if self.decided else None
 
 
-@frozen
-class JudgeFacts:
+class JudgeFacts(Struct):
     """What a report says about a judge that has a calibration file."""
 
     model: str

@@ -1,18 +1,16 @@
 """Prompt folders: a prompt with its description, its cases and its scripts, and the notes about its runs and
 uses."""
 
-from dataclasses import field
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field
 
 Status = Literal["draft", "tested", "ready"]
 """How mature a prompt is; `promote` takes it one step further."""
 
 
-@frozen
-class PromptVariable:
+class PromptVariable(Struct):
     """A variable of the template, as the description declares it."""
 
     description: str | None = None
@@ -20,8 +18,7 @@ class PromptVariable:
     default: Json = None
 
 
-@frozen
-class Promotion:
+class Promotion(Struct):
     """What `promote` requires instead of the default: the number of uses, and whether the cases must have
     passed."""
 
@@ -29,8 +26,7 @@ class Promotion:
     require_eval: bool | None = None
 
 
-@frozen
-class PromptMeta:
+class PromptMeta(Struct):
     """The description of a prompt. `triggers` and `not_for`: which requests the prompt is for, and which
     not."""
 
@@ -49,8 +45,7 @@ class PromptMeta:
     promotion: Promotion = Promotion()
 
 
-@frozen
-class PromptFolder:
+class PromptFolder(Struct):
     """A prompt and the files beside it, as paths from the project's root. `content`: 16 hex digits of a hash
     over everything that a verdict on its cases depends on."""
 
@@ -68,8 +63,7 @@ class PromptFolder:
         return self.meta.id
 
 
-@frozen
-class EvalRow:
+class EvalRow(Struct):
     """One run of a folder's cases, as noted in `.eval.jsonl`. `scope`: all, or the names of the cases that
     were run; `content`: that of the folder at the time. A row of another tool has neither. `attempts`: for
     each case; `graders`: the only kind of graders that was used; `inputs`: those that were given in place of
@@ -88,8 +82,7 @@ class EvalRow:
     interrupted: bool = False
 
 
-@frozen
-class UsageRow:
+class UsageRow(Struct):
     """One use of the prompt, as noted in `.usage.jsonl`. `verified`: the result of the script that checks an
     answer; None if there is none. `model`: the model that answered; `content`: that of the folder at the
     time."""

@@ -1,19 +1,17 @@
 """Recipes, questions to models, the resulting observations, and the configuration."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, field, replace
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from baselinekit.frozen import frozen
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.structs import Struct, field, replace
 
 # Questions to a model and its answers.
 
 
-@frozen
-class Prices:
+class Prices(Struct):
     """US dollars per million tokens. `cached`: those of the input that were read from a cache; None: as any
     others."""
 
@@ -22,8 +20,7 @@ class Prices:
     cached: int | float | None = None
 
 
-@frozen
-class Retry:
+class Retry(Struct):
     """Retries of a model request: after `wait` seconds, then `factor` times as long, at most `longest`."""
 
     wait: int | float = 1
@@ -32,8 +29,7 @@ class Retry:
     statuses: list[int] | None = None
 
 
-@frozen
-class Model:
+class Model(Struct):
     """A model in the configuration. One of the first six fields says how it is asked: a wire form with the id
     that the server knows, a program, a callable (`module:function`), a name of the `llm` package, or a form
     that an installed package provides. `key` names a variable; `settings` go into the request as they are.
@@ -68,8 +64,7 @@ class Model:
         return self.llm is None and (self.command is None or self.output == "json")
 
 
-@frozen
-class Limits:
+class Limits(Struct):
     """Limits: for the use of models in a run, for replays, and for the number and size of files."""
 
     calls: int | None = None
@@ -83,16 +78,14 @@ class Limits:
     file_size: int | None = None
 
 
-@frozen
-class Message:
+class Message(Struct):
     """One message of a conversation. What tools answered cannot be sent yet: that takes the ids of calls."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-@frozen
-class Tool:
+class Tool(Struct):
     """A tool that a model may call; its parameters as a JSON Schema."""
 
     name: str
@@ -100,8 +93,7 @@ class Tool:
     parameters: dict[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class ModelQuestion:
+class ModelQuestion(Struct):
     """One question to one model, with everything expanded. Fields that are None, and a missing system
     message, are taken from the model's own entry. `turn` distinguishes repetitions of the same question;
     `asker` (the id of a baseline or a case) is not part of the question: it is for stores of answers."""
@@ -117,8 +109,7 @@ class ModelQuestion:
     asker: str = ""
 
 
-@frozen
-class Usage:
+class Usage(Struct):
     """The tokens and cost of an answer. None: unknown. `tokens_cached`: those of `tokens_in` from a cache."""
 
     tokens_in: int | None = None
@@ -140,8 +131,7 @@ def _sum(left: Any, right: Any) -> Any:
     return right if left is None else left if right is None else left + right
 
 
-@frozen
-class Answer:
+class Answer(Struct):
     """The answer of a model. `served`: the model that answered, by its own account; `tool_calls`: None if the
     answer does not say whether there were any."""
 
@@ -154,8 +144,7 @@ class Answer:
     recorded: bool = False
 
 
-@frozen
-class ModelUsage:
+class ModelUsage(Struct):
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
     (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
     the tokens from a cache whose own price is not known, so that their cost is too high."""
@@ -184,8 +173,7 @@ Parse = Literal["json", "ndjson", "sse", "prometheus", "text", "bytes"]
 """How a body is parsed (kinds/bodies.py)."""
 
 
-@frozen
-class Auth:
+class Auth(Struct):
     """Credentials for the `Authorization` header."""
 
     type: Literal["basic", "bearer", "digest"]
@@ -194,8 +182,7 @@ class Auth:
     token: str | None = None
 
 
-@frozen
-class HttpRequest:
+class HttpRequest(Struct):
     """One request, and as a step of a flow what it hands on to the next (`save`)."""
 
     method: str = "GET"
@@ -219,8 +206,7 @@ class HttpRequest:
     save: dict[str, str] = field(default_factory=dict)
 
 
-@frozen
-class Scores:
+class Scores(Struct):
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
     that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
     the judge replies with: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
@@ -233,14 +219,11 @@ class Scores:
 
 
 class Execution(Protocol):  # every kind's `execution:` states its kind
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
     @property
     def type(self) -> str: ...
 
 
-@frozen
-class Recipe:
+class Recipe(Struct):
     """How to obtain an output again: the input and its execution, in the classes of its kind (kinds/)."""
 
     input: Any
@@ -262,8 +245,7 @@ class Recipe:
         return getattr(self.execution, "checks", None) or []
 
 
-@frozen
-class Skill:
+class Skill(Struct):
     """A skill in the configuration: a program, a Python callable (`module:function`), a request that gets the
     question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
     `{output, tool_calls, usage}`."""
@@ -279,16 +261,14 @@ class Skill:
     timeout: Seconds | None = None
 
 
-@frozen
-class Command:
+class Command(Struct):
     """A program that the configuration allows baselines to run by name."""
 
     argv: list[str]
     env: list[str] = field(default_factory=list)
 
 
-@frozen
-class Surroundings:
+class Surroundings(Struct):
     """The folder of a recipe's file, and what the configuration provides. Its own `base_url` takes precedence
     over the configured one, the override over both. `within`: the folder that no path may leave, if not the
     root."""
@@ -307,8 +287,7 @@ class Surroundings:
 # Observation: the result of a recipe, and the requests and responses of the clients.
 
 
-@frozen
-class Observation:
+class Observation(Struct):
     """An output and what it took to get it. `tool_calls`: None if it is unknown whether there were any;
     `environment`: what only the answer tells about its origin (the model that was served); `flaw`: why it
     must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
@@ -332,7 +311,7 @@ class Observation:
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
     loss: str | None = None
-    exchanges: tuple[tuple["Request", Json], ...] = field(default=(), compare=False, repr=False)
+    exchanges: tuple[tuple["Request", Json], ...] = ()
 
     @property
     def reason_not_to_store(self) -> str | None:
@@ -342,11 +321,23 @@ class Observation:
         return replace(self, output=output)
 
 
-@frozen
-class Request:
+IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
+"""The methods of requests that may be sent twice."""
+
+
+class BodyWatcher(Protocol):
+    """Watches a body while it arrives: whether it holds enough with this chunk, and the error if it did not
+    end in time, where there is more to say than that."""
+
+    def has_enough(self, chunk: bytes) -> bool: ...
+    def too_late(self, seconds: float) -> Exception | None: ...
+
+
+class Request(Struct):
     """One request as it is sent, with everything expanded. `parse`: how the body of its answer is parsed;
     `take`: the number of rows to wait for. `admit` is called with the address to connect to, and raises to
-    refuse it; None stands for the host as it is written."""
+    refuse it; None stands for the host as it is written. `watch`: who watches a body of this media type while
+    it arrives."""
 
     method: str
     url: str
@@ -360,11 +351,11 @@ class Request:
     max_body: int = 10_000_000
     parse: Parse | None = None
     take: int | None = None
-    admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
+    admit: Callable[[str | None], None] | None = None
+    watch: Callable[[str], BodyWatcher] | None = None
 
 
-@frozen
-class Response:
+class Response(Struct):
     """One response as received: decompressed within its limit, not yet interpreted."""
 
     status: int
@@ -377,8 +368,7 @@ class Response:
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
-@frozen
-class ProcessSpec:
+class ProcessSpec(Struct):
     """One program as it is started."""
 
     argv: tuple[str, ...]
@@ -388,12 +378,11 @@ class ProcessSpec:
     timeout: float = 60.0
     max_stdout: int = 1_000_000
     max_stderr: int = 64_000
-    mask: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
+    mask: Callable[[str], str] | None = None
     """Masks secrets in the end of its output, if an error quotes it."""
 
 
-@frozen
-class ProcessResult:
+class ProcessResult(Struct):
     """The result of one program."""
 
     exit_code: int
@@ -405,8 +394,7 @@ class ProcessResult:
 # A generated program, run in a sandbox: its results, and what the sandbox kept it from.
 
 
-@frozen
-class CallResult:
+class CallResult(Struct):
     """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
     `inexact`: the text of a value that is not JSON (a set, a NaN, a bytes). `printed`: the end of what it
     printed meanwhile."""
@@ -418,8 +406,7 @@ class CallResult:
     seconds: float = 0.0
 
 
-@frozen
-class SandboxResult:
+class SandboxResult(Struct):
     """All calls in order. `contained`: what the sandbox kept the program from; `not_contained`: what it could
     not prevent on this machine. `flaw`: why nothing of it can be judged."""
 
@@ -435,8 +422,7 @@ Record = Literal["always", "daily", "never"]
 """Which verdicts are written to the files."""
 
 
-@frozen
-class Variable:
+class Variable(Struct):
     """A variable with more than a value: its origin, and whether it is a secret."""
 
     value: Json = None
@@ -445,16 +431,14 @@ class Variable:
     hosts: list[str] = field(default_factory=list)
 
 
-@frozen
-class Environment:
+class Environment(Struct):
     """One of the environments that the same baselines run against."""
 
     base_url: str | None = None
     variables: dict[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class HttpDefaults:
+class HttpDefaults(Struct):
     headers: dict[str, str | int | float | bool] = field(default_factory=dict)
     timeout: Seconds | None = None
     redirects: int | bool | None = None
@@ -467,8 +451,7 @@ class HttpDefaults:
     serial: bool | None = None
 
 
-@frozen
-class Notify:
+class Notify(Struct):
     """Who is notified when a run or a gate fails (`always`: also when it passes): a program, which gets the
     notification as JSON on its standard input, or an address to which it is sent."""
 
@@ -479,8 +462,7 @@ class Notify:
     env: list[str] = field(default_factory=list)
 
 
-@frozen
-class GitHosts:
+class GitHosts(Struct):
     """Files in git that are named by the addresses of their web pages. `hosts`: further hosts, each with the
     host whose addresses it imitates. `offline`: use only files that were fetched before."""
 
@@ -488,8 +470,7 @@ class GitHosts:
     offline: bool = False
 
 
-@frozen
-class Config:
+class Config(Struct):
     version: Literal[1] = 1
     base_url: str | None = None
     baselines: str | list[str] = "baselines"

@@ -1,15 +1,14 @@
 """Results: the five outcomes, kept apart everywhere, and the data that every report is rendered from."""
 
-from dataclasses import field
 from itertools import pairwise
 from math import ceil
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Kind
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, field
 
 # The comparison of a run of eval cases with an earlier one.
 
@@ -27,8 +26,7 @@ Share = tuple[int, int]
 """How many attempts passed, and how many were decided."""
 
 
-@frozen
-class CaseChange:
+class CaseChange(Struct):
     """The change of one case. `chance`: how likely so large a difference is if nothing changed; None if no
     test was made. `why`: what the verdict depends on."""
 
@@ -40,8 +38,7 @@ class CaseChange:
     why: str = ""
 
 
-@frozen
-class MetricChange:
+class MetricChange(Struct):
     """The change of one metric over the comparable pairs of cases. `lost` and `won`: in how many it no longer
     holds, or holds only now. `chance`: p-value of the exact McNemar test; `adjusted`: the same after Holm."""
 
@@ -56,8 +53,7 @@ class MetricChange:
     adjusted: float
 
 
-@frozen
-class EarlierComparison:
+class EarlierComparison(Struct):
     """All changes since an earlier run, and that run. `added` and `gone`: cases that only one of the two runs
     has. `across`: parts that may differ. `strict`: a regression fails the run."""
 
@@ -87,8 +83,7 @@ class EarlierComparison:
 # The changes of the baselines themselves since a commit.
 
 
-@frozen
-class BaselineChange:
+class BaselineChange(Struct):
     """The change of one baseline, or of the configuration. `changed`: it expects something else, as after a
     refresh; `loosened`: it lets more pass. `how`: the individual changes. `approved_by` and `reason`: those
     written in the file since then."""
@@ -102,8 +97,7 @@ class BaselineChange:
     reason: str | None = None
 
 
-@frozen
-class BaselineChanges:
+class BaselineChanges(Struct):
     """All these changes, and the commit. `strict`: a weakened baseline fails the run."""
 
     ref: str
@@ -118,8 +112,7 @@ class BaselineChanges:
         return tuple(change for change in self.changes if change.change in ("removed", "loosened"))
 
 
-@frozen
-class ReportedDifference:
+class ReportedDifference(Struct):
     """A difference as reported, with the file and the line of the expected value. `at` leads to that value in
     the record; the line is found by it."""
 
@@ -144,8 +137,7 @@ PARTLY_VOLATILE = "partly volatile"
 """The verdict of a replay that differs in a value that was another one in the answer before."""
 
 
-@frozen
-class Repeats:
+class Repeats(Struct):
     """How often a baseline was replayed in one run, how often it passed, and how often the replay failed."""
 
     replays: int
@@ -153,8 +145,7 @@ class Repeats:
     errors: int = 0
 
 
-@frozen
-class Result:
+class Result(Struct):
     """The result of one baseline. `at` leads to its subject in the record: all of it, or a rule. `position`:
     in a shard, its position among all selected baselines. With `repeats`, `attempts` and `usage` are those of
     all replays together, `seconds` is the average, and a difference says how often it occurred.
@@ -189,8 +180,7 @@ class Result:
     case: "CaseFacts | None" = None
 
 
-@frozen
-class CaseFacts:
+class CaseFacts(Struct):
     """The further facts of the result of an eval case: its attempts, and its category and tags.
     `fingerprint`: of everything the verdict depends on, by name (case, files, grader, model), to decide
     whether two runs are comparable. `retried`: how many of the last attempts were only made because those
@@ -211,8 +201,7 @@ _ROUNDING_ERROR = 1e-9
 """A value that is below its threshold only in the last digits of a float reaches it."""
 
 
-@frozen
-class Metric:
+class Metric(Struct):
     """One number about a whole run, with its interval. `value` is None if it is not available, and `why` is
     the reason. `view`: whether cases or single attempts are counted. `estimator`: which attempts of a case
     count, where it made several: all of them or, where the others are retries, the first one."""
@@ -240,8 +229,7 @@ class Metric:
         return self.value is not None and self.value + _ROUNDING_ERROR >= self.threshold
 
 
-@frozen
-class SuiteFacts:
+class SuiteFacts(Struct):
     """The further facts of the report of a suite."""
 
     name: str
@@ -251,8 +239,7 @@ class SuiteFacts:
     judges: tuple[JudgeFacts, ...] = ()
 
 
-@frozen
-class Shard:
+class Shard(Struct):
     """Which part of a run this is, counted from 1, and how many baselines all parts together have. These must
     be the same for all parts: `target`, the address and environment that were used; `configuration`, a hash
     of the configuration and the command line; `content`, a hash of all selected baselines, including those of
@@ -269,8 +256,7 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-@frozen
-class Coverage:
+class Coverage(Struct):
     """What a run was narrowed to, and how many baselines that left out, not counting those of other shards. A
     run that was not narrowed covered everything."""
 
@@ -278,8 +264,7 @@ class Coverage:
     left_out: int = 0
 
 
-@frozen
-class Summary:
+class Summary(Struct):
     """The count of each outcome. `complete` is false when a selected baseline or case never ran."""
 
     passed: int = 0
@@ -294,8 +279,7 @@ class Summary:
         return self.passed + self.failed + self.error + self.unscored + self.skipped
 
 
-@frozen
-class Moment:
+class Moment(Struct):
     """The result of one baseline in an earlier run."""
 
     started: str
@@ -303,8 +287,7 @@ class Moment:
     seconds: float
 
 
-@frozen
-class PastRun:
+class PastRun(Struct):
     """The summary of an earlier run."""
 
     started: str
@@ -312,16 +295,14 @@ class PastRun:
     summary: Summary
 
 
-@frozen
-class Trends:
+class Trends(Struct):
     """The history, the oldest first: the runs, and the results of each baseline by its id."""
 
     runs: tuple[PastRun, ...] = ()
     moments: dict[str, tuple[Moment, ...]] = field(default_factory=dict)
 
 
-@frozen
-class Typed:
+class Typed(Struct):
     """What was typed for a run, as far as a following command has to repeat it. `operator`: the options about
     the project, which every command needs; `asking`: those that say who is asked, and whether. `selection`
     and `paths`: the baselines; `narrowed`: they were chosen by options that a refresh does not have.
@@ -337,13 +318,10 @@ class Typed:
     unkept: bool = False
 
 
-@frozen
-class Report:
+class Report(Struct):
     """One run, as the result file states it. `spent`: its use of models, if any. `folder`: the project's
     folder in its repository, for tools that count paths from there; "" is the root. `commit`: the commit that
-    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run.
-    `more_passed`: how many passed without being among `results`, as merging several files copies those
-    unread."""
+    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run."""
 
     id: str
     started: str
@@ -366,7 +344,6 @@ class Report:
     against: BaselineChanges | None = None
     suite: SuiteFacts | None = None
     earlier: EarlierComparison | None = None
-    more_passed: int = 0
     typed: Typed = field(default_factory=Typed)
 
     @property
@@ -421,14 +398,13 @@ class Report:
     def nothing_changed(self) -> str:
         """The commit since which no baseline was touched, if --changed-since selected nothing; else empty."""
         since = self.coverage.chosen.get("changed_since")
-        return str(since) if since and not (self.results or self.more_passed or self.shard) else ""
+        return str(since) if since and not (self.results or self.shard) else ""
 
     @property
     def summary(self) -> Summary:
         counts = dict.fromkeys(OUTCOMES, 0)
         for result in self.results:
             counts[result.outcome] += 1
-        counts["passed"] += self.more_passed
         return Summary(**counts, complete=self.complete)
 
 
@@ -437,8 +413,7 @@ class Report:
 _TAIL_SHARE = 0.95
 
 
-@frozen
-class KeptRun:
+class KeptRun(Struct):
     """One earlier run. `file`: the file of its results."""
 
     id: str
@@ -449,8 +424,7 @@ class KeptRun:
     file: str = ""
 
 
-@frozen
-class Appearance:
+class Appearance(Struct):
     """The result of one baseline in one run."""
 
     run: KeptRun
@@ -459,8 +433,7 @@ class Appearance:
     scores: dict[str, float] = field(default_factory=dict)
 
 
-@frozen
-class Trend:
+class Trend(Struct):
     """One baseline over its runs, the oldest first. Only passes and failures say something about the target:
     errors, skips and undecided results are counted separately."""
 
@@ -522,8 +495,7 @@ class Trend:
         return scores
 
 
-@frozen
-class History:
+class History(Struct):
     """The kept runs, the oldest first, and the trend of each baseline. `unreadable`: files that cannot be
     read."""
 

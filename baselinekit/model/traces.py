@@ -2,14 +2,13 @@
 
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.structs import Struct
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@frozen
-class ToolCall:
+class ToolCall(Struct):
     """A tool that a model or an agent called. `output`: what it was given back, and `error`: why it was given
     nothing, where that is known; `seconds`: how long it took."""
 
@@ -21,8 +20,7 @@ class ToolCall:
     error: str | None = None
 
 
-@frozen
-class TraceMessage:
+class TraceMessage(Struct):
     """One message of a conversation. `content`: a text, a value, or a list of parts: `{type: text, value}`
     and `{type: file, value, path, text}`: the path as written, where it leads, what stands there."""
 

@@ -5,7 +5,6 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from ipaddress import ip_address
@@ -37,6 +36,7 @@ from baselinekit.placeholders.moments import (
     verbose,
     with_zone,
 )
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"

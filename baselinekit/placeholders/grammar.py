@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
+from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
 
 # The grammar: `<<` name [`(` args `)`] [`?`] [`|null`] [` as ` key] `>>`; `{{any_…}}` means the same.
@@ -34,8 +34,7 @@ _INTEGER = lazy_pattern(r"-?(?:0|[1-9][0-9]{0,999})")
 _NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
 
-@frozen
-class Token:
+class Token(Struct):
     """One placeholder as it is written. `optional`: the key may be absent; `key`: the name of a binding."""
 
     name: str
@@ -149,6 +148,24 @@ def escape_value(value: Json) -> Json:
     return value
 
 
+def unescaped(value: Json) -> Json:
+    """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
+    if isinstance(value, str) and has_marker(value):
+        try:
+            parts = split(value)
+        except InvalidInput:
+            return value
+        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
+    if isinstance(value, dict):
+        return {key: unescaped(item) for key, item in value.items()}
+    return [unescaped(item) for item in value] if isinstance(value, list) else value
+
+
+def is_template(value: Json) -> bool:
+    """Whether a stored value is a text with a placeholder in it."""
+    return isinstance(value, str) and has_marker(value) and unescaped(value) == value
+
+
 def _parse_token(text: str, start: int, name_match: re.Match[str], closer: str) -> tuple[Token, int]:
     position = name_match.end()
     args: tuple[Json, ...] = ()
@@ -222,23 +239,18 @@ _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decima
 TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 
-@frozen
-class Extent:
+class Extent(Struct):
     """The set of values that a placeholder accepts, by their properties: their types; the lengths of a text,
     an array or an object; the range and form of a number (`whole`: written without a fraction, or only with
-    one; `within` so many seconds of the present moment); how a text begins and ends and what it holds; the
-    `names` of the tests it passes (formats and expressions; None: unknown); the kind of its elements; or a
-    list of values. The length of a format follows from its name: it is for callers that ask for a length
-    only."""
+    one; `within` so many seconds of the present moment); the `names` of the tests it passes (formats and
+    expressions; None: unknown); the kind of its elements; or a list of values. The length of a format follows
+    from its name: it is for callers that ask for a length only."""
 
     types: frozenset[str] = TYPES
     lengths: tuple[int, int | None] = (0, None)
     numbers: tuple[Decimal | None, Decimal | None] = (None, None)
     whole: bool | None = None
     within: Decimal | None = None
-    begins: str = ""
-    ends: str = ""
-    holds: tuple[str, ...] = ()
     names: frozenset[str] | None = frozenset()
     element: "Kind | None" = None
     values: tuple[Json, ...] | None = None
@@ -251,8 +263,7 @@ def of_types(*types: str) -> Extent:
     return Extent(frozenset(types))
 
 
-@frozen
-class Kind:
+class Kind(Struct):
     """What a placeholder with its arguments accepts. `accepts` judges a JSON value. `inline` is the regular
     expression that finds a candidate inside a longer text (None: it cannot stand there) and `read` turns the
     candidate into the value to judge.
@@ -279,8 +290,7 @@ def between(number: Json, low: Json, high: Json) -> bool:
     return (low is None or exact >= decimal(low)) and (high is None or exact <= decimal(high))
 
 
-@frozen
-class LearningRule:
+class LearningRule(Struct):
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
     fit. `words`: describes the values, and may depend on them. `when`: "sure" (no value has its form by
     chance), "likely" (plain words may have it, or only a part of a text varies), "type" (it says hardly more
@@ -305,8 +315,7 @@ class LearningRule:
         return self.words if isinstance(self.words, str) else self.words(values)
 
 
-@frozen
-class PlaceholderType:
+class PlaceholderType(Struct):
     """A placeholder as one row of the table: its name, the function that builds its kind from its arguments
     (and the words of a project), the types of the values that are stored as it (None: any), and how it is
     learnt, if it is. The extent of its kind tells which placeholders it is narrower than. `bounded`: its

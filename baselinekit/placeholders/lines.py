@@ -7,11 +7,11 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
+from baselinekit.structs import Struct
 from baselinekit.values.alignment import Pairs, pair_equal, pair_in_order
 
 _MOST_TRIED = 200_000
@@ -37,8 +37,7 @@ class MatchedLine(NamedTuple):
     partner: int
 
 
-@frozen
-class _StoredLine:
+class _StoredLine(Struct):
     """A stored line. `template` is None for a literal line, which is `text` then."""
 
     text: str

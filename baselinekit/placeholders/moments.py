@@ -1,16 +1,15 @@
 """Moments as texts: the forms in which services write dates and times, and the moments they mean."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote_plus
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
+from baselinekit.structs import Struct
 
 DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
@@ -166,8 +165,7 @@ _ESCAPED = (
 _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 
-@frozen
-class MomentForm:
+class MomentForm(Struct):
     """One form: the expression that finds it, and the function that gives the moment of a text, in seconds
     since 1970."""
 
@@ -266,25 +264,12 @@ _DAY_HINT = lazy_pattern(
     r"[0-9]{4}[-/][01][0-9]|[0-9][./-][0-9]{4}|20[0-9]{6}"
     rf"|(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?,?[ -] ?[0-9]"
 )
-_COMMON = lazy_pattern(r"([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?Z")
-"""The form of most services. The first form that fits such a text ignores fractions of a second."""
-
-
-def is_common_moment(text: str) -> bool:
-    """Whether a text has the most common form, and its day exists."""
-    match = _COMMON.fullmatch(text)
-    with suppress(ValueError):
-        return match is not None and bool(datetime.fromisoformat(match[1]))
-    return False
 
 
 @lru_cache(maxsize=8192)
 def moment_of(text: str) -> float | None:
     """The moment that a text states in any of the forms. Cached, as learning asks several times for a
     text."""
-    if common := _COMMON.fullmatch(text):
-        with suppress(ValueError):
-            return datetime.fromisoformat(common[1]).replace(tzinfo=UTC).timestamp()
     match = _whole_moment_pattern().fullmatch(text) if _MOMENT_HINT.search(text) else None
     if match is None or match.lastindex is None:
         return None
@@ -373,32 +358,10 @@ def is_of_now(text: str, now: float) -> bool:
     return day is not None and 0 <= now - day < _DAY
 
 
-def may_hold_now(text: str, now: float) -> bool:
-    """Whether a text may contain a moment near now: it has the year and the day in it, in some zone, or the
-    first digits of the seconds since 1970."""
+def holds_now(text: str, now: float) -> bool:
+    """Whether a text contains a moment near now, or today's date."""
     if not now:
         return False
-    years, days, seconds = _digits_of(now)
-    is_dated = any(map(text.__contains__, years)) and any(map(text.__contains__, days))
-    if not is_dated and not any(map(text.__contains__, seconds)):
-        return False
-    return bool(_MOMENT_HINT.search(text) or _DAY_HINT.search(text))
-
-
-def may_hold_now_among(texts: Collection[str], now: float) -> set[str]:
-    """The texts that may contain a moment near now."""
-    if not now:
-        return set()
-    years, _, seconds = _digits_of(now)
-    marked = {text for mark in (*years, *seconds) for text in texts if mark in text}
-    return {text for text in marked if may_hold_now(text, now)}
-
-
-@lru_cache(maxsize=16)
-def _digits_of(now: float) -> tuple[set[str], set[str], set[str]]:
-    """The last two digits of the year, the day of the month, and the first digits of the seconds since 1970,
-    of any moment near now in any zone: zones differ by less than a day from UTC."""
-    reach = _DAY + NEAR
-    moments = [datetime.fromtimestamp(now + part * reach / 2, UTC) for part in range(-2, 3)]
-    seconds = {str(int(now + part))[:-4] for part in (-NEAR, NEAR)}
-    return {f"{moment.year % 100:02}" for moment in moments}, {str(moment.day) for moment in moments}, seconds
+    return any(abs(when - now) <= NEAR for _, _, when in moments_in(text)) or any(
+        0 <= now - day < _DAY for day in days_in(text)
+    )

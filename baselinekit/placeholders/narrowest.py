@@ -1,22 +1,19 @@
 """Finds the narrowest placeholders that accept all seen values, and tells whether one accepts all that
 another does."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, of_types, whole
+from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
 from baselinekit.placeholders.table import TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
-from baselinekit.secrets.variables import as_text
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import EXACT, decimal, is_number
 
 # Whether one template accepts all that another accepts. Each placeholder has an `Extent`, which describes the
@@ -29,19 +26,17 @@ _NULL = "null"
 _MOST_VALUES = 1_000
 _TEXT = frozenset(("string",))
 _NUMBER = frozenset(("number",))
-Lengths = tuple[int, int | None]
 
 
 def takes_all(wide: Placeholder | Inline, narrow: Placeholder | Inline) -> bool:
-    """Whether every value that `narrow` accepts, bindings and absence included, is accepted by `wide`."""
+    """Whether every value that `narrow` accepts, bindings and absence included, is accepted by `wide`: both
+    are placeholders, or texts that differ only in their placeholders; or `wide` takes any text."""
     try:
         if isinstance(narrow, Inline):
-            by_slots = isinstance(wide, Inline) and slots_take_all(wide.parts, narrow.parts)
-            return by_slots or _takes_extent(wide, extent_of(narrow.parts))
-        if isinstance(wide, Inline):
-            has_marks = narrow.token.optional or narrow.token.nullable
-            return not has_marks and _takes_extent(wide, narrow.kind.extent)
-        if not marks_allow(wide.token, wide.kind, narrow.token):
+            if isinstance(wide, Inline):
+                return _slots_take_all(wide.parts, narrow.parts)
+            return wide.kind.any_text == (0, None) and not wide.token.key
+        if isinstance(wide, Inline) or not _marks_allow(wide.token, wide.kind, narrow.token):
             return False
         only_null = narrow.kind.extent.types == {_NULL}
         return (wide.token.nullable and only_null) or kind_takes_all(wide.kind, narrow.kind)
@@ -49,28 +44,7 @@ def takes_all(wide: Placeholder | Inline, narrow: Placeholder | Inline) -> bool:
         return False
 
 
-def takes_extent(wide: Placeholder | Inline, extent: Extent) -> bool:
-    """Whether every literal value of this extent is accepted by `wide`. A template with a binding never
-    counts: it required the same value in other places, which a literal does not."""
-    try:
-        return _takes_extent(wide, extent)
-    except BaselinekitError:
-        return False
-
-
-def _takes_extent(wide: Placeholder | Inline, extent: Extent) -> bool:
-    if any(token.key for token in (wide.tokens if isinstance(wide, Inline) else [wide.token])):
-        return False
-    if extent.values is not None and len(extent.values) <= _MOST_VALUES:
-        return all(wide.accepts(value, {}) for value in _spellings(extent.values))
-    return (
-        _takes_around_any_text(wide.parts, extent)
-        if isinstance(wide, Inline)
-        else follows(wide.kind.extent, extent)
-    )
-
-
-def marks_allow(wide: Token, kind: Kind, narrow: Token) -> bool:
+def _marks_allow(wide: Token, kind: Kind, narrow: Token) -> bool:
     """Whether the marks of `wide` (optional, nullable, binding) allow whatever those of `narrow` allow."""
     if (wide.key is not None and wide.key != narrow.key) or (narrow.optional and not wide.optional):
         return False
@@ -91,7 +65,6 @@ def follows(required: Extent, known: Extent) -> bool:
         return True
     if required.names is None or known.names is None or required.values is not None:
         return False
-    texts = (known.begins, known.ends, *known.holds)
     same_form = required.whole is None or required.whole == known.whole
     return (
         known.types <= required.types
@@ -99,9 +72,6 @@ def follows(required: Extent, known: Extent) -> bool:
         and is_within(known.lengths, required.lengths)
         and ("number" not in known.types or (same_form and is_within(known.numbers, required.numbers)))
         and (required.within is None or (known.within is not None and known.within <= required.within))
-        and known.begins.startswith(required.begins)
-        and known.ends.endswith(required.ends)
-        and all(any(part in text for text in texts) for part in required.holds)
         and (
             required.element is None
             or known.lengths[1] == 0
@@ -129,91 +99,34 @@ def _spellings(values: Sequence[Json]) -> Iterator[Json]:
 # Inside a text.
 
 
-def extent_of(parts: Sequence[Part]) -> Extent:
-    """The extent of the texts that a sequence of parts accepts."""
-    literals = tuple(part for part in parts if isinstance(part, str))
-    least = most = sum(map(len, literals))
-    endless = False
-    for slot in (part for part in parts if isinstance(part, Slot)):
-        low, high = lengths_of(slot.kind)
-        if slot.token.nullable:
-            low, high = min(low, len(_NULL)), None if high is None else max(high, len(_NULL))
-        least, most = least + (0 if slot.token.optional else low), most + (high or 0)
-        endless = endless or high is None
-    first, last = parts[0], parts[-1]
-    return replace(
-        of_types("string"),
-        lengths=(least, None if endless else most),
-        begins=first if isinstance(first, str) else "",
-        ends=last if isinstance(last, str) else "",
-        holds=literals,
-    )
-
-
-def lengths_of(kind: Kind) -> Lengths:
-    """The possible lengths of a part of a text that a kind accepts."""
-    if kind.any_text is not None:
-        return kind.any_text
-    values = kind.extent.values
-    if values is not None and all(isinstance(value, str | bool | None) for value in values):
-        sizes = [len(as_text(value)) for value in values]
-        return min(sizes), max(sizes)
-    if kind.extent.types == _TEXT:
-        return kind.extent.lengths
-    return int(kind.extent.types == _NUMBER), None
-
-
-def slots_take_all(wide: Sequence[Part], narrow: Sequence[Part]) -> bool:
+def _slots_take_all(wide: Sequence[Part], narrow: Sequence[Part]) -> bool:
     """Whether the texts between the placeholders are the same, and each placeholder of `wide` accepts all
     that its counterpart accepts."""
     return len(wide) == len(narrow) and all(
-        slot_takes_all(left, right) if isinstance(left, Slot) and isinstance(right, Slot) else left == right
+        _slot_takes_all(left, right) if isinstance(left, Slot) and isinstance(right, Slot) else left == right
         for left, right in zip(wide, narrow, strict=True)
     )
 
 
-def slot_takes_all(wide: Slot, narrow: Slot) -> bool:
-    kind, narrow_extent = wide.kind, narrow.kind.extent
-    if not marks_allow(wide.token, kind, narrow.token):
+def _slot_takes_all(wide: Slot, narrow: Slot) -> bool:
+    kind, extent = wide.kind, narrow.kind.extent
+    if not _marks_allow(wide.token, kind, narrow.token):
         return False
-    if wide.token.key is not None and kind.extent.types != narrow_extent.types:
+    is_same_type = kind.extent.types == extent.types
+    if wide.token.key is not None and not is_same_type:
         return False  # 5 as a number and as a part of a text are bound as different values
-    if kind.any_text is not None:
-        return is_within(lengths_of(narrow.kind), kind.any_text)
-    if narrow_extent.values is not None and not kind.timed:
-        texts = [as_text(value) for value in narrow_extent.values]
-        inline = re.compile(kind.inline or "")
-        return len(texts) <= _MOST_VALUES and all(
-            inline.fullmatch(text) is not None and kind.accepts(kind.read(text)) for text in texts
-        )
-    same_numbers = narrow_extent.types == _NUMBER and kind.inline == narrow.kind.inline
-    same_types = kind.extent.types == narrow_extent.types and (narrow_extent.types == _TEXT or same_numbers)
-    return same_types and kind_takes_all(kind, narrow.kind)
-
-
-def _takes_around_any_text(parts: Sequence[Part], extent: Extent) -> bool:
-    """Whether parts of the form beginning, any text of some lengths, end accept every text of the extent."""
-    slots = [part for part in parts if isinstance(part, Slot)]
-    if len(slots) != 1 or slots[0].kind.any_text is None or extent.types != _TEXT or extent.names is None:
+    if kind.any_text == (0, None):
+        return True
+    is_text = extent.types == _TEXT
+    if not is_same_type or not (is_text or (extent.types == _NUMBER and kind.inline == narrow.kind.inline)):
         return False
-    slot_index = parts.index(slots[0])
-    begins, ends = (
-        "".join(map(str, parts[:slot_index])),
-        "".join(map(str, parts[slot_index + 1 :])),
-    )  # a literal each, or ""
-    low, high = slots[0].kind.any_text
-    around = len(begins) + len(ends)
-    lengths = (low + around, None if high is None else high + around)
-    return (
-        extent.begins.startswith(begins) and extent.ends.endswith(ends) and is_within(extent.lengths, lengths)
-    )
+    return kind_takes_all(kind, narrow.kind)
 
 
 # Proposals for seen values: a placeholder that accepts all of them, or a text with placeholders in it.
 
 
-@frozen
-class PlaceholderProposal:
+class PlaceholderProposal(Struct):
     """A text to store, and the reason. `says_little`: it requires no more than a type or a length."""
 
     text: str

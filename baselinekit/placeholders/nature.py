@@ -1,41 +1,31 @@
 """Tells volatile values by their nature: an id that a service makes anew, a moment that a clock wrote, a
-counter.
+number that counts or measures.
 
 Nothing here hides a value. A capture reports what looks like an id; a compare reports if all differences are
 of such kinds; `refresh --learn` accepts an id in place of an id and a moment in place of a moment. How often
 this errs is measured in tests/placeholders/test_nature.py."""
 
-from collections.abc import Iterable
+from decimal import Decimal
 from functools import lru_cache
 from operator import add
 from typing import Literal
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.counters import (
-    is_among_metrics,
-    is_amount,
-    is_counted,
-    name_of,
-    path_with_row_name,
-    tells_of_process,
-    tells_of_space,
-)
 from baselinekit.placeholders.formats import is_jwt
-from baselinekit.placeholders.moments import (
-    NEAR,
-    is_common_moment,
-    moment_of as moment_of_text,
-    moments_in,
-    seconds_of,
-)
+from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
 from baselinekit.placeholders.varying import is_timespan
-from baselinekit.secrets.finding import COMMON_PAIRS, SHORTEST_RANDOM, random_in
-from baselinekit.secrets.scan import TextScan
+from baselinekit.secrets.finding import random_in
+from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number
 
 Nature = Literal["id", "moment", "counter"]
+
+
+def name_of(path: Path) -> str:
+    """The nearest key above a value."""
+    return next((key for key in reversed(path) if isinstance(key, str)), "")
+
 
 # Moments.
 
@@ -43,8 +33,6 @@ Nature = Literal["id", "moment", "counter"]
 def moment_of(value: Json) -> float | None:
     """The moment that a value states as a whole, in seconds since 1970; None if it is none."""
     if is_number(value):
-        if isinstance(value, int | float) and value < LEAST:
-            return None
         return seconds_of(decimal(value))
     return moment_of_text(value) if isinstance(value, str) else None
 
@@ -81,10 +69,17 @@ _KINDS = bytes(
 
 _LETTERS = lazy_pattern(r"[A-Za-z]{2,}")
 _CAPITAL = lazy_pattern(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
-_SHORTEST_RUN = 6
-SHORTEST, LEAST = 6, 10**9
-"""No text with fewer characters, and no smaller number in any unit (`seconds_of`), is an id or a moment."""
+_COMMON_PAIRS = (
+    "ab ac ad ag ai al am an ap ar as at au ay ba be bi bl bo bu ca ce ch ci ck cl co cr ct cu da de di"
+    " do ds ea ec ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo fr ge gi gs ha he hi ho ia ib ic"
+    " id ie if ig il im in io ip ir is it iv iz ke la ld le li ll lo ls lt lu ly ma me mi mo mp na nc nd"
+    " ne nf ng ni no ns nt nu ob oc od ok ol om on oo op or os ot ou ow pa pe pi pl po pp pr pt pu qu ra"
+    " rc rd re rg ri rm rn ro rr rs rt ry sa sc se sh si so sp ss st su ta tc te th ti to tr ts tt tu ty"
+    " ub ue ul um un up ur us ut va ve vi wa we xt yp ze"
+)
+"""The pairs of letters that make up 85 % of the pairs in the words of answers and programs."""
 
+_SHORTEST_RUN = 6
 _FEWEST_TURNS = 3
 _MOST_COMMON = 0.55
 """The largest share of letter pairs that are common in words: by chance it is a fifth, in words it is
@@ -102,7 +97,7 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     """Whether a value looks as if a service had generated it to identify something: an id, a token."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return False
-    if (len(value) < SHORTEST or " " in value) if isinstance(value, str) else value < _LARGE:
+    if (len(value) < _SHORTEST_RUN or " " in value) if isinstance(value, str) else value < _LARGE:
         return False  # most values: none of the forms below fits
     text, name = str(value), name_of(path)
     if _LONG_NUMBER.fullmatch(text):  # a snowflake; round numbers are limits
@@ -122,36 +117,12 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         return True
     if _BASE32.fullmatch(text) and _count_turns(text) >= _FEWEST_TURNS:
         return True
-    return is_generated(text, name, tag is not None)
-
-
-_MAY_BE_ID = lazy_pattern(rf"{_TAG.pattern}|{_TOKEN.pattern}")
-"""A text of another form is no id, unless it is a JSON Web Token."""
-
-
-def ids_among(texts: Iterable[str], name: str) -> set[str]:
-    """The texts under one key that look like ids. Most texts are excluded by a quick check: they contain
-    blanks or other signs, or are moments."""
-    has_form = _MAY_BE_ID.fullmatch
-    return {
-        text
-        for text in texts
-        if (has_form(text) or (text.count(".") in (2, 4) and " " not in text))
-        and not (text[-1] == "Z" and is_common_moment(text))
-        and looks_like_id(text, (name,))
-    }
-
-
-def is_generated(text: str, name: str, is_tag: bool) -> bool:
-    return bool(_TOKEN.fullmatch(text)) and _looks_generated(text, name, is_tag) and moment_of(text) is None
+    is_generated = _TOKEN.fullmatch(text) and _looks_generated(text, name, tag is not None)
+    return bool(is_generated) and moment_of(text) is None
 
 
 def _looks_generated(text: str, name: str, is_tag: bool) -> bool:
-    if (
-        len(text) >= SHORTEST_RANDOM
-        and _ONE_RUN.fullmatch(text)
-        and (0, len(text)) in random_in(TextScan(text))
-    ):
+    if _ONE_RUN.fullmatch(text) and (0, len(text)) in random_in(text):
         return True
     prefixed = _PREFIXED.fullmatch(text)
     if prefixed and is_random(prefixed["rest"]):
@@ -172,7 +143,7 @@ def is_random(run: str) -> bool:
     if len(run) < _SHORTEST_RUN or (_count_turns(run) < 2 and len(_CAPITAL.findall(run)) < _FEWEST_TURNS):
         return False
     pairs = [pair for word in _LETTERS.findall(run) for pair in map(add, word, word[1:])]
-    return sum(pair.lower() in COMMON_PAIRS for pair in pairs) <= _MOST_COMMON * len(pairs)
+    return sum(pair.lower() in _COMMON_PAIRS for pair in pairs) <= _MOST_COMMON * len(pairs)
 
 
 def _count_turns(run: str) -> int:
@@ -196,8 +167,7 @@ def is_hash(path: Path, value: Json) -> bool:
 # Two values at one place.
 
 
-@frozen
-class SinceCapture:
+class SinceCapture(Struct):
     """The time between a capture (None: unknown) and now, in seconds since 1970."""
 
     captured: float | None
@@ -221,16 +191,13 @@ class SinceCapture:
 
 
 def nature_of_change(
-    path: Path, before: Json, after: Json, span: SinceCapture, stored: Json = None
+    path: Path, before: Json, after: Json, span: SinceCapture, *, writes: bool = False
 ) -> Nature | None:
     """The nature of a value that was replaced by another of the same nature; None if it is a real change.
-    `stored`: the whole output, whose rows may name the value."""
-    original_path, path = path, path_with_row_name(path, stored)
+    `writes`: whether the recipe makes something, which the service numbers."""
     if is_hash(path, before):
         return None
     if looks_like_id(before, path) and looks_like_id(after, path) and _id_form(before) == _id_form(after):
-        return "id"
-    if is_id_of_new(name_of(path), before, stored) and is_number(after) and after > before:
         return "id"
     was, now = moment_of(before), moment_of(after)
     if was is not None and now is not None and type(before) is type(after):
@@ -240,29 +207,11 @@ def nature_of_change(
         if "\0" in marked and marked == _mask_moments_and_ids(after):
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
-    if is_timespan(before) and is_timespan(after):
-        return "counter" if is_counted(path) else None
-    counts = are_numbers(before, after) and (
-        is_counted(path, before, after)
-        or is_among_metrics(original_path, stored)
-        or tells_of_process(original_path, stored)
-        or tells_of_space(original_path, stored)
-    )
-    return "counter" if counts else None
-
-
-def is_next_id(path: Path, before: Json, after: Json) -> bool:
-    """Whether a number is a later one of those by which a service numbers what it makes."""
-    return are_numbers(before, after) and after > before and _is_id_name(name_of(path))
-
-
-_CREATED = 201
-
-
-def is_id_of_new(name: str, value: Json, output: Json) -> bool:
-    """Whether a number is the id of what a request has created: the next request gets a higher one."""
-    created = isinstance(output, dict) and output.get("status") == _CREATED
-    return created and name.casefold() == "id" and isinstance(value, int) and not isinstance(value, bool)
+    is_amount_of_both = are_numbers(before, after) or (is_timespan(before) and is_timespan(after))
+    if is_amount_of_both and is_counted(path, before, after):
+        return "counter"
+    is_next = writes and are_numbers(before, after) and after > before and _is_id_name(name_of(path))
+    return "id" if is_next else None
 
 
 def _moments_of(value: Json) -> list[float]:
@@ -270,6 +219,7 @@ def _moments_of(value: Json) -> list[float]:
 
 
 def are_numbers(before: Json, after: Json) -> bool:
+    """Whether both are numbers, or both texts that state one."""
     return is_number(before) == is_number(after) and is_amount(before) and is_amount(after)
 
 
@@ -293,3 +243,67 @@ def _mask_moments_and_ids(text: str) -> str:
         lambda match: f"\0{_id_form(match[0])}" if looks_like_id(match[0]) else match[0],
         result + text[position:],
     )
+
+
+# Numbers that count or measure, by their names. A number that may as well be a setting or a property (a port,
+# a timeout, an age) is none.
+
+_COUNTED_WORDS = (
+    "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
+)
+_MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms millis load cpu lag"
+"""These have to look measured as well: a fraction with many digits, or a length of time."""
+
+_SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl retention"
+_WRITTEN_WORDS = "raft revision lsn"
+_COUNTED, _MEASURED, _SETTING, _WRITTEN = (
+    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS, _WRITTEN_WORDS)
+)
+_COMPOUND = {"resourceversion", "walltime", "upsince", "processid", "parentprocessid"}
+_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
+_AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[bB]?|[bB]|%)?")
+"""A number as a text, also if written for people: 11.90M, 98.4%."""
+
+_FRACTION = lazy_pattern(r"-?[0-9]{1,20}\.[0-9]{1,20}")
+_FEWEST_MEASURED = 4
+"""The least number of digits of a measured number with a fraction; with fewer it may be typed."""
+
+
+def is_amount(value: Json) -> bool:
+    """Whether a value is a number, or a text that states one."""
+    return is_number(value) or (isinstance(value, str) and _AMOUNT.fullmatch(value) is not None)
+
+
+def is_counted(path: Path, *values: Json) -> bool:
+    """Whether the name of a value says that it counts what a service does, or how it runs."""
+    words = _words_of(name_of(path))
+    if words & _SETTING:
+        return False
+    if words & _COUNTED or _compound(path) in _COMPOUND:
+        return True
+    return bool(words & _MEASURED) and all(map(_is_measured, values))
+
+
+def counts_writes(path: Path, value: Json) -> bool:
+    """Whether the name of a number says that each write increments it. A first revision does not count: the
+    next new object has the same."""
+    is_named = bool(_words_of(name_of(path)) & _WRITTEN) or _compound(path) == "resourceversion"
+    is_whole = isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdecimal()
+    return is_named and not _words_of(name_of(path)) & _SETTING and is_whole and int(value) > 1
+
+
+def _words_of(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name)}
+
+
+def _compound(path: Path) -> str:
+    return "".join(_WORD.findall(name_of(path))).lower()
+
+
+def _is_measured(value: Json) -> bool:
+    if is_timespan(value):
+        return True
+    if not is_number(value) and not (isinstance(value, str) and _FRACTION.fullmatch(value)):
+        return False
+    number = Decimal(value) if isinstance(value, str) else decimal(value)
+    return number != number.to_integral_value() and len(number.as_tuple().digits) >= _FEWEST_MEASURED

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import FORMATS, unix_timestamp
@@ -31,6 +29,7 @@ from baselinekit.placeholders.grammar import (
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.varying import FIRST, LAST
 from baselinekit.secrets.variables import Scope, as_text
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -42,8 +41,7 @@ _NEGLIGIBLE = 0.0001
 """Shorter searches do not count: their sum would depend only on the size of the answer."""
 
 
-@dataclass(slots=True)
-class RegexBudget:
+class RegexBudget(MutableStruct):
     """The time spent in regular expressions. `clock` counts the seconds of this thread only, so that work of
     other threads does not count."""
 
@@ -182,8 +180,7 @@ _REFERS_BACK = lazy_pattern(r"(?<!\\)(?:\\\\)*\\[1-9]")
 Table = Mapping[str, PlaceholderType]
 
 
-@frozen
-class PlaceholderContext:
+class PlaceholderContext(Struct):
     """What placeholders mean in one project: its own placeholders (`own`), its variables, and the present
     moment (seconds since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the
     built-in placeholders; `config_from`: the commit whose configuration counts, if not that of the
@@ -323,9 +320,7 @@ def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
     )
 
 
-def text_test(
-    name: str, test: Callable[[str, str], bool], inline: str, known: Callable[[str], Extent]
-) -> PlaceholderType:
+def text_test(name: str, test: Callable[[str, str], bool], inline: str) -> PlaceholderType:
     def build(args: Args, words: PlaceholderContext) -> Kind:
         example = f"{name}('some text')"
         if len(args) != 1:
@@ -334,7 +329,7 @@ def text_test(
         return Kind(
             lambda value: isinstance(value, str) and test(value, part),
             inline.replace("PART", re.escape(part)),
-            extent=replace(known(part), types=frozenset(("string",)), lengths=(len(part), None)),
+            extent=Extent(frozenset(("string",)), (len(part), None), names=frozenset((f"{name} {part}",))),
         )
 
     return PlaceholderType(name, build)
@@ -451,14 +446,9 @@ _ROWS = (
         "any_string", string, learnt=LearningRule("texts", when="type", in_rows=True), bounded=True
     ),
     PlaceholderType("regex", regex),
-    text_test(
-        "contains",
-        lambda text, part: part in text,
-        r"[\s\S]*?PART[\s\S]*?",
-        lambda part: Extent(holds=(part,)),
-    ),
-    text_test("starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)),
-    text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
+    text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
+    text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
+    text_test("ends_with", str.endswith, r"[\s\S]*?PART"),
     all_of_type("any_boolean", "boolean", "true or false", True, False),
     all_of_type("any_null", "null", "nothing but null", None),
     all_of_type("any_object", "object", "any objects"),

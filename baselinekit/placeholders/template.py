@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import (
@@ -21,6 +20,7 @@ from baselinekit.placeholders.grammar import (
     split,
 )
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
+from baselinekit.structs import Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
@@ -36,8 +36,7 @@ _CHARACTERS = 100
 _NULL = "null"
 
 
-@frozen
-class Slot:
+class Slot(Struct):
     """A placeholder inside a text."""
 
     token: Token
@@ -240,8 +239,7 @@ _OPEN_ENDED = lazy_pattern(r"[*+]|\{[0-9]+,\}")
 _GROUP = "baselinekit_{}"
 
 
-@frozen
-class Placeholder:
+class Placeholder(Struct):
     """A single placeholder: it stands for a value of any type."""
 
     token: Token
@@ -262,8 +260,7 @@ class Placeholder:
         return self.kind.accepts(value) and agrees_with_binding(self.token, value, bindings)
 
 
-@frozen
-class Inline:
+class Inline(Struct):
     """Placeholders inside a text. `match` finds one candidate split, with a group for each placeholder: if
     there is none, no split can be right. If it is refused, another split may be right if there are several
     placeholders."""

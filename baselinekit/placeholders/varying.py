@@ -4,7 +4,6 @@ year."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.lazy import lazy_pattern
@@ -22,6 +21,7 @@ from baselinekit.placeholders.moments import (
     unit_of,
     verbose,
 )
+from baselinekit.structs import replace
 
 # Moments and days. The argument is the name of a form: if a service writes another form, that is a
 # difference.

@@ -5,7 +5,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 import pytest
 
@@ -13,10 +12,11 @@ import baselinekit
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.judging import keep_seen
 from baselinekit.commands.loading import with_lines
-from baselinekit.commands.pending import seen_around, span_of
+from baselinekit.commands.pending import seen_around
 from baselinekit.commands.planning import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
+from baselinekit.learning.lesson import since_capture
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.changes import Approval, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
@@ -31,6 +31,7 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import load
+from baselinekit.structs import MutableStruct, Struct, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun
@@ -42,8 +43,7 @@ _INDENT = 4
 # An update: the same as a refresh of the file.
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Struct):
     """A change of a file, to be written once its test has passed. `after`: the baseline that the file will
     hold; `notes`: what is reported of it then."""
 
@@ -109,8 +109,7 @@ def _is_written(project: OpenProject, after: Baseline) -> bool:
 # A failure, as pytest shows it.
 
 
-@dataclass
-class Failure:
+class Failure(MutableStruct):
     """`headline`: what pytest shows as the comparison that failed; `lines`: what belongs below it."""
 
     headline: str
@@ -172,7 +171,7 @@ class FailureReport:
         """Return the values that would differ again in another run, by their path in all rows: the stored
         value of the first row, and the actual value of each. Masked values are left out, as is any pattern of
         them."""
-        known_good, span = stored.baseline, span_of(stored, self._project.seconds())
+        known_good, span = stored.baseline, since_capture(stored, self._project.seconds())
         mask = self._project.project.redactor.mask_value
         varying: dict[str, list[Json]] = {}
         for difference in comparison.differences:
@@ -183,9 +182,7 @@ class FailureReport:
                 or mask(difference.actual, difference.path) != difference.actual
             ):
                 continue
-            if nature_of_change(
-                difference.at, difference.expected, difference.actual, span, known_good.output
-            ):
+            if nature_of_change(difference.at, difference.expected, difference.actual, span):
                 varying.setdefault(render(of_any_row(difference.path)), [difference.expected]).append(
                     difference.actual
                 )

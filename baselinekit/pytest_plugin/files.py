@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +14,9 @@ from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
 from baselinekit.commands.known_good import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, drift_of, open_project
-from baselinekit.commands.templating import OutputTemplater
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.learning.templating import OutputTemplater
 from baselinekit.library.verdicts import arrays_to_order
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison, Known, Rules
@@ -24,18 +24,18 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.pytest_plugin.rules import CodeRules, LayeredRules
 from baselinekit.replaying.settings import Clients
-from baselinekit.store import atomic, writing
+from baselinekit.store import writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.places import with_values
 
 _MOST_GIT_QUESTIONS = 10
 
 
-@dataclass(frozen=True)
-class ValuePlace:
+class ValuePlace(Struct):
     """Where the baseline of a value is stored. `test`: the node id, with the file relative to the project's
     root."""
 
@@ -92,9 +92,7 @@ def _open_project(root: str) -> "OpenProject | BaselinekitError":
     try:
         now = clock()
         operator = Operator(cwd=root, environ=os.environ, now=now(), work=time.thread_time)
-        project = OpenProject(open_project(operator), now)
-        atomic.sweep(project.root)  # temporary files of a run that was killed
-        return project
+        return OpenProject(open_project(operator), now)
     except BaselinekitError as error:
         return error
 
@@ -132,9 +130,9 @@ class OpenProject:
 
     @cached_property
     def environment(self) -> CaptureEnvironment:
-        from baselinekit.cli.clients import LazyProcesses
+        from baselinekit.clients.programs.process import Processes
 
-        clients = Clients(_refuse_request, LazyProcesses().execute, time.sleep, now=self.clock)
+        clients = Clients(_refuse_request, Processes().execute, time.sleep, now=self.clock)
         return CaptureEnvironment(self.project, clients)
 
     @cached_property
@@ -290,8 +288,7 @@ class OpenProject:
             drop_pending(self.root, id)
 
 
-@dataclass(frozen=True)
-class NewFile:
+class NewFile(Struct):
     """A baseline to be written. `record`: the content of the file; `baseline`: as it will be read."""
 
     place: ValuePlace
@@ -302,8 +299,7 @@ class NewFile:
     """The arrays for which an ordering rule was added."""
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct):
     """A value of a test, the baseline it was compared with, and the comparison."""
 
     place: ValuePlace

@@ -3,7 +3,6 @@ test by `==`. New and updated files are written when their test has passed."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +19,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.pytest_plugin.files import Compared, NewFile, OpenProject, Projects, ValuePlace
 from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # not loaded where all tests pass
     from baselinekit.pytest_plugin.differing import Failure, Update

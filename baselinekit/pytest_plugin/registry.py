@@ -3,10 +3,11 @@ the summary. Plain data, as xdist's workers send it in the reports of their test
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
+
+from baselinekit.structs import MutableStruct, Struct, field
 
 Use = Literal["compared", "written", "updated"]
 _MOST_NAMED = 8
@@ -26,8 +27,7 @@ def terminal_of(config: pytest.Config) -> tuple[int, int]:
     return width, config.getoption("verbose", 0)
 
 
-@dataclass(frozen=True)
-class UsedFile:
+class UsedFile(Struct):
     """`root`: the project's folder; `file`: the path from there; `notes`: lines for the summary."""
 
     root: str
@@ -43,8 +43,7 @@ class UsedFile:
         return [self.root, self.file, self.use, list(self.notes)]
 
 
-@dataclass
-class Registry:
+class Registry(MutableStruct):
     """`tests`: by node id the files that a test used. A rerun of a test adds to them."""
 
     tests: dict[str, list[UsedFile]] = field(default_factory=dict)

@@ -5,16 +5,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
-from baselinekit.commands.chunks import ChunkWorker, JudgePolicy, unjudged_result
+from baselinekit.commands.checking import Checker, JudgePolicy, Key, key_of, unjudged_result
 from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
 from baselinekit.commands.judging import JudgedBaseline, keep_seen, mask_result
-from baselinekit.commands.loading import raise_unless_variables, with_lines
+from baselinekit.commands.loading import UnfitBaseline, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.files.languages import LINES, SUFFIXES
@@ -29,6 +28,7 @@ from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
 from baselinekit.store.reading import find_repeated_ids, locate_each
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import shown
 
 T = TypeVar("T")
@@ -37,8 +37,7 @@ _QUESTIONS_AT_ONCE = 8
 _HINTED = ("allow-exec", "allow-host", "var", "secret", "environment", "record-calls")
 
 
-@dataclass(frozen=True)
-class XdistWorker:
+class XdistWorker(Struct):
     """The number of this process of pytest-xdist, and the count of all."""
 
     number: int = 0
@@ -48,8 +47,7 @@ class XdistWorker:
 ALL, PLAIN = XdistWorker(), Style()
 
 
-@dataclass(frozen=True)
-class ReplayOptions:
+class ReplayOptions(Struct):
     """The options of a session, as those of a compare. `words`: as typed on its command line."""
 
     project: ProjectOptions
@@ -81,8 +79,7 @@ def parse_options(given: Iterable[tuple[str, str]]) -> ReplayOptions:
     return ReplayOptions(project, recording, tuple(words))
 
 
-@dataclass(frozen=True)
-class JudgedItem:
+class JudgedItem(Struct):
     """The result of one baseline, and its warnings."""
 
     result: Result
@@ -116,10 +113,11 @@ class Replays:
         at_once = self._open.enter_context(ModelThreads(context.clients, _QUESTIONS_AT_ONCE))
         self._cancel = context.cancel
         self._environment = CaptureEnvironment(self.project, at_once.clients)
-        self._worker = ChunkWorker(self._environment, JudgePolicy(explain=style.verbose), context)
+        self._checker = Checker(self._environment, JudgePolicy(explain=style.verbose), context)
         self._style = style
         self._thread: ThreadPoolExecutor | None = None
         self._files: dict[str, tuple[list[Entry], BaselinekitError | None]] = {}
+        self._unfit: dict[Key, UnfitBaseline] = {}
         self._ids: dict[str, Entry] = {}
         self._critical: dict[str, str] = {}
         folders = [
@@ -155,14 +153,15 @@ class Replays:
         """Return the baselines of a file that can be replayed, which excludes values of tests. A problem with
         any of them is raised."""
         if name not in self._files:
-            read = self._worker.read([name], None)
+            read = self._checker.read([name], lambda entry: True)
+            self._unfit |= read.unfit
             for entry in read.entries:
                 earlier = self._ids.setdefault(entry.id.casefold(), entry)
                 if earlier is not entry:
                     read.problems += find_repeated_ids([earlier, entry], self.root)
             entries = [entry for entry in read.entries if not KINDS[entry.kind].brought_by]
             self._files[name] = entries, read.error
-            for baseline in self._worker.baselines(entries):
+            for baseline in self._checker.baselines(entries):
                 if baseline.metadata.criticality:
                     self._critical[baseline.id] = baseline.metadata.criticality
         entries, error = self._files[name]
@@ -190,7 +189,10 @@ class Replays:
             by_file.setdefault(entry.source.file, []).append(entry)
         for file, file_entries in by_file.items():
             try:
-                raise_unless_variables(None, self._worker.prepare(file_entries), self.root)
+                keys = map(key_of, file_entries)
+                raise_unless_variables(
+                    None, [self._unfit[key] for key in keys if key in self._unfit], self.root
+                )
             except BaselinekitError as error:
                 errors[file] = shown(error, self.project.redactor.mask)
         return errors
@@ -201,8 +203,7 @@ class Replays:
         """Replay and compare an entry. The output of one that differs is stored for a refresh; the file does
         not change."""
         try:
-            self._worker.prepare([entry])  # again for a rerun: each is prepared for one judgement
-            judged = self._in_thread(lambda: self._worker.judge(entry))
+            judged = self._in_thread(lambda: self._checker.judge(entry))
             return self._store_pending(entry, judged)
         except Exception as error:
             return self.refuse(entry, internal_error(error).problems[0])

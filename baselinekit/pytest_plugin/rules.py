@@ -1,7 +1,6 @@
 """Rules in the code of a test, combined with those of its file, which take precedence."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
@@ -10,8 +9,9 @@ from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Difference
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
 from baselinekit.store.dialects.native import check_rules
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.paths import Pattern, find, parse, render, suggest_path
 from baselinekit.values.places import with_values
 
@@ -19,8 +19,7 @@ _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_
 _BY_PATH = ("tolerance", "arrays", "fields")
 
 
-@dataclass(frozen=True)
-class LayeredRules:
+class LayeredRules(Struct):
     """The baseline of a file with the rules of a test added. `judged`: the baseline to compare with; `rules`:
     the rules of both, as they would be in the file; `clashes`: where the file contradicts the test;
     `is_complete`: whether the file has all placeholders of the test."""
@@ -123,7 +122,7 @@ class CodeRules:
 
 def _validate(comparison: dict[str, Json]) -> model.Rules:
     """Validate rules by the schema of a file."""
-    rules, problems = check(model.Rules, comparison)
+    rules, problems = read_as(model.Rules, comparison)
     if rules is not None:
         problems = [*problems, *check_rules(rules)]
     if problems or rules is None:
@@ -183,7 +182,6 @@ def _short(value: object) -> str:
 
 
 def _set_fields(value: "model.Tolerance | model.FieldRule") -> Iterator[str]:
-    for name in value.__dataclass_fields__:
-        part = getattr(value, name)
+    for name, part in asdict(value).items():
         if part not in (None, {}, []):
             yield f"{name}: {part}"

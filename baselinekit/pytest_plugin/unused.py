@@ -10,7 +10,6 @@ import os
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pytest
@@ -24,6 +23,7 @@ from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.texts import count_noun
 
 _MOST_COMPARED, _MOST_NAMED = 100, 20
@@ -31,8 +31,7 @@ _MIN_SIMILARITY = 0.75
 _GONE = "is gone"
 
 
-@dataclass
-class Covered:
+class Covered(MutableStruct):
     """What a run covered, by node ids as pytest writes them.
 
     `began`: when it began, as a file time. `looked`: the outcome of collecting each file; "skipped" for a
@@ -56,8 +55,7 @@ class Covered:
         return f"{count_noun(unfinished, 'test')} did not finish" if unfinished else ""
 
 
-@dataclass(frozen=True)
-class Unused:
+class Unused(Struct):
     """An unused baseline in `file` of the project at `root`. `beside`: the file of its output, if it has one.
     `like`: the file of a new baseline that looks like this one."""
 
@@ -74,8 +72,7 @@ class Unused:
         return os.path.join(self.root, self.file)
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct):
     """The unused baselines. `partial`: why the run can find none."""
 
     found: tuple[Unused, ...] = ()
@@ -258,11 +255,11 @@ class Search:
     def sparse(self, root: str) -> Collection[str]:
         """Return the files that a sparse checkout leaves out: in the project, but not on the disk."""
         if root not in self._left_out:
-            from baselinekit.cli.clients import LazyProcesses
             from baselinekit.clients.programs.git import Git
+            from baselinekit.clients.programs.process import Processes
 
             try:
-                self._left_out[root] = Git(LazyProcesses().execute, root).left_out()
+                self._left_out[root] = Git(Processes().execute, root).left_out()
             except BaselinekitError:  # no git, or no repository
                 self._left_out[root] = ()
         return self._left_out[root]

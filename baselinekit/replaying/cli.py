@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.clients.programs.children import (
@@ -29,7 +28,6 @@ from baselinekit.errors import (
     describe_exit,
 )
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
-from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import KIND, PLACEHOLDER, CliExecution, Healthcheck
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
@@ -43,6 +41,7 @@ from baselinekit.replaying.post import question_as_json
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid, is_named
 from baselinekit.replaying.traces import answer_of_text, answer_of_value, is_structured
 from baselinekit.secrets.variables import Scope, as_text, replace_variables
+from baselinekit.structs import Struct, field, replace
 
 _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0
@@ -56,8 +55,7 @@ _HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
 """A text that means the same within quotes of either kind."""
 
 
-@frozen
-class CommandLine:
+class CommandLine(Struct):
     """A command line before its placeholders are filled in. `argv`: its words, where no shell is needed;
     `text`: the whole line, for a shell; `variables`: the values of its variables, by placeholder."""
 
@@ -107,8 +105,7 @@ def check_cli(recipe: Recipe, setting: Setting) -> None:
 # How the program is started: whether it is allowed, in which folder, with which environment.
 
 
-@frozen
-class _ProgramTarget:
+class _ProgramTarget(Struct):
     """A target that is a program. `recipe`: unexpanded, to tell whether the operator states the target."""
 
     recipe: Recipe
@@ -278,8 +275,7 @@ def split_quotes(command: str, at: Path) -> tuple[str, str]:
     return "".join(bare), "".join(quoted)
 
 
-@frozen
-class Values:
+class Values(Struct):
     """The values of the placeholders. Each is filled in once; placeholders within a question stay."""
 
     texts: Mapping[str, str]

@@ -2,7 +2,6 @@
 before any request, one replays it, one reads the files that it sends. Also the hashes of a recipe and of its
 files."""
 
-import dataclasses
 import json
 from collections.abc import Iterable
 from functools import cache
@@ -15,6 +14,7 @@ from baselinekit.kinds.table import MODULES
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Row, Setting, refuse_above
+from baselinekit.structs import plain
 from baselinekit.values.texts import shown
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
@@ -27,38 +27,10 @@ def recipe_hash(recipe: Recipe) -> str:
 
 
 def digest(value: Any) -> str:
-    """Return 16 hex digits over the fields of dataclasses. Fields at their defaults do not count, so that a
+    """Return 16 hex digits over the fields of structs. Fields at their defaults do not count, so that a
     new field does not change old hashes."""
-    text = _ENCODER.encode(_without_defaults(value))
+    text = _ENCODER.encode(plain(value))
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def _without_defaults(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, dict):
-        return {str(key): _without_defaults(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_defaults(item) for item in value]
-    if (defaults := _defaults(value.__class__)) is None:
-        return value
-    return {
-        name: _without_defaults(field_value)
-        for name, default in defaults
-        if (field_value := getattr(value, name)) is not default and field_value != default
-    }
-
-
-@cache
-def _defaults(kind: type[Any]) -> list[tuple[str, Any]] | None:
-    """Return each field of a dataclass with its default; None for any other class."""
-    if not dataclasses.is_dataclass(kind):
-        return None
-    missing = dataclasses.MISSING
-    return [
-        (field.name, field.default if field.default_factory is missing else field.default_factory())
-        for field in dataclasses.fields(kind)
-    ]
 
 
 @cache

@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 
 from baselinekit.clients.trust import follow_links
 from baselinekit.errors import BaselinekitError, CannotReplay, cannot_replay
@@ -13,6 +12,7 @@ from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Setting, invalid
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 
 _LARGEST = 10_000_000

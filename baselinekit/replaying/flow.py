@@ -3,7 +3,6 @@ and those that are computed from them."""
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from operator import add
 from typing import Any
@@ -14,6 +13,7 @@ from baselinekit.kinds.kind import INPUT
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import invalid
+from baselinekit.structs import replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
 from baselinekit.values.texts import mask_and_clip, no_mask
 

@@ -4,32 +4,35 @@ later steps."""
 import base64
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from datetime import UTC
 from functools import partial
 from hashlib import sha256
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.trust import origin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
+from baselinekit.kinds.bodies import Body, BodyWatch, read_body
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.replaying.answer import (
-    DEFAULT_KEPT_HEADERS,
-    DEFAULT_MAX_BODY,
-    Cookies,
-    all_headers,
-    http_date,
-    http_output,
-    read_answer,
+from baselinekit.model.addresses import url_for_message
+from baselinekit.model.recipes import (
+    IDEMPOTENT,
+    Auth,
+    HttpRequest,
+    Observation,
+    Recipe,
+    Request,
+    Response,
+    Surroundings,
 )
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replaying.settings import (
+    DEFAULT_MAX_BODY,
     MANY_REDIRECTS,
     Row,
     Setting,
@@ -40,16 +43,19 @@ from baselinekit.replaying.settings import (
     pairs_of,
     undefined_in,
     unverified,
-    url_for_message,
     url_of,
 )
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.names import is_secret_header
 from baselinekit.secrets.variables import Secret, as_text, names_in
+from baselinekit.structs import Struct, replace
 
 # One request with every setting decided: by the step, else the execution, the configuration, the default.
 
 DEFAULT_TIMEOUT = 30.0
+DEFAULT_KEPT_HEADERS = ["content-type"]
+"""The headers that are kept where `keep_headers` is not set."""
+
 
 _NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
@@ -75,6 +81,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     take = _first_set(step.take, execution.take)
     if take is not None:  # the rows of a compressed stream cannot be counted as it arrives
         headers["accept-encoding"] = ("Accept-Encoding", "identity")
+    parse = _first_set(step.parse, execution.parse)
     digest = authorize(step, execution, headers, at)
     cookies = {**execution.cookies, **step.cookies}
     if cookies:
@@ -100,8 +107,9 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         cert=cert,
         http2=bool(_first_set(execution.http2, http.http2, False)),
         max_body=int(_first_set(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
-        parse=_first_set(step.parse, execution.parse),
+        parse=parse,
         take=take,
+        watch=partial(BodyWatch, parse, take),
     )
 
 
@@ -251,9 +259,9 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
         raise Refused(foreign_authorities(url_origin, os.path.relpath(verify, os.path.realpath(root))))
 
 
-IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
 _TOO_BUSY = frozenset((429, 502, 503, 504))
 _LONGEST_WAIT = 30.0
+_LONGEST_DATE = 100
 _WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
@@ -303,6 +311,33 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     if not notes and not values_of_writes:
         return observed
     return replace(observed, notes=tuple(notes), saved=tuple(values_of_writes))
+
+
+def read_answer(response: Response, request: Request | None = None) -> Body:
+    """Return the value of the body, read as the request says."""
+    request = request or Request("GET", "")
+    content_type = response.header("content-type")
+    return read_body(
+        response.body, content_type, response.status, request.parse, request.take, request.max_body
+    )
+
+
+def http_output(response: Response, keep: list[str], body: Json) -> dict[str, Json]:
+    """Return a response as `{status, headers, body}`, with only the headers that are kept."""
+    headers = all_headers(response)
+    if keep == DEFAULT_KEPT_HEADERS and 300 <= response.status < 400:
+        keep = [*keep, "location"]  # all that a redirect says
+    kept_headers = {lower: headers[lower] for name in keep if (lower := name.lower()) in headers}
+    return {"status": response.status, "headers": kept_headers, "body": body}
+
+
+def all_headers(response: Response) -> dict[str, str]:
+    """Return all headers by lower-case name. The values of a repeated header are joined in order."""
+    headers: dict[str, str] = {}
+    for name, value in response.headers:
+        lower = name.lower()
+        headers[lower] = f"{headers[lower]}, {value}" if lower in headers else value
+    return headers
 
 
 def check_http(recipe: Recipe, setting: Setting) -> None:
@@ -363,6 +398,104 @@ def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
     return replace(execution, base_url=None) if unused else execution
 
 
+# The cookies of one recipe: later steps send back what an answer sets, to the same host and port. No cookie
+# outlives the recipe (F50), and none is for all hosts of a public suffix. The jar of the standard library and
+# of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port of its
+# host, and lets the host 10.0.0.1 set one for 11.0.0.1.
+
+_LARGEST_COOKIE = 4_096
+_BAD_COOKIE = lazy_pattern(r"[\x00-\x1f\x7f]")
+_SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
+_ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
+_PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
+"""That of a country's shops, schools and so on: a list of all of them would be longer than this program."""
+
+
+class _Cookie(Struct):
+    """`subdomains`: whether it is also sent to subdomains of its host."""
+
+    value: str
+    subdomains: bool
+    secure: bool
+
+
+class Cookies:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._cookies: dict[tuple[str, str, str, str], _Cookie] = {}
+        """By port, host, path and name."""
+
+    def take(self, url: str, response: Response) -> None:
+        """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
+        is one that this host may not set."""
+        for header, text in response.headers:
+            if header.lower() != "set-cookie":
+                continue
+            pair, *parts = text.split(";")
+            pairs = (part.partition("=") for part in parts)  # the last of a repeated attribute counts
+            attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
+            name, equals, value = (part.strip() for part in pair.partition("="))
+            is_large = len(name) + len(value) > _LARGEST_COOKIE
+            if not equals or not name or is_large or _BAD_COOKIE.search(name + value):
+                continue
+            _, host, port, path = _destination(url)
+            domain = attributes.get("domain", "").lower().removeprefix(".")
+            is_above = _is_below(host, domain) and not _PUBLIC_SUFFIX.fullmatch(domain)
+            if domain and domain != host and not is_above:
+                continue
+            folder = attributes.get("path", "")
+            folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
+            key = (port, domain or host, folder, name)
+            self._cookies.pop(key, None)
+            if _SECONDS.fullmatch(attributes.get("max-age", "")):
+                is_expired = int(attributes["max-age"]) <= 0
+            else:
+                expires = _http_date(attributes.get("expires", ""))
+                is_expired = expires is not None and expires <= self._now()
+            if not is_expired:  # a server revokes a cookie by an expiry in the past
+                self._cookies[key] = _Cookie(value, bool(domain), "secure" in attributes)
+
+    def header_for(self, url: str) -> str:
+        """Return the value of the Cookie header for a URL, cookies with longer paths first."""
+        if not self._cookies:
+            return ""
+        scheme, to_host, to_port, to_path = _destination(url)
+        chosen = [
+            (len(path), f"{name}={cookie.value}")
+            for (port, host, path, name), cookie in self._cookies.items()
+            if port == to_port
+            and (to_host == host or (cookie.subdomains and _is_below(to_host, host)))
+            and (to_path == path or to_path.startswith(path.rstrip("/") + "/"))
+            and (scheme == "https" or not cookie.secure)
+        ]
+        chosen.sort(key=lambda cookie: -cookie[0])
+        return "; ".join(text for _, text in chosen)
+
+
+def _is_below(host: str, domain: str) -> bool:
+    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
+
+
+def _destination(url: str) -> tuple[str, str, str, str]:
+    """Return scheme, host, port and path."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"
+
+
+def _http_date(text: str) -> float | None:
+    """Return a date in a header as seconds since 1970; None if it is no date. A date without a zone is UTC,
+    whatever the zone of this machine."""
+    if not text:
+        return None
+    from email.utils import parsedate_to_datetime  # seldom needed
+
+    try:
+        moment = parsedate_to_datetime(text[:_LONGEST_DATE])
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
 
 
@@ -394,7 +527,7 @@ def _follow(
         admitted = _admit(outgoing, setting, () if hop else short_secrets)
         response, tries = ask_with_retries(admitted, retries, setting)
         seconds, retried = seconds + response.seconds, retried + tries - 1
-        cookies.take(request, response)
+        cookies.take(request.url, response)
         is_redirect = response.status in _REDIRECTS and response.header("location")
         if not redirects or not is_redirect:
             return response, seconds, retried
@@ -422,7 +555,7 @@ def _admit(request: Request, setting: Setting, short_secrets: Iterable[str] = ()
         texts += [text for pair in request.headers for text in pair]
         if request.digest:
             texts += [request.digest.username or "", request.digest.password or ""]
-        names = sorted({*setting.redactor.sent_in(texts), *short_secrets})
+        names = sorted({*setting.redactor.found_in(*texts), *short_secrets})
         secrets = [(name, known_secrets[name]) for name in names if name in known_secrets]
     setting.trust.check_request(request.url, secrets)
     if isinstance(request.verify, str) and request.url[:6].lower() == "https:":
@@ -484,7 +617,7 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
             retry_after = response.header("retry-after").strip()  # seconds, or a date
             if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
                 wait = float(retry_after)
-            elif (retry_time := http_date(retry_after)) is not None:
+            elif (retry_time := _http_date(retry_after)) is not None:
                 wait = max(0.0, retry_time - clients.now())
             remaining = deadline - time.monotonic()
             if wait > _LONGEST_WAIT or wait >= remaining:

@@ -1,6 +1,5 @@
 """Replays a mock: its answer is the one written in the recipe."""
 
-from dataclasses import replace
 from hashlib import sha256
 
 from baselinekit.kinds.kind import EXECUTION, INPUT
@@ -11,6 +10,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Row, Setting, check_defined
 from baselinekit.replaying.traces import answer_of_value, plain_observation
 from baselinekit.secrets.variables import as_text
+from baselinekit.structs import replace
 
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
 _DRAWN_BYTES = 6

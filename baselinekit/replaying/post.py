@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot_replay
 from baselinekit.kinds.http import HttpExecution
@@ -15,6 +14,7 @@ from baselinekit.replaying.http import check_http, replay_http
 from baselinekit.replaying.settings import Row, Setting
 from baselinekit.replaying.traces import answer_of_text, answer_of_value
 from baselinekit.secrets.variables import escape_variables_in
+from baselinekit.structs import replace
 
 _TIMEOUT = 120
 _RETRIES = 2

@@ -2,14 +2,12 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import get_args
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import json_in
 from baselinekit.files.text import place
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Observation, Recipe
@@ -27,13 +25,13 @@ from baselinekit.replaying.files import (
 )
 from baselinekit.replaying.settings import Row, Setting, undefined_in
 from baselinekit.secrets.variables import Scope, as_text, names_in
+from baselinekit.structs import Struct, replace
 
 _ROLES = get_args(Message.__annotations__["role"])
 _LISTS = (".yaml", ".yml", ".json")
 
 
-@frozen
-class Template:
+class Template(Struct):
     """The messages as written, and the values of the names in them. `places`: where in the recipe each
     message is written; None: in `file`, a name and its text. `{{name}}` is expanded once: names within an
     input are not expanded."""

@@ -1,24 +1,21 @@
 """What a replay needs besides its recipe, the limits for data files, and the URL of a request."""
 
-import dataclasses
 import ipaddress
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
-from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.addresses import PORT_HINT, has_no_such_port, url_for_message
 from baselinekit.model.recipes import (
     Answer,
     Config,
@@ -35,22 +32,22 @@ from baselinekit.model.recipes import (
     Surroundings,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.replaying.answer import DEFAULT_MAX_BODY
-from baselinekit.secrets.variables import Redactor, Scope, as_text, field_names, names_in
+from baselinekit.secrets.variables import Redactor, Scope, as_text, names_in
+from baselinekit.structs import Struct, field, replace
 
 # What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
 # configuration grants, never for more. Nor may a file turn off the check of certificates.
 
 
 MANY_REDIRECTS = 5
+DEFAULT_MAX_BODY = 10_000_000
 _TIMEOUT = 300
 _CASE_TIMEOUT = 3_600
 _RETRIES = 10
 _REDIRECTS = 20
 
 
-@frozen
-class Ceilings:
+class Ceilings(Struct):
     """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
     `models`: the timeouts that the configuration sets for them, by name."""
 
@@ -197,8 +194,7 @@ def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
     raise kind(*problems)
 
 
-@frozen
-class Clients:
+class Clients(Struct):
     """The clients for requests, programs and models. Each call blocks until it is done; a real one can be
     cancelled from another thread. `once`: what a run makes only once. `batches`: the inputs of the cases, by
     target, for targets that answer many cases at once."""
@@ -214,8 +210,7 @@ class Clients:
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-@frozen
-class Setting:
+class Setting(Struct):
     surroundings: Surroundings
     scope: Scope
     trust: Trust
@@ -255,8 +250,8 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from undefined_in(item, scope, (*at, index))
-    elif value is not None and dataclasses.is_dataclass(value):
-        for name in field_names(value.__class__):
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
             if field_value := getattr(value, name):
                 yield from undefined_in(field_value, scope, (*at, name))
 
@@ -337,8 +332,6 @@ def normalize_url(url: str, at: Path = ()) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        from baselinekit.model.addresses import PORT_HINT, has_no_such_port
-
         hint = PORT_HINT if has_no_such_port(url) else ""
         raise invalid("BK311", f"{url_for_message(url)} is not a URL: {error}", hint, at) from None
     if parts.scheme not in ("http", "https"):
@@ -363,13 +356,6 @@ def normalize_url(url: str, at: Path = ()) -> str:
 
 def _percent_encode(text: str) -> str:
     return _UNSAFE.sub(lambda match: quote(match[0], safe="", errors="replace"), text)
-
-
-def url_for_message(url: str) -> str:
-    """Return a URL for a message: without credentials and query."""
-    address, query, _ = url.partition("?")
-    address = re.sub(r"//[^/]*@", "//…@", address)
-    return f"{address}{'?…' if query else ''}"
 
 
 class Row(NamedTuple):

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
 
@@ -39,6 +38,7 @@ from baselinekit.replaying.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_c
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid
 from baselinekit.replaying.traces import answer_of_value, is_structured
 from baselinekit.secrets.variables import NAME, escape_variables
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 
 _TIMEOUT = 60.0

@@ -2,13 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.files.languages import YAML
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.stored import KIND, ReplayExecution
 from baselinekit.model.recipes import Observation, Recipe
@@ -16,14 +14,14 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.files import read_text
 from baselinekit.replaying.settings import Row, Setting, check_defined, is_named
 from baselinekit.replaying.traces import answer_of_value, is_structured, plain_observation
+from baselinekit.structs import Struct, replace
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _ANSWERS = ("output", "candidate_answer", "answer")
 _RESULTS = "baselinekit.results/1"
 
 
-@frozen
-class StoredAnswers:
+class StoredAnswers(Struct):
     """`answers`: by case id, in the order of the attempts. `flaws`: by case id, why a case in the file has no
     answer."""
 

@@ -2,7 +2,6 @@
 reports beside its answer. One reader for programs, services, mocks and stored answers."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeGuard, get_args
 
@@ -12,6 +11,7 @@ from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 
 _ROLES = get_args(Role)

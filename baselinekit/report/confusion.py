@@ -4,16 +4,15 @@ classes."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from baselinekit.escape import markdown_code, markdown_text
-from baselinekit.frozen import frozen
 from baselinekit.metrics import clustered_interval
 from baselinekit.model.grades import iterate_grades
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import Style
+from baselinekit.structs import MutableStruct, Struct, field
 
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
@@ -26,8 +25,7 @@ _LONGEST_CLASS = 24
 _LONGEST_NAME = 100
 
 
-@dataclass(slots=True)
-class ClassifiedCase:
+class ClassifiedCase(MutableStruct):
     """One case: the right class, and how often each class was given over its attempts. `given` has None for
     attempts without a decision."""
 
@@ -50,8 +48,7 @@ class ClassifiedCase:
         return sum(count > 0 for given, count in self.given.items() if given is not None) > 1
 
 
-@frozen
-class Classification:
+class Classification(Struct):
     """The classes that one grader gave to the cases of one group. `cells`: how often each right class was
     given as each class, or None for no decision."""
 

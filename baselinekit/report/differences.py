@@ -6,11 +6,9 @@ and of a long text only what follows the first difference. What repeats along an
 (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from baselinekit.escape import one_line
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -19,6 +17,7 @@ from baselinekit.placeholders.lines import with_values
 from baselinekit.report.sides import Stretch, changes, escape_lookalikes, pair, shorten_pair
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
+from baselinekit.structs import Struct, replace
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun
@@ -121,16 +120,14 @@ _FOLDED: dict[Kind, str] = {"extra": "extra", "value": "differs"}
 Tone = Literal["gone", "came", "dim"]
 
 
-@frozen
-class DiffLine:
+class DiffLine(Struct):
     """One line of a difference: `gone` shows what was expected, `came` what came instead, `dim` explains."""
 
     tone: Tone
     text: str
 
 
-@frozen
-class Block:
+class Block(Struct):
     """One place of the output, or one that repeats. `count`: the number of differences in it."""
 
     path: str
@@ -142,8 +139,7 @@ class Block:
     line: int | None = None
 
 
-@frozen
-class Bounds:
+class Bounds(Struct):
     """How much of one result is shown: blocks, and lines of a text."""
 
     blocks: int = 50

@@ -3,14 +3,13 @@ thousand of them in the same way. Every form of report, and the plan of a refres
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.escape import one_line
-from baselinekit.frozen import frozen
 from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences
+from baselinekit.structs import Struct, replace
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.texts import count_noun
 
@@ -21,8 +20,7 @@ _SAMPLES = 3
 MOST_NAMES = 4
 
 
-@frozen
-class SharedChange:
+class SharedChange(Struct):
     """A change that several results have. `count`: the number of differences in it."""
 
     path: str

@@ -5,8 +5,7 @@ evals is run, and refreshed by its file; what a case without a baseline expects,
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from baselinekit.escape import one_line
 from baselinekit.kinds.table import KINDS
@@ -24,6 +23,7 @@ from baselinekit.model.results import (
     Typed,
 )
 from baselinekit.placeholders.grammar import tokens_in
+from baselinekit.structs import replace
 from baselinekit.values.places import places
 
 NOTHING = Typed()
@@ -51,6 +51,16 @@ def command_line(*words: str) -> str:
 def typed_of(report: Report) -> Typed:
     """Return what was typed for a run, for the commands that follow it."""
     return replace(report.typed, narrowed=report.typed.narrowed or report.shard is not None)
+
+
+def rule_commands(rules: Mapping[str, Sequence[Sequence[str]]], operator: Sequence[str]) -> list[str]:
+    """Return the command for each baseline, by its id, that states rules about what varies without a
+    placeholder: each an option and its value."""
+    return [
+        command_line("refresh", id, *(word for option in options for word in option), *operator)
+        for id, options in rules.items()
+        if options
+    ][:_MOST_COMMANDS]
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:

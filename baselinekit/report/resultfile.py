@@ -5,7 +5,6 @@ Rare keys are written only when they have a value. A missing side of a differenc
 value. A file that was read is written back to the same bytes."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,9 +34,7 @@ from baselinekit.model.results import (
     Typed,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.report.values import iter_json, page
-from baselinekit.report.wording import count_differences
-from baselinekit.schema.records import (
+from baselinekit.report.recordform import (
     COUNT,
     LINE,
     NULLABLE_TEXT,
@@ -53,12 +50,15 @@ from baselinekit.schema.records import (
     object_field,
     of_form,
     one_of,
-    place_problems,
     record,
     records,
     texts,
     view,
 )
+from baselinekit.report.values import iter_json, page
+from baselinekit.report.wording import count_differences
+from baselinekit.schema import place_problems
+from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
 from baselinekit.values.texts import mask_and_clip, no_mask
 

@@ -7,13 +7,13 @@ from posixpath import join, normpath
 from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import escape_ci_commands, one_line
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, iterate_grades
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
+from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
 # The sentences that all reports share.
@@ -243,8 +243,7 @@ _COLOUR_CODE = lazy_pattern(r"\x1b\[[0-9;]*m")
 _CUT = "…"
 
 
-@frozen
-class Style:
+class Style(Struct):
     """How a text is shown: colours and width of the terminal, `verbose` as the user chose."""
 
     colour: bool = False

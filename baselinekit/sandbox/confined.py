@@ -38,6 +38,7 @@ def main() -> None:
     for number in (0, 1, 2):
         os.dup2(devnull, number)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the process of a call on the way
     job["own"] = memory_of(os.getpid())[0]
     _write_line(out, {"ready": True, "filtered": _lock_down(job)})
     for call in job["calls"]:
@@ -214,6 +215,7 @@ def _end_processes(child: int, is_alone: bool) -> int:
 def _run_child(job: Any, call: Any, answer_to: int, printed_to: int) -> None:
     """The child process: it sets the limits, runs the code, and makes the call. It never returns."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(printed_to, 1)
     os.dup2(printed_to, 2)
     os.closerange(3, min(answer_to, printed_to))

@@ -1,1 +1,1 @@
-"""Secrets: declared ones, found in every spelling; and texts that only look like secrets."""
+"""Secrets: declared ones, found in a dozen spellings; and texts that only look like secrets."""

@@ -3,40 +3,24 @@
 A file can only use variables that the configuration or the command line declares, never the whole
 environment."""
 
-import dataclasses
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import SHORTEST_WITHIN, Declared, Found, mask_spans, merge_spans
-from baselinekit.secrets.finding import has_secret_name, long_runs, mask_secrets, may_be_secret
-from baselinekit.secrets.together import (
-    find_declared,
-    keys_in,
-    numbers_in,
-    says_secrets,
-    suspicious_texts,
-    texts_in,
-)
-
-if TYPE_CHECKING:  # most runs have no short secret
-    from baselinekit.secrets.short import ShortSecrets
+from baselinekit.secrets.declared import Declared, mask_spans
+from baselinekit.secrets.finding import has_secret_name, mask_secrets, may_be_secret, random_texts
+from baselinekit.structs import Struct, asdict, field, replace
 
 NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
 
 _TOKEN = lazy_pattern(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
-_NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?")
 _STAND_IN = lazy_pattern(r"<<|\{\{|\*\*\*")
 _WORD = lazy_pattern(r"\w{2,}")
 _SEPARATORS = lazy_pattern(r"[\s;,=]+")
@@ -48,16 +32,14 @@ _REFERENCE = lazy_pattern(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
 _ESCAPE_OR_REFERENCE = lazy_pattern(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
 
 
-@frozen
-class Secret:
+class Secret(Struct):
     """A value that is sent but never shown. `hosts`: further hosts that it may be sent to."""
 
     value: str
     hosts: tuple[str, ...] = ()
 
 
-@frozen
-class Scope:
+class Scope(Struct):
     """The variables that a recipe may use."""
 
     values: Mapping[str, Json] = field(default_factory=dict)
@@ -106,14 +88,14 @@ class Scope:
             return {self._key(key, at): self.expand(item, (*at, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.expand(item, (*at, index)) for index, item in enumerate(value)]
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [(name, getattr(value, name)) for name in field_names(type(value))]
+        if isinstance(value, Struct):
+            fields = asdict(value).items()
             changed = {
                 name: new_value
                 for name, old_value in fields
                 if old_value and (new_value := self.expand(old_value, (*at, name))) != old_value
             }
-            return dataclasses.replace(value, **changed) if changed else value
+            return replace(value, **changed) if changed else value
         return value
 
     def _key(self, key: Any, at: Path) -> Any:
@@ -151,12 +133,6 @@ def escape_variables_in(value: Json) -> Json:
     return [escape_variables_in(item) for item in value] if isinstance(value, list) else value
 
 
-@cache
-def field_names(kind: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields."""
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
     return (
@@ -176,23 +152,13 @@ def names_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from names_in(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name in field_names(type(value)):
-            if content := getattr(value, name):
-                yield from names_in(content)
-
-
-def _short_secrets(values: Mapping[str, str], others: "ShortSecrets | None") -> "ShortSecrets | None":
-    """The finder of short secrets; None if there are none, as in most runs: then its module is not loaded."""
-    if not any(values.values()):
-        return others
-    from baselinekit.secrets.short import ShortSecrets
-
-    return ShortSecrets(values, others)
+    elif isinstance(value, Struct):
+        for item in asdict(value).values():
+            yield from names_in(item)
 
 
 class Redactor:
-    """Masks secrets in everything that is written or shown: declared secrets in every spelling, and texts
+    """Masks secrets in everything that is written or shown: declared secrets, also encoded, and texts
     that look like secrets. A declared secret of fewer than six characters is masked only as a whole value."""
 
     def __init__(
@@ -204,15 +170,8 @@ class Redactor:
         """`others`: a redactor whose secrets are masked as well."""
         self._plain = set() if plain is None else plain
         """Texts that look random but were found not to be secrets where they appear: an id, an ETag."""
-        other_declared: Declared | None = others._declared if others else None
-        long = {
-            name: secret.value for name, secret in secrets.items() if len(secret.value) >= SHORTEST_WITHIN
-        }
-        short = {name: secret.value for name, secret in secrets.items() if name not in long}
-        self._declared: Declared = Declared(long, other_declared)
-        self._short: ShortSecrets | None = _short_secrets(short, others._short if others else None)
-        numbers = tuple(value for value in long.values() if _NUMBER.fullmatch(value))
-        self._numeric: tuple[str, ...] = numbers + (others._numeric if others else ())
+        values = {name: secret.value for name, secret in secrets.items()}
+        self._declared: Declared = Declared(values, others._declared if others else None)
 
     @property
     def plain(self) -> frozenset[str]:
@@ -225,7 +184,7 @@ class Redactor:
 
     def mask_declared(self, text: str) -> str:
         """The text with only the declared secrets masked, for texts whose other differences must stay."""
-        return mask_spans(text, self.places_in(text), MASK)
+        return mask_spans(text, self._declared.find(text), MASK)
 
     def mask(self, text: str, path: Path = ()) -> str:
         """The text with every secret masked. `path`, if known, helps to decide what a value could be."""
@@ -233,7 +192,7 @@ class Redactor:
             return MASK if may_be_secret(text) else self.mask_declared(text)
         masked = mask_secrets(self.mask_declared(text), path, MASK)
         if path and masked == text:
-            self._plain.update(long_runs(text))
+            self._plain.update(random_texts(text))
         return masked
 
     def mask_said(self, text: str) -> str:
@@ -241,46 +200,23 @@ class Redactor:
         be secrets stay."""
         return mask_secrets(self.mask_declared(text), (), MASK, self._plain)
 
-    def mask_lines(self, lines: Sequence[str]) -> list[str]:
-        """As `mask_said` for each line; a secret that spans several lines is masked in each."""
-        places = find_declared(lines, self._declared) if self._declared else {}
-        places_by_line = (merge_spans((*places.get(line, ()), *self._short_in(line))) for line in lines)
-        return [
-            mask_secrets(mask_spans(line, spots, MASK), (), MASK, self._plain)
-            for line, spots in zip(lines, places_by_line, strict=True)
-        ]
-
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; the same object if it has
         none."""
-        if value is None or (not value and isinstance(value, str | dict | list | tuple)):
-            return value
-        if not isinstance(value, dict | list | tuple):
-            return self._masked(value, path, None)
-        texts, keys = texts_in(value)
-        places = self._places(texts)
-        dirty = suspicious_texts(texts) | places.keys()
-        clean = not dirty and not self.holds_number(value) and not says_secrets((*keys, *path))
-        return value if clean else self._masked(value, path, dirty, places)
-
-    def suspected(self, texts: Sequence[str]) -> set[str]:
-        """The texts that hold a declared secret, or anything that looks like one anywhere. All of them are
-        searched together."""
-        return suspicious_texts(texts) | self._places(texts).keys()
-
-    def holds_number(self, value: Any) -> bool:
-        """Whether a number in a value is, or holds, a declared secret."""
-        is_needed = bool(self._numeric or self._short)
-        return is_needed and any(map(self._is_numeric, numbers_in(value)))
-
-    def _places(self, texts: Sequence[str]) -> dict[str, list[Found]]:
-        places = find_declared(texts, self._declared) if self._declared else {}
-        if self._short:
-            short_places = {text: spots for text in texts if (spots := self._short.find(text))}
-            places |= {
-                text: merge_spans((*places.get(text, ()), *spots)) for text, spots in short_places.items()
+        if isinstance(value, str):
+            return self.mask(value, path)
+        if isinstance(value, dict):
+            masked = {
+                key if self._declared.is_short(key) else self.mask(key): self.mask_value(item, (*path, key))
+                for key, item in value.items()
             }
-        return places
+            same = masked.keys() == value.keys() and all(map(operator.is_, masked.values(), value.values()))
+            return value if same else masked
+        if isinstance(value, list | tuple):
+            items = type(value)(self.mask_value(item, (*path, n)) for n, item in enumerate(value))
+            return value if all(map(operator.is_, items, value)) else items
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return MASK if is_number and self._declared.find(str(value)) else value
 
     def mask_note(self, note: str | None, *texts: Any) -> str | None:
         """Mask a note about some texts, including words that occur only in their secrets: the note may quote
@@ -293,78 +229,16 @@ class Redactor:
                 masked = _mask_lost_words(masked, text.casefold(), masked_text.casefold())
         return masked
 
-    def _masked(
-        self,
-        value: Any,
-        path: Path,
-        dirty: set[str] | None,
-        places: Mapping[str, list[Found]] = MappingProxyType({}),
-    ) -> Any:
-        """`dirty`: the texts that hold a secret, if known; `places`: where declared secrets are in them,
-        including secrets that span several texts."""
-        if isinstance(value, str):
-            is_clean = dirty is not None and value not in dirty and not has_secret_name(path)
-            return value if is_clean else self._text(value, path, places)
-        if isinstance(value, dict):
-            masked = {
-                self._key(key, dirty, places): self._masked(item, (*path, key), dirty, places)
-                for key, item in value.items()
-            }
-            is_unchanged = (
-                all(map(operator.is_, masked.values(), value.values())) and masked.keys() == value.keys()
-            )
-            return value if is_unchanged else masked
-        if isinstance(value, list | tuple):
-            items = type(value)(self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value))
-            return value if all(map(operator.is_, items, value)) else items
-        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-        if is_number and (self._numeric or self._short) and self._is_numeric(str(value)):
-            return MASK
-        return value
-
-    def _short_in(self, text: str) -> list[Found]:
-        return [] if self._short is None else self._short.find(text)
-
-    def _is_numeric(self, text: str) -> bool:
-        return any(number in text for number in self._numeric) or (
-            self._short is not None and self._short.name_of(text) is not None
-        )
-
-    def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
-        if text not in places or (has_secret_name(path) and not _STAND_IN.match(text)):
-            return self.mask(text, path)
-        return mask_secrets(mask_spans(text, places[text], MASK), path, MASK)
-
-    def _key(self, key: str, dirty: set[str] | None, places: Mapping[str, list[Found]]) -> str:
-        """Mask a key. A short secret is not masked here: a key is a name and not a value."""
-        if (dirty is not None and key not in dirty) or (self._short is not None and self._short.name_of(key)):
-            return key
-        return self._text(key, (), places)
-
     def knowing(self, value: Json) -> "Redactor":
         """A redactor that also masks, wherever they occur, the texts under secret-sounding names in a
         value."""
-        if isinstance(value, dict | list) and not says_secrets(keys_in(value)):
-            return self
-        secrets = {
-            f"({n})": Secret(text)
-            for n, text in enumerate(sorted(set(_values_under_secret_names(value, ()))))
-        }
+        texts = sorted(set(_values_under_secret_names(value, ())))
+        secrets = {f"({n})": Secret(text) for n, text in enumerate(texts)}
         return Redactor(secrets, self._plain, self) if secrets else self
 
-    def found_in(self, text: str) -> set[str]:
-        """The names of the declared secrets in a text."""
-        return {name for _, _, name in self.places_in(text)}
-
-    def sent_in(self, parts: Sequence[str]) -> set[str]:
-        """The names of the declared secrets in the parts of a request."""
-        names = {name for _, _, name in self._declared.find("\n".join(parts))}
-        return names.union(*({name for _, _, name in self._short_in(part)} for part in parts))
-
-    def places_in(self, text: str) -> list[Found]:
-        """Where the declared secrets are in a text."""
-        places = self._declared.find(text)
-        return merge_spans((*places, *self._short.find(text))) if self._short else places
+    def found_in(self, *texts: str) -> set[str]:
+        """The names of the declared secrets in some texts."""
+        return {name for text in texts for _, _, name in self._declared.find(text)}
 
 
 def _mask_lost_words(note: str, before: str, after: str) -> str:

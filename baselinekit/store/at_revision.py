@@ -4,7 +4,6 @@ import os
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from baselinekit.clients.programs.git import CommitFile, Git
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -24,6 +23,7 @@ from baselinekit.store.project import (
     limits_of,
     read_config,
 )
+from baselinekit.structs import replace
 
 _MAX_LINKS = 8
 

@@ -1,8 +1,8 @@
 """Writing files: one writer at a time, each replaced whole or not at all; and the folder `.baselinekit/`.
 
-The new bytes go to a temporary file, are synced, read back and compared, and then renamed: a reader, a crash
-or a full disk sees the old file or the new one. The name of a temporary file says which process made it, so
-that the next command can remove what a killed one left behind.
+The new bytes go to a temporary file beside it, are synced, and then renamed: a reader, a crash or a full disk
+sees the old file or the new one. The name of a temporary file says which process made it, so that the next
+command can remove what a killed one left behind.
 
 A lock is a separate file (the data file is replaced with every write), one of a fixed number, so that a
 thousand baselines do not leave a thousand lock files. The system releases it when its owner dies."""
@@ -15,11 +15,9 @@ import os
 import re
 import socket
 import stat
-import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Protocol
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
@@ -84,7 +82,7 @@ STRIPES = 64
 WAIT = 30.0
 
 _MAX_WAIT_IN_HURRY = 1.0
-_SIGNATURE_SIZE = 500  # fixed, so that a short signature overwrites all of a longer one
+_SIGNATURE_SIZE = 40  # fixed, so that a short signature overwrites all of a longer one
 
 WriteFiles = Callable[[list[str]], None]
 
@@ -102,7 +100,7 @@ def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -
     handle = open_lock(root, _lock_name(file))
     try:
         _acquire(handle, file, wait, hurry)
-        _sign(handle, _signature())
+        _sign(handle)
         yield
     finally:
         os.close(handle)
@@ -112,14 +110,14 @@ def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -
 def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
     """Lock the files that nobody is writing now, and yield them. It never waits: two processes that hold
     several locks each could wait for each other."""
-    taken, signature = set(), _signature()
+    taken = set()
     with contextlib.ExitStack() as handles:
         for name in sorted({_lock_name(file) for file in files}):
             handle = open_lock(root, name)
             handles.callback(os.close, handle)
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _sign(handle, signature)
+                _sign(handle)
                 taken.add(name)
         yield [file for file in files if _lock_name(file) in taken]
 
@@ -193,18 +191,9 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
             return
 
 
-def _signature() -> bytes:
-    program, *arguments = sys.argv or [""]
-    subcommand = [word for word in arguments[:1] if word.isalpha()]  # no other arguments: they may be secrets
-    command_line = " ".join((os.path.basename(program), *subcommand))
-    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    signature = f"process {os.getpid()} on {socket.gethostname()} ({command_line}), since {started}"
-    return signature.encode("utf-8", "replace").ljust(_SIGNATURE_SIZE)
-
-
-def _sign(handle: int, signature: bytes) -> None:
+def _sign(handle: int) -> None:
     with contextlib.suppress(OSError):  # only there to inform processes that wait
-        os.pwrite(handle, signature, 0)
+        os.pwrite(handle, f"process {os.getpid()}".ljust(_SIGNATURE_SIZE).encode(), 0)
 
 
 _COUNTER = itertools.count()
@@ -213,14 +202,13 @@ _RUN = f"{time.time_ns():x}"
 _TEMPORARY = lazy_pattern(
     r"\.?baselinekit-(?P<host>[A-Za-z0-9-]+)-(?P<pid>[0-9]+)-(?P<run>[0-9a-f]+)-[0-9]+\.tmp"
 )
-_CHUNK = 1 << 20
 
 
 def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
     """Replace the contents of a file of the project. `new`: only if the file does not exist yet. `sync=False`
     is for data that may be lost in a power cut."""
-    target = resolve(root, file)
-    replace_one(_Copy(target, file, _tmp_folder(root, os.path.dirname(target)), data), new, sync)
+    for error in _replace([_Copy(resolve(root, file), file, [data])], new, sync).values():
+        raise error
 
 
 def replace_files(root: str, contents: Mapping[str, bytes], sync: bool = True) -> dict[str, BaselinekitError]:
@@ -228,25 +216,19 @@ def replace_files(root: str, contents: Mapping[str, bytes], sync: bool = True) -
     renamed, and each folder is synced once. Returns the errors of the files that are unchanged."""
     errors: dict[str, BaselinekitError] = {}
     copies = []
-    resolving, tmp_folders = Resolving(root), dict[str, str]()
+    resolving = Resolving(root)
     for file, data in contents.items():
         try:
-            target = resolving.path(file)
+            copies.append(_Copy(resolving.path(file), file, [data]))
         except BaselinekitError as error:
             errors[file] = error
-        else:
-            folder = os.path.dirname(target)
-            tmp_folder = tmp_folders[folder] = tmp_folders.get(folder) or _tmp_folder(root, folder)
-            copies.append(_Copy(target, file, tmp_folder, data))
-    return errors | _replace(copies, sync=sync)
+    return errors | _replace(copies, False, sync)
 
 
-def replace_anywhere(target: str, label: str, data: bytes, root: str | None = None) -> None:
-    """Replace a file anywhere; errors call it `label`. The temporary file is in the project if there is one,
-    else beside the target, where those of dead processes are removed first."""
-    folder = os.path.dirname(target)
-    sweep(folder, [folder])
-    replace_one(_Copy(target, label, _tmp_folder(root, folder), data))
+def replace_anywhere(target: str, label: str, pieces: Iterable[bytes]) -> None:
+    """Replace a file anywhere; errors call it `label`. An exception from `pieces` leaves it unchanged."""
+    for error in _replace([_Copy(target, label, pieces)], new=False, sync=True).values():
+        raise error
 
 
 def try_folder(folder: str) -> None:
@@ -261,12 +243,11 @@ def already_exists(file: str) -> Problem:
     return Problem("BK113", "the file already exists", hint, Place(file))
 
 
-def sweep(root: str, folders: Iterable[str] = (), seen: Iterable[str] = ()) -> int:
-    """Remove the temporary files of dead processes, and return how many there were. `folders`, relative to
-    the root, are those of targets, since a temporary file can be beside one. `seen`: paths of possible
-    temporary files that the caller has already found."""
+def sweep(root: str, folders: Iterable[str], seen: Iterable[str] = ()) -> int:
+    """Remove the temporary files of dead processes in folders, which are relative to the root, and return how
+    many there were. `seen`: paths of possible temporary files that the caller has already found."""
     leftovers = [path for path in seen if is_leftover(os.path.basename(path))]
-    for folder in {os.path.join(root, name) for name in (os.path.join(STATE_FOLDER, "tmp"), *folders)}:
+    for folder in {os.path.join(root, name) for name in folders}:
         with contextlib.suppress(OSError):
             names = (name for name in os.listdir(folder) if name.endswith(".tmp"))
             leftovers += [os.path.join(folder, name) for name in names if is_leftover(name)]
@@ -293,146 +274,82 @@ def is_leftover(name: str) -> bool:
 
 
 class _Copy:
-    """The new bytes of a file, in a temporary file until it is renamed."""
+    """The new bytes of a file, in a temporary file beside it until it is renamed."""
 
-    def __init__(self, target: str, label: str, tmp_folder: str, data: bytes):
-        self.target = target
-        self.label = label
+    def __init__(self, target: str, label: str, pieces: Iterable[bytes]):
+        self.target, self.label = target, label
         self.folder = os.path.dirname(target)
-        name = temporary_name()
-        self._temporary = os.path.join(tmp_folder, f".{name}" if tmp_folder == self.folder else name)
-        self._data = data
+        self._temporary = os.path.join(self.folder, f".{temporary_name()}")
+        self._pieces = pieces
         self._handle = -1
         self._renamed = False
 
-    def write(self, sync: bool) -> None:
+    def write(self) -> None:
         mode, owner = _target_mode_and_owner(self.target, self.label)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._handle = handle = os.open(self._temporary, flags, 0o666 if mode is None else 0o600)
-        remaining = memoryview(self._data)
-        while remaining:
-            remaining = remaining[os.write(handle, remaining) :]
+        for piece in self._pieces:
+            remaining = memoryview(piece)
+            while remaining:
+                remaining = remaining[os.write(handle, remaining) :]
         if mode is not None:
             os.fchmod(handle, mode)
         if owner and owner != (os.geteuid(), os.getegid()):
             with contextlib.suppress(OSError):
                 os.fchown(handle, *owner)
-        if sync and hasattr(os, "posix_fadvise"):  # start writing to disk now, so that fsync waits less
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def seal(self, sync: bool) -> None:
-        if sync:
-            os.fsync(self._handle)
-        size = len(self._data) + 1  # one byte more, to notice a file that is too long
-        for start in range(0, size, _CHUNK):
-            piece = os.pread(self._handle, min(_CHUNK, size - start), start)
-            if piece != self._data[start : start + _CHUNK]:
-                raise OSError(5, "what was written reads back differently")
+    def sync(self) -> None:
+        os.fsync(self._handle)
 
-    def rename(self, new: bool, sync: bool) -> None:
-        try:
-            _rename(self._temporary, self.target, new)
-        except OSError as error:
-            if error.errno != errno.EXDEV or os.path.dirname(self._temporary) == self.folder:
-                raise
-            self.move(sync)  # a bind mount has the same device number, but does not allow renames
-            _rename(self._temporary, self.target, new)
+    def rename(self, new: bool) -> None:
+        _rename(self._temporary, self.target, new)
         self._renamed = True
 
-    def move(self, sync: bool) -> None:
-        """Write the temporary file again beside the target, from where a rename always works."""
-        os.close(self._handle)
-        self._handle = -1
-        _remove(self._temporary)
-        self._temporary = os.path.join(self.folder, f".{temporary_name()}")
-        self.write(sync)
-        self.seal(sync)
+    def sync_folder(self) -> None:
+        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
     def drop(self) -> None:
         """Close the temporary file, and remove it unless it was renamed."""
         if self._handle >= 0:
-            os.close(self._handle)
             if not self._renamed:
                 _remove(self._temporary)
+            os.close(self._handle)
 
 
-class _StreamedCopy(_Copy):
-    """The same for bytes that arrive in pieces, none of which is kept in memory."""
-
-    def __init__(self, target: str, label: str, pieces: Iterable[bytes]):
-        super().__init__(target, label, os.path.dirname(target), b"")
-        self._pieces = pieces
-        self._sum, self._size = blake2b(), 0
-
-    def write(self, sync: bool) -> None:
-        super().write(sync=False)
-        for piece in self._pieces:
-            self._sum.update(piece)
-            self._size += len(piece)
-            remaining = memoryview(piece)
-            while remaining:
-                remaining = remaining[os.write(self._handle, remaining) :]
-
-    def seal(self, sync: bool) -> None:
-        if sync:
-            os.fsync(self._handle)
-        hasher, position = blake2b(), 0
-        while piece := os.pread(self._handle, _CHUNK, position):
-            hasher.update(piece)
-            position += len(piece)
-        if position != self._size or hasher.digest() != self._sum.digest():
-            raise OSError(5, "what was written reads back differently")
-
-
-def replace_streamed(target: str, label: str, pieces: Iterable[bytes]) -> None:
-    """Replace a file like `replace_anywhere`, but with contents too large for memory. An exception from
-    `pieces` leaves the file unchanged."""
-    folder = os.path.dirname(target)
-    sweep(folder, [folder])
-    replace_one(_StreamedCopy(target, label, pieces))
-
-
-def replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:
-    for error in _replace([copy], new, sync).values():
-        raise error
-
-
-def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> dict[str, BaselinekitError]:
+def _replace(copies: Sequence[_Copy], new: bool, sync: bool) -> dict[str, BaselinekitError]:
+    """Temporary files of dead processes beside the targets are removed first."""
     errors: dict[str, BaselinekitError] = {}
-    synced: set[str] = set()
+    sweep("", {copy.folder for copy in copies})
 
-    def sync_folder(copy: _Copy) -> None:
-        if sync and copy.folder not in synced:
-            handle = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-            synced.add(copy.folder)
+    def each(step: Callable[[_Copy], None], some: Iterable[_Copy]) -> None:
+        for copy in some:
+            if copy.label not in errors:
+                try:
+                    step(copy)
+                except BaselinekitError as error:
+                    errors[copy.label] = error
+                except FileExistsError:
+                    errors[copy.label] = InvalidInput(already_exists(copy.label))
+                except OSError as error:  # some file systems report a full disk only on close
+                    errors[copy.label] = NotRecorded(cannot_write(copy.label, error))
 
     try:
-        for step in (
-            lambda copy: copy.write(sync),
-            lambda copy: copy.seal(sync),
-            lambda copy: copy.rename(new, sync),
-            sync_folder,
-        ):
-            for copy in copies:
-                if copy.label not in errors:
-                    try:
-                        step(copy)
-                    except BaselinekitError as error:
-                        errors[copy.label] = error
-                    except FileExistsError:
-                        errors[copy.label] = InvalidInput(already_exists(copy.label))
-                    except OSError as error:
-                        errors[copy.label] = NotRecorded(cannot_write(copy.label, error))
+        each(_Copy.write, copies)
+        if sync:
+            each(_Copy.sync, copies)
+        each(lambda copy: copy.rename(new), copies)
+        if sync:
+            each(_Copy.sync_folder, {copy.folder: copy for copy in copies}.values())
     finally:
+        each(_Copy.drop, [copy for copy in copies if copy.label not in errors])
         for copy in copies:
-            try:
-                copy.drop()
-            except OSError as error:  # some file systems report a full disk only on close
-                errors.setdefault(copy.label, NotRecorded(cannot_write(copy.label, error)))
+            if copy.label in errors:
+                with contextlib.suppress(OSError):
+                    copy.drop()
     return errors
 
 
@@ -445,17 +362,6 @@ def _target_mode_and_owner(target: str, file: str) -> tuple[int | None, tuple[in
     if not stat.S_ISREG(status.st_mode):
         raise NotRecorded(Problem("BK120", f"{file} is not a regular file", "name another file"))
     return stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
-
-
-def _tmp_folder(root: str | None, folder: str) -> str:
-    """Return the folder for temporary files: in the state folder if it is on the same device as the target,
-    else `folder`, that of the target."""
-    if root is not None:
-        with contextlib.suppress(NotRecorded, OSError):
-            tmp_folder = state_folder(root, "tmp")
-            if os.stat(tmp_folder).st_dev == os.stat(folder).st_dev:
-                return tmp_folder
-    return folder
 
 
 def temporary_name() -> str:

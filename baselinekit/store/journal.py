@@ -13,16 +13,15 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from glob import escape as glob_escape, glob
 from hashlib import sha256
 
 from baselinekit.errors import CannotReplay, NotRecorded, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
+from baselinekit.structs import Struct, replace
 
 _FOLDER = "journal"
 _EXTRA_DEPTH = 16
@@ -41,8 +40,7 @@ def name_of(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-@frozen
-class Line:
+class Line(Struct):
     """A line of a journal: its position, its size and its entry."""
 
     start: int

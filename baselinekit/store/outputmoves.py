@@ -8,18 +8,17 @@ from copy import deepcopy
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
 from baselinekit.files.languages import Language, language
 from baselinekit.files.text import ALIAS, Splice, apply_splices, decode, encode, mark, place
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Known, Source, Variant, known_path
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.writing import is_large
+from baselinekit.structs import Struct
 from baselinekit.values.equality import canonical
 from baselinekit.values.places import value_at
 
 
-@frozen
-class MovedOutput:
+class MovedOutput(Struct):
     """An output that was moved: its baseline's id and file, the new file and its size."""
 
     id: str

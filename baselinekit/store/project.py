@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -12,21 +11,20 @@ from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
-from baselinekit.schema.records import check, place_problems
+from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import NAME as VARIABLE_NAME
+from baselinekit.structs import Struct, replace
 
 MAX_OUTPUT_BYTES = 64_000_000
 
 
-@frozen
-class FileLimits:
+class FileLimits(Struct):
     """How many files are read at once, and how many bytes a file may have: more than an ordinary project
     needs, and few enough that a hostile project cannot exhaust the machine."""
 
@@ -74,24 +72,6 @@ def read(root: str, file: str, limit: int | None = None) -> bytes:
         return _read_content(handle, file, limit)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
-    finally:
-        os.close(handle)
-
-
-def read_pieces(path: str, limit: int, size: int = 1 << 18) -> Iterator[bytes]:
-    """Yield the bytes of a file that the user named, in pieces."""
-    try:
-        handle = os.open(os.path.realpath(path), _FLAGS)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(unreadable(path, error)) from None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
-            yield _read_content(handle, path, limit)  # which raises
-        while piece := os.read(handle, size):
-            yield piece
-    except OSError as error:
-        raise InvalidInput(unreadable(path, error)) from None
     finally:
         os.close(handle)
 
@@ -264,7 +244,7 @@ CONFIG_NAME = "baselinekit.yaml"
 
 _HOST = lazy_pattern(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = lazy_pattern(r"[a-z][a-z0-9_]*")
-_DECLARATION_KEYS = frozenset(field.name for field in fields(Variable))
+_DECLARATION_KEYS = frozenset(Variable.__struct_fields__)
 _FUTURE_KEYS = ("thresholds",)
 
 
@@ -322,7 +302,7 @@ def read_config(data: bytes, label: str) -> Config:
     raw = documents[0]
     if isinstance(raw, dict):  # a key without a value means the default
         raw = {key: value for key, value in raw.items() if value is not None}
-    config, problems = check(Config, raw)
+    config, problems = read_as(Config, raw)
     if config is not None:
         problems = list(_find_problems(config))
     if len(documents) > 1:
@@ -347,7 +327,7 @@ def place_in_config(root: str, file: str, problems: Sequence[Problem]) -> list[P
 def _load_variables(variables: dict[str, Json]) -> dict[str, Json]:
     """Load declarations such as `{from_env: TOKEN, secret: true}` as Variable; other values stay."""
     return {
-        name: check(Variable, value)[0] if is_declaration(value) else value
+        name: read_as(Variable, value)[0] if is_declaration(value) else value
         for name, value in variables.items()
     }
 
@@ -437,7 +417,7 @@ def variable_problems(variables: dict[str, Json], at: Path) -> Iterator[Problem]
             yield Problem("BK108", message, "rename it", at=path)
         if not is_declaration(value):
             continue
-        _, problems = check(Variable, value)
+        _, problems = read_as(Variable, value)
         yield from (replace(problem, at=(*path, *(problem.at or ()))) for problem in problems)
         if ("value" in value) == ("from_env" in value):
             message = "a declared variable has a `value` or a `from_env`"

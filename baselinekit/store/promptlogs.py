@@ -8,17 +8,16 @@ that cannot be read is reported with its place and does not affect others."""
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Generic, TypeVar
 
 from baselinekit.clients.trust import check_inside
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
 from baselinekit.files import jsontext
-from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read, resolve
+from baselinekit.structs import Struct, asdict
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 
@@ -116,8 +115,7 @@ def _sync_folder(folder: str) -> None:
 # Reading.
 
 
-@frozen
-class Log(Generic[Row]):
+class Log(Struct, Generic[Row]):
     """The rows of a file, the oldest first. A line that cannot be read is None, and a note says why."""
 
     file: str

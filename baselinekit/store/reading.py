@@ -3,20 +3,20 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, ProblemLimiter, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import language
 from baselinekit.files.text import Marks, decode, mark, mark_each, place
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import place_problems, position
+from baselinekit.schema import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.structs import MutableStruct, field, replace
 
 # From a path in a baseline to file, line and column. The file is parsed again, but only on demand.
 
@@ -187,8 +187,7 @@ class Locatable(Protocol):
     def source(self) -> Source: ...
 
 
-@dataclass(slots=True)
-class LoadedFiles:
+class LoadedFiles(MutableStruct):
     """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
     baseline has in its files."""
 
@@ -265,14 +264,7 @@ def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
     files are named after them."""
     first_items: dict[str, Locatable] = {}
     pairs = [(item, first_items.setdefault(item.id.casefold(), item)) for item in items]
-    first_of_each, repeated = ProblemLimiter(), Problem("BK109", "")
-    pairs = [
-        (item, earlier)
-        for item, earlier in pairs
-        if item is not earlier and first_of_each.takes(item.source.file, repeated)
-    ]
-    if not pairs:
-        return first_of_each.rest()
+    pairs = [(item, earlier) for item, earlier in pairs if item is not earlier]
     places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))
     problems = []
     for (item, earlier), (item_place,), (earlier_place,) in zip(pairs, places, places, strict=True):
@@ -282,4 +274,4 @@ def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
         problems.append(
             Problem("BK109", message, f"it is at {earlier_place} already; rename one of the two", item_place)
         )
-    return [*problems, *first_of_each.rest()]
+    return problems

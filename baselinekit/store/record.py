@@ -5,22 +5,20 @@ since others may have written it meanwhile. A case that was edited since is left
 the earlier version."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.files.jsontext import plain_scalar
 from baselinekit.files.languages import Language, language, yaml_quoted, yaml_scalar
 from baselinekit.files.text import MAPPING, SCALAR, Marks, Splice, apply_splices, decode, encode, mark
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
+from baselinekit.structs import MutableStruct, Struct, field
 from baselinekit.values.places import value_at
 
 
-@frozen
-class Mark:
+class Mark(Struct):
     """A verdict to be recorded. An error is no verdict, and has no mark."""
 
     source: Source
@@ -36,8 +34,7 @@ def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> l
     return recorded.notes
 
 
-@frozen
-class Recorded:
+class Recorded(Struct):
     """Notes on what was not recorded, errors, and marks whose files others are writing."""
 
     notes: list[str] = field(default_factory=list)
@@ -79,8 +76,7 @@ def by_file(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
     return batches
 
 
-@dataclass(slots=True)
-class RecordWriter:
+class RecordWriter(MutableStruct):
     """Writes the verdicts of one point in time into their files."""
 
     root: str
@@ -108,8 +104,7 @@ class RecordWriter:
         self.done.failures.extend(NotRecorded(*failure.problems) for failure in errors.values())
 
 
-@dataclass(slots=True)
-class RecordEditor:
+class RecordEditor(MutableStruct):
     """Edits the record of the baselines in one text."""
 
     file: str

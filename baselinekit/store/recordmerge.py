@@ -1,236 +1,230 @@
-"""Merges what the tool itself wrote into a baseline on two branches into one value for both, so that git
-finds no conflict.
+"""Merges the record of each baseline (`last_passed`, `failure_count`) of two branches, so that git finds no
+conflict there, and shows a file to `git diff` without its record and provenance.
 
-*The record*, if the output of a baseline is the same on both sides: the later `last_passed`, and the failures
-that each side added since their common ancestor. If one side refreshed the baseline (its `captured_at`
-differs), only that side's record counts: what the other side recorded meanwhile was about an output that is
-no longer expected. The later `last_passed` is still kept, unless the refresh removed it. If both sides
-refreshed it, the record is that of the later refresh.
+The merged values are written into all three texts, the ancestor's too: git sees no change in them and merges
+the rest. A text that cannot be read is left as it is."""
 
-*The provenance* (when, where and from which version it was captured) of two different refreshes is that of
-the later one, as a whole: a mixture would describe a capture that never happened. Each variant has its own.
-Who approved it, and why, is kept of both.
+from collections.abc import Iterator
+from datetime import UTC, datetime
 
-The merged values are written into all three texts, including the ancestor's, so that a text merge sees no
-change there. Everything else is unchanged. Git starts this once per file, so little is imported here."""
-
-import re
-from collections.abc import Callable, Iterator
-from datetime import datetime
-
-from baselinekit.lazy import lazy_pattern
-from baselinekit.model.values import ABSENT, Json
-from baselinekit.store.mergesides import (
-    KEYS,
-    MergedRecord,
-    MergeSide,
-    Span,
-    Unreadable,
+from baselinekit.errors import BaselinekitError
+from baselinekit.files.languages import language
+from baselinekit.files.text import (
+    MarkedNode,
+    Marks,
+    Splice,
+    apply_splices,
+    decode,
+    encode,
     line_end,
-    read_captured,
-    spliced,
+    line_start,
+    mark_each,
 )
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.structs import Struct, field
 
-_WHEN, _COUNT = KEYS
-_SEPARATORS = {"approved_by": ", ", "reason": "; "}
-_VERSION = "baseline_version"
-_PROVENANCE_KEYS = ("baseline_version", "captured_at", "environment", "observed")
+KEYS = _WHEN, _COUNT = "last_passed", "failure_count"
 PROVENANCE = ("baseline_version", "captured_at", "environment")
 """What a diff leaves out, like the record: it changes with every refresh, and reviewers look for changes in
 what the service answers."""
 
+_RECORD_PATHS: dict[str, Path] = {key: ("metadata", key) for key in KEYS}
+_HARNESS_KEY = "regression_eval"
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+_HIDDEN = "…"
+_LINE_REST = lazy_pattern(r"[ \t]*,?[ \t]*")
+_RECORD_LINES = lazy_pattern(
+    rb"(?m)^[ \t]*[\"']?(?:last_passed|failure_count|metadata)[\"']?[ \t]*:[^\s#]*.*\r?\n"
+)
 
-def merge_tool_values(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes]:
-    """Return the three texts with one record and one provenance for each baseline. Texts that cannot be read
-    are returned unchanged."""
+
+class _Record(Struct):
+    """What the tool wrote into one baseline. `spans`: the value of each of KEYS that is a scalar of its own.
+    `hidden`: the nodes that a diff leaves out. `heading`: `metadata`, if it holds nothing else."""
+
+    values: dict[str, Json]
+    captured: Json
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
+    hidden: tuple[MarkedNode, ...] = ()
+    heading: MarkedNode | None = None
+
+    @property
+    def failures(self) -> int:
+        count = self.values.get(_COUNT)
+        return count if isinstance(count, int) else 0
+
+    @property
+    def when(self) -> datetime:
+        return parse_time(self.values.get(_WHEN)) or _LONG_AGO
+
+    @property
+    def captured_time(self) -> datetime:
+        return parse_time(self.captured) or _LONG_AGO
+
+
+class _Side(Struct):
+    """One of the three texts."""
+
+    body: str
+    bom: bool
+    records: dict[str, _Record]
+
+    def with_splices(self, splices: list[Splice]) -> bytes:
+        return encode(apply_splices(self.body, splices), self.bom)
+
+
+def merge_records(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes]:
+    """Return the three texts with one record for each baseline."""
     try:
-        sides = read_side(base, file), read_side(ours, file), read_side(theirs, file)
-        for id in dict.fromkeys(id for side in sides for id in side.records):
-            settle_record(id, *sides)
-            settle_provenance(id, *sides)
-            settle_approval(id, *sides)
-        return _render_side(sides[0]), _render_side(sides[1]), _render_side(sides[2])
-    except Unreadable:
+        sides = [_read(data, file) for data in (base, ours, theirs)]
+    except BaselinekitError:
         return base, ours, theirs
-
-
-def read_side(data: bytes, file: str) -> MergeSide:
-    """Read one of the texts. Unreadable if it is no file of baselines."""
-    side = read_captured(data, file)
-    if side is not None:
-        return side
-    from baselinekit.store.mergereading import read_any
-
-    return read_any(data, file)
-
-
-def _render_side(side: MergeSide) -> bytes:
-    """Return the bytes of a text with all its changes."""
-    if side.values:
-        from baselinekit.store.mergereading import add_values
-
-        body = spliced(side.body, side.splices)
-        side = MergeSide(side.file, add_values(body, side.file, side.values), side.bom, {})
-    return side.text()
-
-
-def settle_record(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide) -> None:
-    """Merge the record of a baseline. If one side removed a value, it is removed even if the other changed
-    it."""
-    ancestor, our_record, their_record = (side.records.get(id) for side in (base, ours, theirs))
-    values = merged_values(ancestor, our_record, their_record) if our_record and their_record else {}
-    for key in KEYS:
-        sides_with_key = [side for side in (base, ours, theirs) if side.has(id, key)]
-        if (
-            base not in sides_with_key and our_record and their_record
-        ):  # both started a record, one without this key
-            sides_with_key += [
-                side
-                for side in (ours, theirs)
-                if side not in sides_with_key and any(side.has(id, k) and not base.has(id, k) for k in KEYS)
+    splices: list[list[Splice]] = [[], [], []]
+    for id in dict.fromkeys(id for side in sides for id in side.records):
+        records = [side.records.get(id) for side in sides]
+        for key in KEYS:
+            literals = [
+                side.body[slice(*record.spans[key])] if record and key in record.spans else None
+                for side, record in zip(sides, records, strict=True)
             ]
-        if ours in sides_with_key and theirs in sides_with_key:
-            value = values[key]
-        elif base in sides_with_key:
-            value = base.records[id].values[key]
-        else:
-            continue
-        old_values = ((side, side.records[id].values.get(key, ABSENT)) for side in sides_with_key)
-        sides_with_value = (
-            side for side, old in old_values if old.__class__ is value.__class__ and old == value
-        )
-        source = next((side.literal(id, key) for side in sides_with_value), None)
-        literal = source or (str(value) if isinstance(value, int) else None)
-        for side in sides_with_key:
-            side.put(id, key, value, literal)
+            if (text := _merged_literal(key, records, literals)) is not None:
+                for number, record in enumerate(records):
+                    if record and key in record.spans:
+                        splices[number].append(Splice(*record.spans[key], text))
+        for number, other in ((1, 2), (2, 1)):
+            splices[number] += _added(sides[number], sides[other], id, sides[0])
+    first, second, third = (side.with_splices(some) for side, some in zip(sides, splices, strict=True))
+    return first, second, third
 
 
-def merged_values(ancestor: MergedRecord | None, ours: MergedRecord, theirs: MergedRecord) -> dict[str, Json]:
-    later = max(ours, theirs, key=lambda side: side.when)
-    when = later.values.get(_WHEN)
-    refreshed_sides = [
-        side for side in (ours, theirs) if ancestor is None or side.captured != ancestor.captured
-    ]
+def _added(side: _Side, other: _Side, id: str, base: _Side) -> Iterator[Splice]:
+    """Yield the line of a key that only the other side began, where the neighbouring key may differ."""
+    ours, theirs, ancestor = side.records.get(id), other.records.get(id), base.records.get(id)
+    for key, neighbour in (KEYS, KEYS[::-1]):
+        if (
+            ours
+            and theirs
+            and key not in ours.spans
+            and not (ancestor and key in ancestor.spans)
+            and {key, neighbour} <= theirs.spans.keys()
+            and neighbour in ours.spans
+        ):
+            start, end = theirs.spans[key]
+            line = other.body[line_start(other.body, start) : line_end(other.body, end)[1]]
+            at = ours.spans[neighbour][0]
+            before = theirs.spans[key] < theirs.spans[neighbour]
+            at = line_start(side.body, at) if before else line_end(side.body, at)[1]
+            yield Splice(at, at, line)
+
+
+def _merged_literal(key: str, records: list[_Record | None], literals: list[str | None]) -> str | None:
+    """Return the text of a merged value. What one side removed stays removed: the other side gets the
+    ancestor's text, so that git sees no change there."""
+    base, ours, theirs = records
+    if ours is None or theirs is None or None in literals[1:]:
+        return literals[0]
+    value = _merged_values(base, ours, theirs)[key]
+    same = (
+        literal
+        for record, literal in zip(records, literals, strict=True)
+        if record and literal is not None and record.values.get(key) == value
+    )
+    return next(same, str(value) if isinstance(value, int) else "null")
+
+
+def _merged_values(base: _Record | None, ours: _Record, theirs: _Record) -> dict[str, Json]:
+    """Of a baseline that was refreshed (another `captured_at`) only that side's failures count: those of the
+    other were about the old output."""
+    when = max(ours, theirs, key=lambda side: side.when).values.get(_WHEN)
+    refreshed = [side for side in (ours, theirs) if base is None or side.captured != base.captured]
     if ours.captured != theirs.captured:
-        if len(refreshed_sides) == 1:
-            alone = refreshed_sides[0]
-            was_removed = ancestor and ancestor.values.get(_WHEN) and not alone.values.get(_WHEN)
+        if len(refreshed) == 1:
+            alone = refreshed[0]
+            was_removed = base and base.values.get(_WHEN) and not alone.values.get(_WHEN)
             return {_WHEN: None if was_removed else when, _COUNT: alone.failures}
         latest = max(ours, theirs, key=lambda side: side.captured_time)
         return {_WHEN: latest.values.get(_WHEN), _COUNT: latest.failures}
-    earlier_failures = (
-        ancestor.failures if ancestor and not refreshed_sides else 0
-    )  # the same refresh on both sides started at 0
-    # A side that counts less than the ancestor started again at 0, so its whole count is new.
-    new_failures = [
-        side.failures if side.failures < earlier_failures else side.failures - earlier_failures
-        for side in (ours, theirs)
+    earlier = base.failures if base and not refreshed else 0  # the same refresh on both sides started at 0
+    # a side that counts less than the ancestor was reset by hand: its whole count is new
+    was_reset = min(ours.failures, theirs.failures) < earlier
+    added = (side.failures - (0 if side.failures < earlier else earlier) for side in (ours, theirs))
+    return {_WHEN: when, _COUNT: sum(added) + (0 if was_reset else earlier)}
+
+
+def _read(data: bytes, file: str) -> _Side:
+    """Read a text. A baseline whose id occurs twice is left out."""
+    body, bom = decode(data, file)
+    form = language(file)
+    found = list(_find_records(form.load(body, file) if body.strip() else []))
+    paths: dict[int, list[Path]] = {}
+    for number, at, record, _ in found:
+        paths.setdefault(number, []).extend((*at, *path) for path in _paths(record))
+    marks = mark_each(form.events(body), paths)
+    records: dict[str, _Record] = {}
+    for number, at, record, id in found:
+        nodes = _nodes(marks.get(number, Marks()), at, record)
+        metadata, known = record.get("metadata"), record.get("baseline")
+        values = metadata if isinstance(metadata, dict) else {}
+        spans = {key: _span(body, nodes[path]) for key, path in _RECORD_PATHS.items() if path in nodes}
+        records[id] = _Record(
+            {key: value for key, value in values.items() if key in spans},
+            known.get("captured_at") if isinstance(known, dict) else None,
+            {key: span for key, span in spans.items() if "\n" not in body[slice(*span)]},
+            tuple(node for path, node in nodes.items() if path in _hidden_paths(record)),
+            nodes.get(("metadata",)) if values and values.keys() <= spans.keys() else None,
+        )
+    ids = [id for *_, id in found]
+    return _Side(body, bom, {id: record for id, record in records.items() if ids.count(id) == 1})
+
+
+def _find_records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json], str]]:
+    """Yield each mapping that may be a baseline, with its document, its place and its id."""
+    for number, document in enumerate(documents):
+        at: Path = ()
+        if isinstance(document, dict) and _HARNESS_KEY in document:
+            document, at = document[_HARNESS_KEY], (_HARNESS_KEY,)
+        rows = enumerate(document) if isinstance(document, list) else [(None, document)]
+        for index, record in rows:
+            if isinstance(record, dict):
+                metadata = record.get("metadata")
+                id = record.get("id", metadata.get("id") if isinstance(metadata, dict) else None)
+                if isinstance(id, str):
+                    yield number, at if index is None else (*at, index), record, id
+
+
+def _span(body: str, node: MarkedNode) -> tuple[int, int]:
+    return node.start, node.start + len(body[node.start : node.end].rstrip())
+
+
+def _hidden_paths(record: dict[str, Json]) -> list[Path]:
+    """Where a record has what a diff leaves out."""
+    known = record.get("baseline")
+    variants = known.get("variants") if isinstance(known, dict) else None
+    known_at: list[Path] = [("baseline",), *(("baseline", "variants", n) for n in range(len(variants or ())))]
+    return [
+        ("baseline", "version") if "test_case" in record else ("baseline_version",),
+        *((*at, key) for at in known_at for key in PROVENANCE[1:]),
+        *_RECORD_PATHS.values(),
     ]
-    was_reset = min(ours.failures, theirs.failures) < earlier_failures
-    return {_WHEN: when, _COUNT: sum(new_failures) + (0 if was_reset else earlier_failures)}
 
 
-def settle_provenance(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide) -> None:
-    """Merge the provenance: of two different refreshes, that of the later one goes into all three texts. A
-    value that only the later one has is left to git; a value that it no longer has is removed from the other
-    side too."""
-    if not all(id in side.records for side in (base, ours, theirs)):
-        return
-    literals = [[side.literal(id, key) for key in _PROVENANCE_KEYS] for side in (base, ours, theirs)]
-    if literals[0] in literals[1:]:
-        return  # at most one side refreshed it
-    earlier, later = _sort_by_time(id, ours, theirs, lambda side: side.records[id].captured_time)
-    for key in _PROVENANCE_KEYS:
-        text = later.literal(id, key)
-        for side in (base, earlier):
-            span = side.records[id].spans.get(key)
-            if span is None:
-                continue
-            if text is not None:
-                if "\n" in text and span.column != later.records[id].spans[key].column:
-                    return  # different indentation: the texts would differ
-                side.splices.append((span.start, span.end, text))
-            elif side is earlier and not side.is_json:
-                start, end, replacement = entry_lines(side.body, span)
-                if side.body[start : start + span.column].strip():
-                    return  # on the same line as the dash of a variant
-                side.splices.append((start, end, replacement))
+def _paths(record: dict[str, Json]) -> dict[Path, None]:
+    return dict.fromkeys((("metadata",), *_hidden_paths(record)))
 
 
-def settle_approval(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide) -> None:
-    """Merge who approved a baseline, and why: the texts of both sides are joined, the earlier one first."""
-    if not all(id in side.records for side in (base, ours, theirs)):
-        return
-    for key, separator in _SEPARATORS.items():
-        base_text = base.literal(id, key)
-        sides = _sort_by_time(id, ours, theirs, lambda side: side.last_captured(id))
-        texts = [text for side in sides if (text := side.literal(id, key)) is not None]
-        new_texts = [text for text in dict.fromkeys(texts) if text not in ("null", base_text)]
-        if base_text is None and len(texts) < 2:
-            if texts:
-                _add_to_other_side(id, key, texts[0], *sides)
-            continue  # one side adds it
-        joined = joined_texts(new_texts, separator)
-        for side in (base, ours, theirs):
-            span = side.records[id].spans.get(key)
-            if span is not None and joined is not None:
-                side.splices.append((span.start, span.end, joined))
-
-
-def _add_to_other_side(id: str, key: str, text: str, *sides: MergeSide) -> None:
-    """Add a text of one side to the other side too, if that side has the other key. To git, which compares
-    lines, they would be a conflict."""
-    other_key = next(name for name in _SEPARATORS if name != key)
-    for side in sides:
-        spans = side.records[id].spans
-        other_span = spans.get(other_key)
-        if key in spans or other_span is None or "\n" in text:
-            continue
-        name, end = (f'"{key}"', ",") if side.is_json else (key, "")
-        if key < other_key:  # in the order in which they are written
-            key_start = side.body.rfind(
-                f'"{other_key}"' if side.is_json else f"{other_key}:", 0, other_span.start
-            )
-            side.splices.append((key_start, key_start, f"{name}: {text}{end}\n{' ' * other_span.column}"))
-        else:
-            line_stop = other_span.end if side.is_json else line_end(side.body, other_span.end)
-            side.splices.append((line_stop, line_stop, f"{end}\n{' ' * other_span.column}{name}: {text}"))
-
-
-def _sort_by_time(
-    id: str, ours: MergeSide, theirs: MergeSide, time: Callable[[MergeSide], datetime]
-) -> list[MergeSide]:
-    """Sort the sides, the earlier refresh first. Two refreshes can have the same time (parts of one answer,
-    approved on two branches): their order must not depend on which side is ours."""
-    sides = sorted((ours, theirs), key=lambda side: side.literal(id, "environment") or "")
-    return sorted(sides, key=time)
-
-
-def joined_texts(literals: list[str], separator: str) -> str | None:
-    """Join scalars on one line into one scalar; None if they would have to be parsed first."""
-    if len(literals) == 1:
-        return literals[0]
-    texts = [text[1:-1] if text.startswith(("'", '"')) else text for text in literals]
-    joined = separator.join(texts)
-    is_complex = any(text.startswith(("|", ">")) for text in literals) or any(
-        char in joined for char in '\n\\"'
-    )
-    return None if is_complex or "''" in joined else f'"{joined}"' if texts else "null"
-
-
-def entry_lines(body: str, span: Span) -> tuple[int, int, str]:
-    """Return the splice that removes the whole lines of an entry."""
-    start = body.rfind("\n", 0, body.rfind(":", 0, span.start)) + 1
-    end = body.find("\n", span.end)
-    return start, len(body) if end < 0 else end + 1, ""
+def _nodes(marks: Marks, at: Path, record: dict[str, Json]) -> dict[Path, MarkedNode]:
+    """The nodes that exist and that no anchor shares."""
+    found: dict[Path, MarkedNode] = {}
+    for path in _paths(record):
+        nodes, missing = marks.reach((*at, *path))
+        if not missing and not any(node.anchor for node in nodes) and nodes[-1].end > nodes[-1].start:
+            found[path] = nodes[-1]
+    return found
 
 
 def why_unreadable(data: bytes, file: str) -> str:
     """Return why a text cannot be read, or "": two valid changes can give an invalid file together."""
-    from baselinekit.errors import BaselinekitError
-    from baselinekit.files.languages import language
-    from baselinekit.files.text import decode
-
     try:
         language(file).load(decode(data, file).body, file)
     except BaselinekitError as error:
@@ -238,50 +232,28 @@ def why_unreadable(data: bytes, file: str) -> str:
     return ""
 
 
-# The text of a file for a diff.
-
-
-_HIDDEN = "…"
-_LINE_REST = lazy_pattern(r"[ \t]*,?[ \t]*\r?")
-_METADATA_LINE = lazy_pattern(r"[ \t]*(?:- )?metadata[ \t]*:[ \t]*\r?")
-_RECORD_LINE = rb"""[ \t]*["']?(?:last_passed|failure_count)["']?[ \t]*:[ \t]*[^\s#]*[ \t]*\r?\n"""
-_RECORD_LINES = lazy_pattern(
-    rb"^(?:[ \t]*metadata[ \t]*:[ \t]*\r?\n(?=(?:%b)+(?:[^ \t]|\Z)))?(?:%b)+" % (_RECORD_LINE, _RECORD_LINE),
-    re.M,
-)
-
-
 def without_record(data: bytes, file: str) -> bytes:
-    """Return the text for a diff: without the record and the provenance, as far as they can be recognised."""
+    """Return the text for a diff, without the record and the provenance. Lines that hold nothing else are
+    removed; on a line with other content, the value is hidden."""
     try:
-        side = read_side(data, file)
-    except Unreadable:  # perhaps because of conflict markers; the record is still recognisable by its lines
+        side = _read(data, file)
+    except (
+        BaselinekitError
+    ):  # perhaps because of conflict markers; the record is still recognisable by its lines
         return _RECORD_LINES.sub(b"", data)
-    side.splices = list(_iterate_cuts(side))
-    return side.text()
-
-
-def _iterate_cuts(side: MergeSide) -> Iterator[tuple[int, int, str]]:
-    """Yield splices that hide the record and the provenance. Lines that hold nothing else are removed, and so
-    is a `metadata:` that holds nothing else; on a line with other content, only the value is hidden."""
+    splices: list[Splice] = []
     for record in side.records.values():
-        removed_starts: dict[str, int] = {}
-        for key in (*PROVENANCE, *KEYS):
-            span = record.spans.get(key)
-            if span is None:
-                continue
-            start, end, _ = entry_lines(side.body, span)
-            name = rf"""[ \t]*["']?{"(?:baseline_)?version" if key == _VERSION else key}["']?[ \t]*:\s*"""
-            match = re.compile(name).fullmatch(side.body, start, span.start)
-            if match and _LINE_REST.fullmatch(
-                side.body, span.end, end - side.body.endswith("\n", span.end, end)
-            ):
-                removed_starts[key] = start
-                yield start, end, ""
-            else:
-                yield span.start, span.end, _HIDDEN
-        if removed_starts.keys() & set(KEYS) and record.values.keys() == removed_starts.keys() & set(KEYS):
-            metadata_end = min(removed_starts[key] for key in KEYS if key in removed_starts) - 1
-            start = side.body.rfind("\n", 0, max(metadata_end, 0)) + 1
-            if _METADATA_LINE.fullmatch(side.body, start, max(metadata_end, 0)):
-                yield start, max(metadata_end, 0) + 1, ""
+        splices += (cuts := [_cut(side.body, node) for node in record.hidden])
+        heading = record.heading
+        if heading and not heading.style and not any(cut.text for cut in cuts):
+            start = line_start(side.body, heading.key)
+            splices.append(Splice(start, line_end(side.body, start)[1], ""))
+    return side.with_splices(splices)
+
+
+def _cut(body: str, node: MarkedNode) -> Splice:
+    _, end = _span(body, node)
+    start, (stop, next_line) = line_start(body, node.key), line_end(body, end)
+    if not body[start : node.key].strip() and _LINE_REST.fullmatch(body, end, stop):
+        return Splice(start, next_line, "")
+    return Splice(node.start, end, _HIDDEN)

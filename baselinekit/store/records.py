@@ -6,7 +6,6 @@ import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import blake2b
 from types import ModuleType
 from typing import TypeVar
@@ -15,19 +14,18 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.languages import language
 from baselinekit.files.text import Watched, decode
-from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import native
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical
 
 # The forms of a baseline's record, one module per form. A record has the first form that recognises it.
 
 
-@frozen
-class RecordDialect:
+class RecordDialect(Struct):
     """`path`: maps a path of the model to its path in such a record; `described_in`: returns the mapping that
     has the id; `write`: turns a `baseline:` into this form."""
 

@@ -10,9 +10,8 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -23,26 +22,18 @@ from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.schema.records import (
-    NULLABLE_TEXT,
-    TEXT,
-    Field,
-    RecordForm,
-    RecordReader,
-    paths,
-    placed,
-    texts,
-)
+from baselinekit.schema import read_as
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
+from baselinekit.structs import plain
 
 # Reports, written whole or not at all, to where the user wants them.
 
 
-def write_text(path: str, text: str, root: str | None = None) -> None:
-    """Write a text to a path that the user named, from the project at `root`. Missing folders are created; a
+def write_text(path: str, text: str) -> None:
+    """Write a text to a path that the user named. Missing folders are created; a
     path that is no regular file (a device, a pipe) is written to, not replaced."""
     data = text.encode("utf-8", "backslashreplace")
     target = os.path.realpath(path)
@@ -54,17 +45,7 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
             return
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_anywhere(target, path, data, root)
-
-
-def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
-    """Write a text that arrives in pieces to a regular file."""
-    target = os.path.realpath(path)
-    try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-    except OSError as error:
-        raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_streamed(target, path, pieces)
+    atomic.replace_anywhere(target, path, [data])
 
 
 def check_place(path: str) -> None:
@@ -224,27 +205,9 @@ if TYPE_CHECKING:  # not imported at run time: if everything passes, nothing is 
     from baselinekit.model.changes import KeptOutput
 
 _PENDING = "pending"
+_ACCEPTED = "accepted"
 _EXTRA_DEPTH = 2
 """Levels of nesting that the file adds around an output."""
-
-
-@cache
-def pending_form() -> RecordForm[KeptOutput]:
-    from baselinekit.model.changes import KeptOutput
-
-    return RecordForm(
-        KeptOutput,
-        **dict.fromkeys(("id", "recipe_hash", "compared_with", "captured_at"), TEXT),
-        **dict.fromkeys(("environment", "observed"), Field(dict)),
-        masked=paths(),
-        unsettled=texts(),
-        settled=texts(),
-        troubles=texts(optional=True),  # earlier versions did not write it
-        differing=placed(),
-        variant=Field(int, type(None)),
-        flaw=NULLABLE_TEXT,
-        resolved=Field(),
-    )
 
 
 def save_pending(root: str, seen: KeptOutput) -> None:
@@ -252,7 +215,7 @@ def save_pending(root: str, seen: KeptOutput) -> None:
     that would be too large to read again is not kept."""
     name = pending_name(seen.id)
     atomic.state_folder(root, _PENDING)
-    data = dump_json(pending_form().write(seen)).encode("utf-8")
+    data = dump_json(plain(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop_pending(root, seen.id)
         message = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
@@ -266,9 +229,10 @@ def load_pending(root: str, id: str) -> KeptOutput | None:
     if not os.path.lexists(os.path.join(root, name)):
         return None
     payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _EXTRA_DEPTH)
-    reader = RecordReader()
-    seen = pending_form().read(payload, (), reader)
-    if seen is None or reader.problems or seen.id != id:
+    from baselinekit.model.changes import KeptOutput
+
+    seen, _ = read_as(KeptOutput, payload)
+    if seen is None or seen.id != id or seen.origin != "kept":
         hint = "remove it, and run baselinekit compare again"
         raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", hint))
     return seen
@@ -287,6 +251,28 @@ def drop_pending(root: str, id: str) -> None:
     """Remove the kept answer: it was approved, or the baseline passes again. Ignores errors."""
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(root, pending_name(id)))
+
+
+def mark_accepted(root: str, id: str) -> None:
+    """Drop the kept answer, and remember that it was approved until the next compare. Ignores errors."""
+    drop_pending(root, id)
+    with contextlib.suppress(BaselinekitError):
+        atomic.state_folder(root, _ACCEPTED)
+        atomic.replace_file(root, _accepted_name(id), b"", sync=False)
+
+
+def is_accepted(root: str, id: str) -> bool:
+    return os.path.lexists(os.path.join(root, _accepted_name(id)))
+
+
+def drop_accepted(root: str, id: str) -> None:
+    """Forget that an answer was approved: it was compared since. Ignores errors."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(root, _accepted_name(id)))
+
+
+def _accepted_name(id: str) -> str:
+    return os.path.join(atomic.STATE_FOLDER, _ACCEPTED, id)
 
 
 def pending_name(id: str) -> str:

@@ -5,7 +5,6 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
@@ -13,7 +12,6 @@ from baselinekit.files.languages import JSON, YAML, dump_yaml, language, yaml_sc
 from baselinekit.files.renewal import replace_value
 from baselinekit.files.splice import apply
 from baselinekit.files.text import decode, encode, is_longer_than, mark, newline
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -23,6 +21,7 @@ from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.changes import Hints
 from baselinekit.values.equality import canonical, identical
 from baselinekit.values.places import value_at
@@ -150,8 +149,7 @@ _KEY_ORDER = (
 """The order of keys, which says where a new key goes."""
 
 
-@frozen
-class Renewal:
+class Renewal(Struct):
     """The new values of a record: an output (ABSENT: unchanged) of the record itself or of one of its
     variants, and other values by their paths in the record."""
 
@@ -180,8 +178,7 @@ def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
     return writer.result()
 
 
-@dataclass(slots=True)
-class RenewedFile:
+class RenewedFile(MutableStruct):
     """A file and its new contents. `beside`: its output files, each as folder, name, old and new bytes."""
 
     ids: list[str]

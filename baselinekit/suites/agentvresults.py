@@ -13,7 +13,7 @@ from baselinekit.graders.verdict import exact_fraction, verdict_of
 from baselinekit.model.grades import Attempt, Grade, Outcome, PassRule
 from baselinekit.model.results import CaseFacts, Report, Result
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.schema.records import place_problems
+from baselinekit.schema import place_problems
 from baselinekit.values.equality import is_number
 
 SCORE = "score"

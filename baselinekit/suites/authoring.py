@@ -8,15 +8,7 @@ from baselinekit.graders.by_function import Program
 from baselinekit.graders.by_text import Lists
 from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
-from baselinekit.schema.complaints import (
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    dump_schema,
-    one_or_several,
-    ref,
-)
+from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
@@ -173,10 +165,13 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
             skipped.append(os.path.join(folder, name))
             continue
         if name in _FILES_WITH_SCHEMA:
-            schema = writing.reference(
-                root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: dump_schema(json_schema())
-            )
+            schema = reference(root, os.path.dirname(os.path.join(folder, name)))
             text = f"# yaml-language-server: $schema={schema}\n{text}"
-        write_text(path, text, root)
+        write_text(path, text)
         written.append(os.path.join(folder, name))
     return written, skipped
+
+
+def reference(root: str, folder: str) -> str:
+    """Update the schema file, and return its path relative to a folder of the project."""
+    return writing.reference(root, folder, "evals", lambda: dump_schema(json_schema()))

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
-from baselinekit.clients.programs.gitaddress import FetchedFile
+from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
@@ -13,6 +12,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.store.discovery import keys_of_json
 from baselinekit.store.project import name_in_project, read
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
 from baselinekit.suites.dialects.table import DIALECTS

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.files.text import place
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
 from baselinekit.secrets.variables import NAME
+from baselinekit.structs import Struct
 from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.promptfolders import (
     TemplateFile,
@@ -31,8 +31,7 @@ _MANY_WORDS, _TOO_MANY_WORDS = 3_500, 5_000
 _MANY_LINES = 200
 
 
-@frozen
-class FolderShape:
+class FolderShape(Struct):
     """The problems in the shape of folders, and the possible ones (warnings)."""
 
     problems: tuple[Problem, ...] = ()

@@ -11,7 +11,6 @@ from hashlib import sha256
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import decode, place
-from baselinekit.frozen import frozen
 from baselinekit.graders.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta
@@ -28,6 +27,7 @@ from baselinekit.store.project import (
     name_in_project,
     read,
 )
+from baselinekit.structs import Struct
 from baselinekit.suites.dialects.dialect import BESIDE
 from baselinekit.suites.promptmeta import DataFile, read_meta
 from baselinekit.suites.settings import resolve_named
@@ -234,8 +234,7 @@ def _script_file(root: str, folder: str, name: str) -> str | None:
 # Its template, and the names in it.
 
 
-@frozen
-class TemplateFile:
+class TemplateFile(Struct):
     """A template with its file."""
 
     file: str

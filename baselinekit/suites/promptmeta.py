@@ -1,27 +1,24 @@
 """Read the description of a prompt, meta.yml, and other mappings in YAML, with the place of each problem."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields
 from difflib import get_close_matches
 from typing import get_args
 
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode, mark_each
-from baselinekit.frozen import frozen
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import check, place_problems, prefix_paths
+from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
 from baselinekit.secrets.variables import NAME
 from baselinekit.store.dialects import native
 from baselinekit.store.project import read
+from baselinekit.structs import Struct, field
 
 # A file of a folder: a mapping, and its problems with their places.
 
 
-@frozen
-class DataFile:
+class DataFile(Struct):
     """The mapping of a YAML file, with its text, so that problems in it get their places."""
 
     file: str
@@ -82,8 +79,7 @@ def _texts_with_paths(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
 # Its description: meta.yml.
 
 
-@frozen
-class StatedMeta:
+class StatedMeta(Struct):
     """The keys of meta.yml. Which of them are required is checked with the folder's shape."""
 
     id: str | None = None
@@ -101,8 +97,7 @@ class StatedMeta:
     promotion: Promotion = field(default_factory=Promotion)
 
 
-@frozen
-class StatedVariable:
+class StatedVariable(Struct):
     """A variable in `inputs:`; it has a name here only if `inputs:` is a list."""
 
     name: str | None = None
@@ -112,7 +107,7 @@ class StatedVariable:
     type: str | None = None
 
 
-STATED = frozenset(meta_field.name for meta_field in fields(StatedMeta))
+STATED = frozenset(StatedMeta.__struct_fields__)
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -140,10 +135,10 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
         for key in raw
         if (hint := suggest_key(key, raw))
     ]
-    stated_meta, meta_problems = check(StatedMeta, stated_values)
+    stated_meta, meta_problems = read_as(StatedMeta, stated_values)
     if stated_meta is None:  # keep the correct keys, so that one mistake does not cause others
         wrong_keys = {problem.at[0] for problem in meta_problems if problem.at}
-        stated_meta, _ = check(
+        stated_meta, _ = read_as(
             StatedMeta, {key: value for key, value in stated_values.items() if key not in wrong_keys}
         )
     variables, variable_problems = _read_variables(stated_values.get("inputs"))
@@ -191,7 +186,7 @@ def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]
         message = f"expected a list of variables, found {describe_value(raw)}"
         problems.append(Problem("BK105", message, "such as - {name: constraints, required: true}", at=()))
     for at, name, item in entries:
-        variable, variable_problems = check(StatedVariable, item)
+        variable, variable_problems = read_as(StatedVariable, item)
         problems += prefix_paths(variable_problems, at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
             message = (

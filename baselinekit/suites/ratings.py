@@ -7,14 +7,12 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import MISSING, asdict, field, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, cannot_replay
 from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, dump_json, load_json, pretty, to_bytes
 from baselinekit.files.languages import dump_yaml, language
 from baselinekit.files.text import decode as decode_text
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import (
     Agreement,
@@ -28,11 +26,11 @@ from baselinekit.model.grades import (
     split_by_role,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import NotPlain, check, place_problems, reader
+from baselinekit.schema import describe_value, place_problems, read_as
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import read
+from baselinekit.structs import Struct, asdict, field, plain, replace
 
 # The queue of items to rate, with their ratings: `.baselinekit/ratings.sqlite`, which only this module opens.
 # Each change is one transaction with a rollback journal: a process killed at any moment leaves the ratings as
@@ -90,7 +88,7 @@ class Ratings:
             return existing
         with self._open_for_writing() as db:
             _insert_item(db, item)
-            parameters = (_encode(asdict(item.method)), item.key)
+            parameters = (_encode(plain(item.method)), item.key)
             db.execute("UPDATE items SET method = ? WHERE key = ?", parameters)
             return _select_queued(db, "key = ?", (item.key,))[0]
 
@@ -226,7 +224,7 @@ def _insert_item(db: sqlite3.Connection, item: RatingItem) -> int:
     shown = asdict(item.shown)
     shown["items"] = list(shown["items"])
     row = (item.key, item.case, item.grader, item.opened_at)
-    texts = (_encode(asdict(item.method)), _encode(shown), _encode(item.claims))
+    texts = (_encode(plain(item.method)), _encode(shown), _encode(item.claims))
     added = db.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", row + texts)
     return added.rowcount
 
@@ -258,10 +256,9 @@ def _select_queued(db: sqlite3.Connection, where: str, values: tuple[str, ...]) 
     for row in items:
         texts = dict(zip(("key", "case", "grader", "opened_at"), row[:4], strict=True))
         parts = zip(("method", "shown", "claims"), map(_decode, row[4:]), strict=True)
-        try:
-            rating_item: RatingItem = reader(RatingItem)({**texts, **dict(parts)})
-        except NotPlain:
-            raise sqlite3.DatabaseError(f"the item {row[0]} is not as it was written") from None
+        rating_item, problems = read_as(RatingItem, {**texts, **dict(parts)})
+        if rating_item is None:
+            raise sqlite3.DatabaseError(f"the item {row[0]} is not as it was written: {problems[0].message}")
         queued.append(Queued(rating_item, tuple(ratings[row[0]])))
     return queued
 
@@ -281,8 +278,7 @@ FORMAT = "baselinekit.ratings/1"
 _EMPTY_VALUES: tuple[Json, ...] = ("", [], {}, None)
 
 
-@frozen
-class StatedRating:
+class StatedRating(Struct):
     """A rating in a file. One without a value is not filled in yet."""
 
     rater: str
@@ -292,8 +288,7 @@ class StatedRating:
     seconds: Number | None = None
 
 
-@frozen
-class StatedShown:
+class StatedShown(Struct):
     title: str
     input: str = ""
     rubric: str = ""
@@ -303,8 +298,7 @@ class StatedShown:
     about: dict[str, Json] = field(default_factory=dict)
 
 
-@frozen
-class StatedItem:
+class StatedItem(Struct):
     """An item in a file. `shown` and `grading` are only needed for an item that the queue does not have.
     `wanted` and `scale` are for the reader."""
 
@@ -320,8 +314,7 @@ class StatedItem:
     ratings: list[StatedRating] = field(default_factory=list)
 
 
-@frozen
-class StatedRatings:
+class StatedRatings(Struct):
     """A whole file of ratings."""
 
     format: Literal["baselinekit.ratings/1"]
@@ -339,7 +332,7 @@ def load_ratings(text: str, name: str) -> StatedRatings:
     document = documents[0]
     if isinstance(document, dict) and isinstance(document.get("items"), list):
         document = {**document, "items": [_with_numbered_labels(item) for item in document["items"]]}
-    ratings_file, problems = check(StatedRatings, document)
+    ratings_file, problems = read_as(StatedRatings, document)
     if problems or ratings_file is None:
         raise refused_ratings(text, name, problems)
     return ratings_file
@@ -383,7 +376,7 @@ def rating_form(queued: Sequence[Queued], rater: str, wanted: Mapping[str, str],
             entry.pop(key, None)
         if queued_item.item.method.blind_evaluation:
             entry["shown"].pop("about", None)
-        scale = _without_defaults(queued_item.item.method.rating_scale)
+        scale = plain(queued_item.item.method.rating_scale)
         instructions = {"wanted": wanted[queued_item.item.key], **({"scale": scale} if scale else {})}
         items.append({**entry, **instructions, "ratings": [{"rater": rater, "value": None}]})
     return _format_items(items, name)
@@ -403,31 +396,10 @@ def _item_entry(queued: Queued) -> dict[str, Json]:
         "case": item.case,
         "grader": item.grader,
         "opened_at": item.opened_at,
-        "grading": _without_defaults(item.method),
+        "grading": plain(item.method),
         "shown": {key: shown[key] for key in shown if key in needed or shown[key] not in _EMPTY_VALUES},
         **({"claims": [list(pair) for pair in item.claims]} if item.claims else {}),
     }
-
-
-def _without_defaults(record: Any) -> dict[str, Json]:
-    """Return the fields of a dataclass that differ from their defaults."""
-    entries: dict[str, Json] = {}
-    for value_field in fields(record):
-        value = getattr(record, value_field.name)
-        default = value_field.default if value_field.default is not MISSING else None
-        if value_field.default_factory is not MISSING:
-            default = value_field.default_factory()
-        if value != default or value_field.default is value_field.default_factory is MISSING:
-            entries[value_field.name] = _as_plain(value)
-    return entries
-
-
-def _as_plain(value: Any) -> Json:
-    if is_dataclass(value):
-        return _without_defaults(value)
-    if isinstance(value, dict):
-        return {str(key): _as_plain(item) for key, item in value.items()}
-    return [_as_plain(item) for item in value] if isinstance(value, list) else value
 
 
 # Calibration files: labels written by people, and next to them the agreement measured with them.
@@ -448,7 +420,7 @@ def load_labels(root: str, file: str) -> list[Label]:
     labels: list[Label] = []
     problems: list[Problem] = []
     for number, raw in enumerate(entries if isinstance(entries, list) else ()):
-        label, wrong = check(Label, raw)
+        label, wrong = read_as(Label, raw)
         labels += [label] if label is not None else []
         problems += [replace(problem, at=(*prefix, number, *(problem.at or ()))) for problem in wrong]
     if not isinstance(entries, list):

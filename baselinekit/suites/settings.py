@@ -4,7 +4,6 @@ import contextlib
 import os
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import (
@@ -24,13 +23,13 @@ from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import move_to_name, place_problems, prefix_paths
+from baselinekit.schema import describe_value, move_to_name, place_problems, prefix_paths
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import in_repository, link_at, read, unreadable
 from baselinekit.store.records import output_location
 from baselinekit.store.results import write_text
+from baselinekit.structs import MutableStruct, field
 from baselinekit.suites.dialects import graders
 from baselinekit.suites.dialects.graders import GraderContext
 
@@ -65,7 +64,7 @@ def write_reports(folder: str, started: str, texts: dict[str, str], root: str) -
             break
     written = []
     for ending, text in texts.items():
-        write_text(path + ending, text, root)
+        write_text(path + ending, text)
         written.append(path + ending)
     try:
         _point_latest(folder, day, os.path.relpath(folder, root))
@@ -101,7 +100,7 @@ def _point_latest(folder: str, day: str, shown_folder: str) -> None:
     except FileExistsError:
         return
     except OSError:
-        atomic.replace_anywhere(latest, latest, f"{day}\n".encode(), None)
+        atomic.replace_anywhere(latest, latest, [f"{day}\n".encode()])
         return
     try:
         os.replace(temporary, latest)
@@ -123,8 +122,7 @@ MAIN_SUITE = "eval-suite"
 _RATE_METRICS = ("pass_rate", "score")
 
 
-@dataclass(slots=True)
-class Settings:
+class Settings(MutableStruct):
     """The files read so far, and their problems, each reported once, however many suites use the files."""
 
     problems: list[Problem] = field(default_factory=list)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.languages import dump_yaml
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.secrets.variables import as_text, names_in
+from baselinekit.structs import Struct
 
 SKILL_FILE = "SKILL.md"
 _EXAMPLES = "examples"
@@ -16,8 +16,7 @@ _RESERVED = ("claude", "anthropic")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
 
 
-@frozen
-class SkillFolder:
+class SkillFolder(Struct):
     """A prompt folder as a skill: its name, and its files by their paths in its folder."""
 
     name: str

@@ -8,11 +8,9 @@ file that was only found may use the variables that the configuration declares, 
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS
@@ -20,8 +18,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import describe_value, prefix_paths, read_as
+from baselinekit.structs import Struct, replace
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """The path at which a targets file is searched, from the folder of an eval file up to the root."""
@@ -38,8 +36,7 @@ MARKED = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]
 
 
-@frozen
-class NamedTarget:
+class NamedTarget(Struct):
     """A target. `judge`: the model that judges its answers; `workers`: how many cases are sent to it at once;
     `model`: its description as the configuration would have it, if the target is a model itself."""
 
@@ -66,8 +63,7 @@ Lookup = Callable[[str], Json]
 ReadTarget = Callable[[str, Json], tuple[NamedTarget | None, list[Problem]]]
 
 
-@frozen
-class TargetList:
+class TargetList(Struct):
     """The targets of one source, unread. `stated`: the raw targets by name, each with its path; `read`: reads
     a target, or returns its problems; `place`: gives problems their places; `named`: whether the operator or
     the configuration names this source."""
@@ -88,8 +84,7 @@ class TargetList:
         return target, []
 
 
-@frozen
-class Targets:
+class Targets(Struct):
     """All named targets. `chosen`: the target that the operator chose; `models`: the names under `models:`;
     `declared`: looks up variables of the configuration, for a targets file found near eval files; None if no
     such file is used."""
@@ -207,10 +202,10 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
         hint = suggest(str(raw.get("type")), KINDS) or f"one of {kinds}"
         return None, [Problem("BK105", f"unknown type {describe_value(raw.get('type'))}", hint, at=("type",))]
     execution_settings = {key: value for key, value in raw.items() if key not in ("judge", "workers")}
-    if "target" in {execution_field.name for execution_field in fields(kind.execution)}:
+    if "target" in kind.execution.__struct_fields__:
         execution_settings["target"] = name
-    execution, problems = check(kind.execution, execution_settings)
-    target_settings, settings_problems = check(
+    execution, problems = read_as(kind.execution, execution_settings)
+    target_settings, settings_problems = read_as(
         _TargetSettings, {key: raw[key] for key in ("judge", "workers") if key in raw}
     )
     problems += settings_problems
@@ -222,8 +217,7 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
     return NamedTarget(name, execution, target_settings.judge, target_settings.workers), problems
 
 
-@frozen
-class _TargetSettings:
+class _TargetSettings(Struct):
     judge: str | None = None
     workers: int | None = None
 

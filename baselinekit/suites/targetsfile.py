@@ -1,27 +1,26 @@
 """A targets file of AgentV: `targets: [{name, provider, …}]`. Keys are written in snake_case or camelCase,
 and `${{ NAME }}` is a variable."""
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.clients.models.post import may_change
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import place_problems, prefix_paths
+from baselinekit.schema import describe_value, place_problems, prefix_paths
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
 from baselinekit.store.project import place_in_config, read
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.targets import (
     MARKED,
     Lookup,
@@ -38,8 +37,7 @@ _UNNAMED_FILE_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or n
 _NAMED_FILE_HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
 
 
-@frozen
-class TargetsFile:
+class TargetsFile(Struct):
     """A targets file. `lookup`: the variables that it may use; `missing`: the hint for a variable without a
     value; `named`: whether the operator or the configuration names this file; `models`: the names of the
     models in the configuration."""
@@ -205,15 +203,15 @@ _AGENT_PROVIDERS = (
 _AZURE_VERSION = "2024-12-01-preview"
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _TargetReader:
     """Reads one target. `spellings`: how each key is written in the file."""
 
     targets_file: TargetsFile
     name: str
     raw: Any
-    problems: list[Problem] = field(default_factory=list)
-    spellings: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = dataclasses.field(default_factory=list)
+    spellings: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def target(self) -> tuple[NamedTarget | None, list[Problem]]:
         values = self.normalized(self.raw, self.spellings)

@@ -2,11 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import field, replace
 from typing import NamedTuple, TypeVar
 
-from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.alignment import (
     Pairs,
     pair_anywhere,
@@ -39,8 +38,7 @@ def with_new_keys(old: Iterable[str], new: Iterable[str]) -> list[str]:
     return order
 
 
-@frozen
-class Hints:
+class Hints(Struct):
     """Further knowledge about a value. `keys`: the key that names the elements of an array, by the array's
     path within the value; `*` stands for any index. `ordered`: the order of keys counts. `siblings`: the
     order of keys in which a key that is not there yet is inserted, before the first of those that follow it
@@ -55,8 +53,7 @@ class Hints:
         return self.keys.get(path) or self.keys.get(with_wildcards)
 
 
-@frozen
-class RewrittenEntry:
+class RewrittenEntry(Struct):
     """One entry of a changed collection. `old`: its key or place before, None for a new one."""
 
     old: str | int | None
@@ -65,8 +62,7 @@ class RewrittenEntry:
     rewrite: "Rewrite | None" = None
 
 
-@frozen
-class Rewrite:
+class Rewrite(Struct):
     """How a value is rewritten in a file; what a person approves of it is a `model.changes.Change`. Without
     `entries` it is replaced as a whole; `rebuilt`: entries are added, removed or moved (`entries` are all of
     them then, in their order), else they only change. `plainly`: on one line, since the nicer way failed."""

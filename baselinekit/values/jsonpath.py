@@ -12,17 +12,16 @@ from typing import Any
 
 from jsonpath_ng.ext.parser import parse
 
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
 from baselinekit.values.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
 # What a path selects: filters. (The other steps are those of a dotted path, places.py.)
 
 
-@frozen
-class Query:
+class Query(Struct):
     """A path from the element that a filter judges. `single`: it leads to one value at most."""
 
     segments: tuple[Segment, ...]
@@ -35,16 +34,14 @@ class Query:
         return [found for (found,) in _select(self.segments, value)]
 
 
-@frozen
-class Constant:
+class Constant(Struct):
     value: Json
 
     def values(self, value: Json) -> list[Json]:
         return [self.value]
 
 
-@frozen
-class Compare:
+class Compare(Struct):
     sign: str
     left: Query
     right: Query | Constant
@@ -68,8 +65,7 @@ class Compare:
         yield from self.right.values(value) if isinstance(self.right, Query) else ()
 
 
-@frozen
-class Exists:
+class Exists(Struct):
     query: Query
     there: bool = True
 
@@ -80,8 +76,7 @@ class Exists:
         yield from ()  # a placeholder exists just as any value does
 
 
-@frozen
-class Joined:
+class Joined(Struct):
     """Several filters of which all (`every`), or any, must hold."""
 
     terms: tuple[Filter, ...]

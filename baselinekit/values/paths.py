@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct
 from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Wild, children, fits
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -35,8 +35,7 @@ LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
 """The specificity of the default: behind every path that a user wrote."""
 
 
-@frozen
-class Pattern:
+class Pattern(Struct):
     """A compiled path. `absolute`: written with `$`, so it starts at the whole output. `last`: any other path
     is more exact."""
 
@@ -201,45 +200,6 @@ def roots(pattern: Pattern, output: Json) -> list[Path]:
 
 def leads_somewhere(pattern: Pattern, value: Json) -> bool:
     return next(iterate_places(pattern, value), None) is not None
-
-
-def covers(wide: Pattern, narrow: Pattern) -> bool:
-    """Whether a path, with all places below it, covers every place to which another leads."""
-    return _covers(wide.segments, narrow.segments)
-
-
-def _covers(wide: tuple[Segment, ...], narrow: tuple[Segment, ...]) -> bool:
-    if not wide:
-        return True
-    if wide[0] is Wild.DEEP:
-        return _covers(wide[1:], narrow) or (bool(narrow) and _covers(wide, narrow[1:]))
-    if not narrow or narrow[0] is Wild.DEEP:
-        return False
-    return (wide[0] is Wild.ANY or wide[0] == narrow[0]) and _covers(wide[1:], narrow[1:])
-
-
-def overlap(left: Pattern, right: Pattern) -> bool:
-    """Whether two paths, with all places below them, may have a place in common."""
-    return meets(left, right) or meets(right, left)
-
-
-def meets(wide: Pattern, other: Pattern) -> bool:
-    """Whether a path may lead to a place to which another leads, or to one above it."""
-    return _meets(wide.segments, other.segments)
-
-
-def _meets(wide: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
-    if not wide:
-        return True
-    if wide[0] is Wild.DEEP:
-        return _meets(wide[1:], other) or (bool(other) and _meets(wide, other[1:]))
-    if not other:
-        return False
-    if other[0] is Wild.DEEP:
-        return _meets(wide, other[1:]) or _meets(wide[1:], other)
-    names = [step.name if isinstance(step, Key) else step for step in (wide[0], other[0])]
-    differ = names[0] != names[1] and all(isinstance(name, str) for name in names)
-    return not differ and _meets(wide[1:], other[1:])
 
 
 def suggest_path(pattern: Pattern, value: Json) -> str:

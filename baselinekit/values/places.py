@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Protocol
 
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct
 
 
 def value_at(value: Json, path: Path) -> Json:
@@ -63,22 +63,19 @@ class Wild(Enum):
     """Any number of steps, including none."""
 
 
-@frozen
-class Slice:
+class Slice(Struct):
     start: int | None
     stop: int | None
     step: int | None
 
 
-@frozen
-class Key:
+class Key(Struct):
     """A name that looks like a number: the key of an object, never an index."""
 
     name: str
 
 
-@frozen
-class OneOf:
+class OneOf(Struct):
     keys: "tuple[Segment, ...]"
 
 
@@ -91,8 +88,7 @@ class Filter(Protocol):
         """The values on which the result depends."""
 
 
-@frozen
-class FilterSegment:
+class FilterSegment(Struct):
     """Elements, or the members of an object, for which a filter holds."""
 
     filter: Filter

@@ -1,10 +1,10 @@
 """Texts for people: shortened only after secrets have been masked, and counts in words."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
+from baselinekit.structs import replace
 
 # Counts in words: `1 case`, `1,204 cases`.
 

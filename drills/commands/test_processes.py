@@ -12,8 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +20,15 @@ from console import Console, console
 from counted_model import CountedModel
 from storehelp import write
 
-from baselinekit.cli.clients import open_clients
+from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.cli.worker import CompareWorker, order_of
+from baselinekit.cli.worker import Job, compare_in_processes
 from baselinekit.commands.compare import ComparePolicy, compare
 from baselinekit.commands.context import Stop
-from baselinekit.commands.leases import Leases
-from baselinekit.commands.processes import ProcessEngine
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.commands.selection import Selection
-from baselinekit.model.recipes import Limits
 from baselinekit.model.results import Report
+from baselinekit.structs import replace
 
 ECHO = """\
 id: e{n}
@@ -151,15 +147,13 @@ def test_who_ends_its_process_is_an_error_and_takes_no_other_along(here: Console
 def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda outcome: None) -> Report:
     """In this process, which starts the others."""
     project = open_project(Operator(str(root), allow_exec=True))
-    policy = ComparePolicy(jobs=4)
-    engine = None
+    policy, recording = ComparePolicy(jobs=4), RecordingOptions()
     with open_clients(lambda: NOW, None, Stop()) as context:
         context = replace(context, advance=lambda total: told)
-        if processes > 1:
-            build = partial(CompareWorker, order_of(project, RecordingOptions(), 2), policy.judging)
-            leases = Leases(processes, Limits(), None, lambda: NOW)
-            engine = ProcessEngine([build] * processes, 2, leases, lambda gathered: None)
-        return compare(project, [], Selection(), policy, context, elsewhere=engine)
+        models = LazyModels(project, context.clients, recording)
+        job = Job(project, context, models, recording, None, "compare", policy.jobs, None)
+        elsewhere = compare_in_processes(job, processes, policy)
+        return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)
 
 
 def without_times(report: Report) -> list[Any]:

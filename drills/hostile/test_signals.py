@@ -217,7 +217,7 @@ current: {input: {argv: [sleeper, NOTE]}, execution: {type: command}}
 """
 SCRIPT = """\
 #!/bin/sh
-setsid sleep 61 &
+sleep 61 &
 sleep 62 &
 echo $$ > "$1"
 TRAP
@@ -254,7 +254,7 @@ def test_f28_a_child_that_sleeps_ends_with_the_command(
     said, took = gone(process, number)
     assert process.returncode == 130, said
     assert took < LONGEST
-    until(lambda: not any(map(runs_still, children)))  # the keeper ends after us
+    until(lambda: not any(map(runs_still, children)))
 
 
 def runs_still(pid: int) -> bool:

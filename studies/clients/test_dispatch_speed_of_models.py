@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from model_server import models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.model.recipes import Limits, Model
-from baselinekit.replaying.client import Client
 
 SERVER = """
 import asyncio, json, sys

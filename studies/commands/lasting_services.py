@@ -7,7 +7,7 @@ import json
 import random
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
@@ -284,7 +284,13 @@ SERVICES: dict[str, Callable[[Process], Any]] = {
 class Running:
     """The services as one process on a socket. A request takes a second of their clock."""
 
-    def __init__(self, number: int, now: float, port: int = 0):
+    def __init__(
+        self,
+        number: int,
+        now: float,
+        port: int = 0,
+        services: Mapping[str, Callable[[Process], Any]] = SERVICES,
+    ):
         one = Process(number, now)
 
         class Handler(BaseHTTPRequestHandler):
@@ -294,7 +300,7 @@ class Running:
             def do_GET(self) -> None:
                 one.now += 1.13
                 one.count += one.dice.randint(1, 9)
-                answer = SERVICES[self.path](one)
+                answer = services[self.path](one)
                 is_text = isinstance(answer, str)
                 data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
                 self.send_response(200)

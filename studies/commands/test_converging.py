@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,17 @@ from typing import Any
 import pytest
 from desk import Desk
 
-from baselinekit.commands.learning import ordered_singles
 from baselinekit.commands.loading import load
 from baselinekit.commands.planning import plan_of, with_output
 from baselinekit.commands.project import Project
+from baselinekit.learning.templating import single_element_arrays
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Known, Rules
 from baselinekit.model.changes import KeptOutput, RefreshPlan
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import recipe_hash
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_at
 
@@ -358,7 +359,7 @@ class Approvals:
 
     def stored(self, service: dict[str, Any]) -> Baseline:
         output = {"status": 200, "body": captured(service)}
-        arrays: dict[str, ArrayMode] = dict.fromkeys(ordered_singles(output, False), "ordered")
+        arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, single_element_arrays(output)), "ordered")
         for key, value in service.items():
             if isinstance(value, Rows) and value.order:
                 arrays[f"body.{key}"] = By("id") if value.order == "by id" else "unordered"

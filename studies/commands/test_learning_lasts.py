@@ -2,7 +2,7 @@
 
 Measured are the false alarms of an unchanged service, and the changed values that nobody is told of."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,8 +13,8 @@ from console import console
 from lasting_services import SERVICES, Running
 
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.learning.learning import ReplayView, UnlearnablePlace, learn_places
-from baselinekit.learning.steady import UnchangedValues, moments_of_now, volatile_values
+from baselinekit.learning.unvaried import moments_of_now
+from baselinekit.learning.varying import ReplayView, UnlearnablePlace, learn_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
@@ -36,13 +36,22 @@ TOLD = {"/shuffled": {"rows": "order_ambiguous"}}
 """What a placeholder would hide: refused, and mended with the rule that the refusal names."""
 
 
+def same_in_all(outputs: list[Json], known: Collection[Place]) -> list[tuple[Place, Json]]:
+    """The leaves that are the same in all outputs, outside of the places that are known to vary."""
+    others = [dict(places(output)) for output in outputs[1:]]
+    return [
+        (path, value)
+        for path, value in places(outputs[0])
+        if not isinstance(value, dict | list) and all(other.get(path) == value for other in others)
+        if not any(path[:end] in known for end in range(len(path) + 1))
+    ]
+
+
 def learnt(outputs: list[Json]) -> tuple[Json, tuple[UnlearnablePlace, ...]]:
     """The stored output as a capture of two replays makes it."""
     words = PlaceholderContext(now=NOW)
     found = learn_places(outputs, ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words))
-    known = {*found.placeholders, *(one.path for one in found.refusals)}
-    steadiness = UnchangedValues(outputs, known)
-    steady = [one for one in volatile_values(outputs[0], NOW).of_now if steadiness.is_same(*one)]
+    steady = same_in_all(outputs, {*found.placeholders, *(one.path for one in found.refusals)})
     of_now = moments_of_now(steady, NOW, escape, words)
     texts = {place: one.proposal.text for one in of_now for place in one.places}
     return with_values(escape_value(outputs[0]), {**found.placeholders, **texts}), found.refusals
@@ -172,9 +181,7 @@ def test_what_stayed_the_same_in_all_replays_stays_literal() -> None:
     """Only what varied, and moments of now, have a placeholder."""
     of_now = {("body", key) for key in ("started", "since", "started_at", "boot", "banner", "today", "day")}
     for path, capture in captured().items():
-        steadiness = UnchangedValues(capture.answers, ())
-        leaves = [one for one in places(capture.answers[0]) if not isinstance(one[1], dict | list)]
-        same = {at for at, value in leaves if steadiness.is_same(at, value)}
+        same = {at for at, _ in same_in_all(capture.answers, ())}
         varying = {at for at, value in stated(capture.stored) if isinstance(value, str) and has_marker(value)}
         assert same & varying <= of_now | {("body", "s3")}, path
 

@@ -14,12 +14,12 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from server import JSON, TEXT, chunked, head, whole
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.http import HttpExecution
@@ -27,10 +27,10 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import HttpDefaults, HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.replaying.client import Client
 from baselinekit.replaying.dispatch import replay
 from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.secrets.variables import Redactor, Scope
+from baselinekit.structs import replace
 
 TIMEOUT = 2.0
 

@@ -212,7 +212,7 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
 @pytest.mark.parametrize("secret", [*KNOWN, *RANDOM])
 def test_f07_a_capture_stops_before_it_stores_one(secret: str) -> None:
     """In the recipe or in the output, in every spelling."""
-    from baselinekit.commands.templating import secrets_in
+    from baselinekit.learning.templating import secrets_in
     from baselinekit.secrets.variables import Redactor
 
     for spelled in spellings(secret):

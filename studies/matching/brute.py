@@ -1,12 +1,13 @@
 """A comparer that tries everything: slow, simple, and written without a look at the real one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import replace
 
 Steps = tuple[str, ...]
 """The path of a rule: `*` is any step, a leading `**` any way there."""

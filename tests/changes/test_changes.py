@@ -1,7 +1,6 @@
 """The changes between what is on file and what came back: which they are, what they put at risk, what is
 lost, and that any part of them can be accepted by itself."""
 
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -15,6 +14,7 @@ from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
+from baselinekit.structs import replace
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import render
 

@@ -26,3 +26,11 @@ def test_what_cannot_be_served_is_told(words: str, says: str, tmp_path: Path) ->
         ran = here.run(f"baselinekit demo {words}".replace("{taken}", taken))
         assert (ran.exit_code, list(here.folder.iterdir())) == (2, [])
     assert says.replace("{taken}", taken) in ran.stderr, ran
+
+
+@pytest.mark.slow
+def test_demo_records_five_baselines_and_prints_no_error(tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        ran = here.run("baselinekit demo")
+    assert (ran.exit_code, ran.stderr) == (0, ""), ran
+    assert "5 passed in" in ran.stdout

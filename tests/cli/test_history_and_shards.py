@@ -39,13 +39,11 @@ def write(file: Path, id: str, endpoint: str, status: int) -> None:
 
 def plain(file: Path) -> dict[str, Any]:
     """A result file without what no two runs share: when, how long, by which words, which `date`."""
-    raw: dict[str, Any] = json.loads(file.read_text())
+    raw: dict[str, Any] = json.loads(re.sub(r'"date: [^"]*"', '"date"', file.read_text()))
     for key in ("id", "started", "seconds", "command"):
         del raw["run"][key]
     for result in raw["results"]:
         del result["observed"]["seconds"]
-        if headers := result["observed"].get("headers"):
-            result["observed"]["headers"] = [one for one in headers if not one.startswith("date: ")]
     return raw
 
 

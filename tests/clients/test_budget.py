@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from model_server import ModelServer, Said, chat, failure, models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.budget import Budget, estimate
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget
 from baselinekit.model.recipes import (
@@ -22,7 +23,6 @@ from baselinekit.model.recipes import (
     Request,
     Response,
 )
-from baselinekit.replaying.client import Client
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 2), concurrency=64, max_tokens=100)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, failure, message, models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.model.recipes import Answer, Model, Usage
 from baselinekit.model.traces import ToolCall
-from baselinekit.replaying.client import Client
 
 CALL = {"name": "find_order", "arguments": '{"order": 4711}'}
 FOUND = ToolCall("find_order", {"order": 4711})

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, chat, failure, message, models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Message, Model, ModelQuestion, Prices, Tool
 from baselinekit.model.traces import ToolCall
-from baselinekit.replaying.client import Client
 
 WEATHER = Tool("weather", "What it is like outside", {"type": "object", "properties": {"city": {}}})
 

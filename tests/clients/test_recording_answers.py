@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from model_server import ASCII_KEY, ModelServer, Said, chat, failure, models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.recording import Mode, Recording, answer_in, key_of, parts_of
 from baselinekit.errors import CannotReplay, NotRecorded
@@ -32,7 +33,6 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.replaying.client import Client
 from baselinekit.store.results import Cassettes
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 1))
@@ -441,7 +441,7 @@ def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> 
             from model_server import models, question, world
             from baselinekit.model.recipes import Model
             from baselinekit.clients.models.recording import Recording
-            from baselinekit.replaying.client import Client
+            from baselinekit.clients.http import Client
             from baselinekit.store.results import Cassettes
             client = Client(proxies={{}})
             source = models(Model(openai="x", base_url={server.url!r}, concurrency=4), world(client.send))

@@ -4,17 +4,17 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.models.post import Lane, asked_wait
 from baselinekit.errors import cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
-from baselinekit.replaying.client import Client
+from baselinekit.structs import replace
 
 DATE = 1_700_000_000
 

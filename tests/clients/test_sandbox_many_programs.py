@@ -25,7 +25,7 @@ METHOD = FunctionOutput("f", [Call(2, [1])])
 HONEST = "def f(n): return n + 1"
 OTHERS = (
     HONEST,
-    "import os, time\ndef f(n):\n    if not os.fork(): os.setsid(); time.sleep(600)\n    return n + 1",
+    "import os, time\ndef f(n):\n    if not os.fork(): time.sleep(600)\n    return n + 1",
     "import tempfile\ndef f(n): tempfile.mkstemp(); print('x' * 100_000); return n + 1",
     "import os\ndef f(n): os._exit(0)",
     "def f(n): return 'x' * 900_000",

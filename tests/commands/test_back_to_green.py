@@ -114,6 +114,15 @@ def proposed(printed: str) -> str:
     return f"baselinekit refresh {commands[0].replace(' --dry-run', '')} --yes"
 
 
+def bring_back(run: Callable[[str], Any]) -> list[str]:
+    """Compare, and do what is proposed first, twice at most. Return the commands."""
+    used: list[str] = []
+    while len(used) < 2 and (ran := run("baselinekit compare")).exit_code:
+        used.append(proposed(ran.stdout + ran.stderr))
+        run(used[-1])
+    return used
+
+
 @pytest.mark.parametrize(("answer", "method", "changes"), SERVICES)
 def test_compare_that_fails_is_green_after_two_proposed_commands(
     tmp_path: Path, answer: Answer, method: str, changes: bool
@@ -128,30 +137,84 @@ def test_compare_that_fails_is_green_after_two_proposed_commands(
         ran = run(f"baselinekit capture http {method} {server.url}/x {options}")
         assert ran.exit_code == 0, ran.stdout + ran.stderr
         server.is_new = changes
-        used = []
-        for _ in range(2):
-            ran = run("baselinekit compare")
-            if ran.exit_code == 0:
-                break
-            used.append(proposed(ran.stdout + ran.stderr))
-            run(used[-1])
+        used = bring_back(run)
         stored = (here.folder / "baselines/127.0.0.1/x.yaml").read_text()
         assert [run("baselinekit compare").exit_code for _ in range(3)] == [0, 0, 0], (used, stored)
         assert PASSWORD not in stored
 
 
-def test_list_that_only_grows_is_green_after_learning_and_a_changed_price_is_seen(tmp_path: Path) -> None:
+def test_list_that_only_grows_is_green_after_two_proposed_commands_and_a_changed_price_is_seen(
+    tmp_path: Path,
+) -> None:
     with console(tmp_path / "project") as here, running(grows) as server:
         (here.folder / "baselinekit.yaml").write_text("version: 1\n")
         assert here.run(f"baselinekit capture http {server.url}/x --id x").exit_code == 0
         server.is_new = True
-        assert here.run("baselinekit compare").exit_code == 1
-        assert here.run("baselinekit refresh x --learn --yes").exit_code == 0
+        assert bring_back(here.run) == ["baselinekit refresh x --yes", "baselinekit refresh x --learn --yes"]
         assert [here.run("baselinekit compare").exit_code for _ in range(3)] == [0, 0, 0]
         server.answer = lambda number, chance, new: as_json(
             {"items": [{"sku": f"S{row}", "price": 99 if row == 2 else row * 10} for row in range(1, 9)]}
         )
         assert here.run("baselinekit compare").exit_code == 1
+
+
+@pytest.mark.parametrize("token_bytes", [0, 24])
+def test_list_that_grows_by_what_another_baseline_creates_is_green_after_two_proposed_commands(
+    tmp_path: Path, token_bytes: int
+) -> None:
+    """Between two compares only: all answers of one learning agree. The count of the list moves with it. What
+    does not vary stays literal, also in rows that have another token in each answer."""
+    rows: list[dict[str, Any]] = [{"id": 1, "price": 10}, {"id": 2, "price": 20}]
+
+    def collection(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+        items = [{**row, "token": chance.randbytes(token_bytes).hex()} for row in rows]
+        return as_json({"count": len(rows), "items": items})
+
+    with console(tmp_path / "project") as here, running(collection) as server:
+        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
+
+        def run(command: str) -> Any:
+            rows.append({"id": len(rows) + 1, "price": 5})
+            return here.run(command)
+
+        assert run(f"baselinekit capture http {server.url}/x --id x").exit_code == 0
+        assert bring_back(run) == ["baselinekit refresh x --yes", "baselinekit refresh x --learn --yes"]
+        assert [run("baselinekit compare").exit_code for _ in range(3)] == [0, 0, 0]
+        rows[1]["price"] = 99
+        assert run("baselinekit compare").exit_code == 1
+
+
+def noise(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+    """Other bytes in each answer."""
+    return 200, "application/octet-stream", chance.randbytes(8).hex()
+
+
+def flags(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+    """A key that comes and goes."""
+    return as_json({"name": "Ada", **({"debug": "on"} if new and number % 2 else {})})
+
+
+@pytest.mark.parametrize(
+    ("answer", "then", "rule"),
+    [
+        (noise, [], "body.sha256"),
+        (flags, ["refresh x --yes", "refresh x --learn"], "body.debug"),
+    ],
+)
+def test_what_varies_and_is_not_learnt_is_green_after_the_proposed_rule(
+    tmp_path: Path, answer: Answer, then: list[str], rule: str
+) -> None:
+    with console(tmp_path / "project") as here, running(answer) as server:
+        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
+        ran = here.run(f"baselinekit capture http {server.url}/x --id x")
+        server.is_new = True
+        while then and not here.run("baselinekit compare").exit_code:
+            pass
+        for command in then:
+            ran = here.run(f"baselinekit {command}")
+        assert proposed(ran.stdout) == f"baselinekit refresh x --ignore {rule} --yes", ran.stdout + ran.stderr
+        here.run(proposed(ran.stdout))
+        assert [here.run("baselinekit compare").exit_code for _ in range(4)] == [0, 0, 0, 0]
 
 
 def test_capture_of_post_with_sequential_id_says_that_it_looks_like_an_id(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
-"""Prometheus metrics: captured as families, so that numbers never fail a compare and a change of what
-dashboards rely on always does. Cases with known answers."""
+"""Forms that a capture recognises. Prometheus metrics are captured as families, so that numbers never fail a
+compare and a change of what dashboards rely on always does; JSON that is sent as plain text is captured as
+JSON. Cases with known answers."""
 
+import json
 from pathlib import Path
 
 import pytest
-from test_capture_of_processes import outcome
-from ticking import Ticking, record, ticking
+from ticking import START, Ticking, record, ticking
 
 from baselinekit.commands.capture import Captured, capture_new
+from baselinekit.commands.compare import ComparePolicy, compare
 from baselinekit.commands.known_good import CaptureOptions
+from baselinekit.commands.selection import Selection
 
 METRICS = """\
 # HELP http_requests_total Requests by code.
@@ -63,6 +66,11 @@ def capture(desk: Ticking, parse: str | None = None, *, exact: bool = False) -> 
     return capture_new(desk.project, draft, CaptureOptions(repeat=None, exact=exact), desk.ticking())
 
 
+def outcome(desk: Ticking) -> str:
+    report = compare(desk.project, [], Selection(), ComparePolicy(record="never"), desk.ticking())
+    return report.results[0].outcome
+
+
 def metrics_desk(folder: Path, text: str = METRICS) -> Ticking:
     return ticking(folder, x=lambda now, number: text.replace(" 17\n", f" {17 + number}\n"))
 
@@ -92,4 +100,29 @@ def test_exact_ignores_nothing(tmp_path: Path) -> None:
 
 def test_one_bad_line_keeps_it_a_text(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: METRICS + "and more\n")
+    assert isinstance(capture(desk).output["body"], str)
+
+
+def test_json_that_is_sent_as_text_is_compared_as_json(tmp_path: Path) -> None:
+    """As CouchDB and Buildbot send it: what varies in it is learnt by its key."""
+
+    def answer(now: float, number: int) -> str:
+        return json.dumps({"started": int(START - 90), "seq": number, "name": "shop"}, indent=2)
+
+    desk = ticking(tmp_path, x=answer)
+    captured = capture(desk)
+    assert captured.output["body"] == {
+        "started": "<<any_unix_timestamp>>",
+        "seq": "<<any_integer(0)>>",
+        "name": "shop",
+    }
+    assert any("JSON, sent as text/plain" in note for note in captured.notes)
+    assert "parse: json" in (tmp_path / captured.file).read_text()
+    assert outcome(desk) == "passed"
+    desk.service["/x"] = lambda now, number: answer(now, number).replace("shop", "store")
+    assert outcome(desk) == "failed"
+
+
+def test_a_later_answer_that_is_none_keeps_it_a_text(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: '{"a": 1}' if number == 1 else "no more, and no less")
     assert isinstance(capture(desk).output["body"], str)

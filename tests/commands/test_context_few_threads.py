@@ -18,10 +18,11 @@ import contextlib, io, os, resource, sys, threading
 from dataclasses import dataclass
 from baselinekit.model.recipes import Answer
 from baselinekit.model.recipes import Request
-from baselinekit.replaying.client import Client
+from baselinekit.clients.http import Client
 from baselinekit.store.reading import load
 from baselinekit.commands.context import ModelThreads
-from baselinekit.commands.context import Stop, ThreadPool
+from baselinekit.commands.context import Stop
+from baselinekit.commands.executor import in_threads
 from baselinekit.commands.compare import Recorder
 from nobody import NOBODY, become_nobody
 @dataclass
@@ -32,8 +33,13 @@ def work(folder):
     (baseline,) = load(["a.yaml"], folder)
     client = Client(proxies={})
     ask = lambda path: client.send(Request("GET", sys.argv[1] + path)).status
-    for go_on in (lambda status: True, lambda status: status < 300):
-        print(ThreadPool(4, ask, client.cancel, Stop()).run(["/health", "/nowhere", "/health"], go_on))
+    asked = []
+    def finished(path, status):
+        asked.append(status)
+        return ()
+    for goes_on in (lambda: True, lambda: len(asked) < 5):
+        paths = ["/health", "/nowhere", "/health"]
+        print(in_threads(paths, ask, 4, Stop(), client.cancel, finished, goes_on=goes_on))
     client.close()
     with ModelThreads(NoClients(), 4) as at_once:
         print([answer.text for answer in at_once.together([lambda: Answer("a"), lambda: Answer("b")])])

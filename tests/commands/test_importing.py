@@ -2,7 +2,6 @@
 is left of one that fails."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from baselinekit.commands.importing import ImportSummary, capture_many, read_req
 from baselinekit.commands.known_good import CaptureOptions
 from baselinekit.errors import BaselinekitError, CannotReplay, Refused
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices
+from baselinekit.structs import replace
 
 pytestmark = pytest.mark.slow
 

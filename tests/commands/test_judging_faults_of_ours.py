@@ -1,6 +1,5 @@
 """What nobody expected is the error of the one baseline that met it: the others are judged and recorded."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Request, Response
 from baselinekit.replaying.settings import Clients
 from baselinekit.store.reading import load
+from baselinekit.structs import replace
 
 
 class Faulty(dict[str, Any]):

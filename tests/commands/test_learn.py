@@ -13,7 +13,7 @@ from baselinekit.commands.compare import ComparePolicy, compare
 from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.commands.refresh import RefreshScope
 from baselinekit.commands.selection import Selection
-from baselinekit.errors import CannotReplay, NothingSelected, Problem
+from baselinekit.errors import NothingSelected
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.values.paths import render
 
@@ -155,7 +155,7 @@ def test_one_row_does_not_become_a_template(tmp_path: Path) -> None:
 
     desk = desk_of(tmp_path, answer, f'rows:\n  - id: "{made_up(99)}"')
     plan = learn(desk)
-    assert (plan.ordered, stays(plan)) == (("body.rows",), [])
+    assert (plan.lesson.singles, stays(plan)) == (("body.rows",), [])
     assert "body.rows: ordered" in text_of(desk)
     assert outcome(desk).outcome == "passed"
     desk.service["/x"] = lambda now, number: answer(now, number, rows=2)
@@ -197,36 +197,6 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
 
 def table(**values: Any) -> dict[str, Any]:
     return {"stats": [{"name": name, "value": value} for name, value in values.items()]}
-
-
-def test_rows_that_name_their_value_are_learnt_as_keys_are(tmp_path: Path) -> None:
-    """After a restart: one counter moves with each answer, another has moved once, a third not yet; what the
-    name calls a setting, or does not count, stays."""
-    stored = """stats:
-  - {name: queries, value: "7"}
-  - {name: cpu-steal, value: "2893"}
-  - {name: uptime, value: "60"}
-  - {name: cache-ttl, value: "20"}
-  - {name: zones, value: "3"}
-"""
-
-    def answer(now: float, number: int, zones: str = "3", ttl: str = "20") -> Any:
-        rows = table(queries=f"{number}", **{"cpu-steal": "2894"}, uptime="60")
-        return {"stats": rows["stats"] + table(**{"cache-ttl": ttl}, zones=zones)["stats"]}
-
-    desk = desk_of(tmp_path, answer, stored)
-    plan = learn(desk)
-    assert stays(plan) == []
-    assert [render(one.path) for one in plan.volatile] == [
-        "body.stats[0].value",
-        "body.stats[1].value",
-        "body.stats[2].value",
-    ]
-    assert outcome(desk).outcome == "passed"
-    desk.service["/x"] = lambda now, number: answer(now, number, zones="2")
-    assert outcome(desk).outcome == "failed"
-    desk.service["/x"] = lambda now, number: answer(now, number, ttl="30")
-    assert outcome(desk).outcome == "failed"
 
 
 def test_a_changed_row_of_a_table_in_which_nothing_varies_is_a_change(tmp_path: Path) -> None:
@@ -307,37 +277,3 @@ def test_a_compare_knows_what_varies_by_nature(tmp_path: Path, came: Any, verdic
     result = outcome(desk)
     assert (result.outcome, result.verdict) == ("failed", verdict)
     assert any("varies by nature (1 id, 1 moment)" in note for note in result.notes) == (verdict is not None)
-
-
-def test_a_number_that_moves_every_few_seconds_is_asked_for_once_more(tmp_path: Path) -> None:
-    """A service that looks at itself every five seconds says the same three times. What has changed is still
-    the same later."""
-
-    def answer(now: float, number: int) -> Any:
-        return {"percent": int(now) // 5 % 97, "total": 4}
-
-    desk = desk_of(tmp_path, answer, "percent: 150\ntotal: 3")
-    plan = learn(desk)
-    assert (stays(plan), plan.replays) == (["body.total"], 4)
-    assert desk.slept == [1.1, 1.1, 5.0]
-    assert "percent: <<any_number>>" in text_of(desk).replace('"', "")
-
-
-def test_an_answer_later_that_goes_wrong_is_a_failure(tmp_path: Path) -> None:
-    def answer(now: float, number: int) -> Any:
-        if number == 4:
-            raise CannotReplay(Problem("BK301", "no connection", "start the service"))
-        return {"percent": 7, "total": 4}
-
-    desk = desk_of(tmp_path, answer, "percent: 150\ntotal: 4")
-    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
-    assert proposal.plans == ()
-    assert [(problem.code, problem.message) for problem in proposal.failures] == [
-        ("BK301", "replay 4 of 4: no connection")
-    ]
-
-
-def test_a_word_that_has_changed_is_not_waited_for(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path, lambda now, number: {"name": "Bob"}, "name: Ada")
-    assert stays(learn(desk)) == ["body.name"]
-    assert desk.slept == [1.1, 1.1]

@@ -52,7 +52,7 @@ def text_of(desk: Ticking) -> str:
 
 
 def found(plan: LearnPlan) -> dict[str, str]:
-    return {render(rule.path): str(rule.mode) for rule in plan.lists}
+    return {render(rule.path): str(rule.mode) for rule in plan.lesson.lists}
 
 
 def stays(plan: LearnPlan) -> list[str]:
@@ -195,7 +195,7 @@ def test_a_list_on_which_all_answers_agree_is_a_change(tmp_path: Path, rows: Any
     before = text_of(desk)
     plan = learn(desk)
     assert plan.stays
-    assert not plan.lists
+    assert not plan.lesson.lists
     assert text_of(desk) == before
     assert not passes(desk)
 
@@ -289,7 +289,7 @@ def test_rows_that_have_no_form_in_common_stay(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, answer, "rows:\n  - {name: a}\n")
     plan = learn(desk)
     assert plan.stays
-    assert not plan.lists
+    assert not plan.lesson.lists
 
 
 def test_a_list_that_was_empty_says_nothing_of_its_rows(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_list_that_was_empty_says_nothing_of_its_rows(tmp_path: Path) -> None:
     )
     plan = learn(desk)
     assert plan.stays
-    assert not plan.lists
+    assert not plan.lesson.lists
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_rule_that_somebody_wrote_stays(tmp_path: Path, rule: str) -> None:
     desk = desk_of(tmp_path, answer, FILE, rule)
     plan = learn(desk)
     assert plan.stays
-    assert not plan.lists
+    assert not plan.lesson.lists
     assert rule.split(": ", 1)[1] in text_of(desk)
 
 
@@ -322,7 +322,7 @@ def test_a_placeholder_that_somebody_wrote_in_a_row_stays(tmp_path: Path) -> Non
     desk = desk_of(tmp_path, answer, 'rows:\n  - {state: "<<one_of(on, off)>>", name: a}\n', "arrays: {}")
     plan = learn(desk)
     assert plan.stays
-    assert not plan.lists
+    assert not plan.lesson.lists
     desk = desk_of(
         tmp_path, answer, 'rows:\n  - {state: "<<any_string>>", name: a}\n  - {state: on, name: b}\n'
     )
@@ -334,7 +334,7 @@ def test_one_row_that_a_capture_kept_as_one_is_learnt_once_there_are_more(tmp_pa
     desk = desk_of(
         tmp_path, lambda now, number: {"rows": [{"at": iso(now)}]}, 'rows:\n  - at: "2024-01-15T10:30:00Z"'
     )
-    assert learn(desk).ordered == ("body.rows",)
+    assert learn(desk).lesson.singles == ("body.rows",)
     desk.service["/x"] = lambda now, number: {"rows": [{"at": iso(now)}] * (number % 3 + 1)}
     plan = learn(desk)
     assert (stays(plan), found(plan)) == ([], {"body.rows": "each"})

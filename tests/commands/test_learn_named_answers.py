@@ -7,9 +7,9 @@ import pytest
 from ticking import ticking
 
 from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.commands.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.commands.refresh import RefreshScope
-from baselinekit.learning.learning import UnlearnablePlace
+from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
+from baselinekit.learning.varying import UnlearnablePlace
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.values.paths import render
 
@@ -24,11 +24,6 @@ def learn(folder: Path, name: str, stored: str, answer: str) -> LearnPlan:
     return plan
 
 
-def test_a_body_is_named_by_its_address(tmp_path: Path) -> None:
-    plan = learn(tmp_path, "uptime", '"0:30:00"', "0:30:36")
-    assert [volatile.proposal.text for volatile in plan.volatile] == ["<<any_timespan>>"]
-
-
 def test_a_body_of_another_address_is_a_change(tmp_path: Path) -> None:
     plan = learn(tmp_path, "length", '"1:43:00"', "1:44:30")
     assert [place.message for place in plan.stays] == [
@@ -40,7 +35,7 @@ def test_the_port_of_a_peer_is_another_one_after_a_restart(tmp_path: Path) -> No
     line = "id={id} addr=127.0.0.1:{peer} laddr=127.0.0.1:{port} age=4"
     stored = line.format(id=3, peer=50546, port=9916)
     plan = learn(tmp_path, "clients", f'"{stored}"', line.format(id=3, peer=45340, port=9916))
-    assert plan.is_whole
+    assert not plan.stays
     assert plan.volatile
     assert "laddr=127.0.0.1:9916" in plan.volatile[0].proposal.text
     plan = learn(tmp_path / "other", "clients", f'"{stored}"', line.format(id=3, peer=50546, port=9917))

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.commands.templating import OutputTemplater, secrets_in, with_names
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.learning.templating import OutputTemplater, secrets_in, with_names
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation, Recipe

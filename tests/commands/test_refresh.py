@@ -5,7 +5,6 @@ import base64
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from baselinekit.report.forms import table
 from baselinekit.report.refreshing import change_lines, format_refresh
 from baselinekit.report.wording import Style
 from baselinekit.store.results import drop_pending, load_pending, save_pending
+from baselinekit.structs import replace
 from baselinekit.values.paths import render
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"
@@ -671,9 +671,8 @@ def test_what_would_be_no_baseline_any_more_is_not_written(tmp_path: Path) -> No
 def test_where_nothing_can_be_written_that_is_told_and_nothing_is_lost(here: Desk) -> None:
     failed(here)
     before = (here.folder / "baselines/a.yaml").read_text()
-    for name in ("tmp", "locks"):
-        (here.folder / ".baselinekit" / name).rename(here.folder / f"{name}-away")
-        write(here.folder, f".baselinekit/{name}", "in the way")
+    (here.folder / ".baselinekit/locks").rename(here.folder / "locks-away")
+    write(here.folder, ".baselinekit/locks", "in the way")
     assert codes(here.refresh("a")) == ["BK120"]
     assert (here.folder / "baselines/a.yaml").read_text() == before
     assert here.pending() == ["a"]

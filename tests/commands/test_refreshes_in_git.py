@@ -28,36 +28,6 @@ def asked(terminal: Console, command: str, code: int = 0) -> str:
     return ran.stdout + ran.stderr
 
 
-def test_two_branches_approve_neighbouring_values_of_one_baseline(clone: Console) -> None:
-    users = [{"id": n, "name": f"user {n}", "mail": f"user{n}@example.com"} for n in range(3)]
-    file = clone.folder / FILE
-    with LittleApi({"/users": {"total": 3, "users": users}}) as api:
-        (clone.folder / "baselinekit.yaml").write_text(f"base_url: {api.url}\n")
-        asked(clone, "baselinekit capture http /users --id users --group g")
-        assert "branch" not in file.read_text()
-        asked(clone, "git add -A && git commit -qm capture")
-        for branch, change in (
-            ("one", {"total": 4}),
-            ("other", {"users": [users[0] | {"mail": "x@y.org"}, *users[1:]]}),
-        ):
-            asked(clone, f"git checkout -q -b {branch} main && git commit -q --allow-empty -m 'on {branch}'")
-            api.says("/users", {"total": 3, "users": users} | change)
-            asked(clone, "baselinekit compare", 1)
-            asked(clone, f"baselinekit refresh users --yes --by {branch} --reason 'approved on {branch}'")
-            shown = asked(clone, "git diff")
-            assert "captured_at" not in shown
-            assert "commit" not in shown
-            assert f"+  approved_by: {branch}\n" in shown
-            asked(clone, f"git commit -qam 'refresh on {branch}'")
-        asked(clone, "git merge -q --no-edit one")
-        api.says("/users", {"total": 4, "users": [users[0] | {"mail": "x@y.org"}, *users[1:]]})
-        asked(clone, "baselinekit compare --no-record")
-    text = file.read_text()
-    approved = text.partition("approved_by: ")[2].splitlines()[0]
-    assert sorted(approved.strip('"').split(", ")) == ["one", "other"]
-    assert text.count("commit: ") == 1
-
-
 def test_a_refresh_removes_the_branch_and_the_second_commit_of_earlier_versions(clone: Console) -> None:
     file = clone.folder / FILE
     with LittleApi({"/users": {"total": 3}}) as api:

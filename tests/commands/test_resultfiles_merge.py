@@ -1,6 +1,5 @@
 """Shards and their merge: the report of one run, byte for byte; what does not belong together is refused."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.report.forms.table import render_report
+from baselinekit.structs import replace
 
 
 def cut(run: Report, of: int) -> list[tuple[str, Report]]:
@@ -23,9 +23,9 @@ def cut(run: Report, of: int) -> list[tuple[str, Report]]:
     parts = []
     for number in range(1, of + 1):
         mine = [(n, one) for n, one in enumerate(run.results) if shard_of(one.id, of) == number]
-        part = dataclasses.replace(
+        part = replace(
             run,
-            results=tuple(dataclasses.replace(one, position=n) for n, one in mine),
+            results=tuple(replace(one, position=n) for n, one in mine),
             command=run.command + f" --shard {number}/{of}",
             shard=Shard(number, of, len(run.results)),
             spent=run.spent if number == 1 else None,
@@ -57,7 +57,7 @@ def test_what_differs_from_machine_to_machine_is_settled() -> None:
     parts = cut(a_run(["passed"] * 9), 3)
     times = [("2024-01-20T14:00:05Z", 3.0), ("2024-01-20T14:00:02Z", 9.0), ("2024-01-20T14:00:09Z", 4.0)]
     late = [
-        (file, dataclasses.replace(one, started=started, id=f"compare-{started}", seconds=seconds))
+        (file, replace(one, started=started, id=f"compare-{started}", seconds=seconds))
         for (file, one), (started, seconds) in zip(parts, times, strict=True)
     ]
     merged = merge(late)
@@ -78,7 +78,7 @@ def test_what_differs_from_machine_to_machine_is_settled() -> None:
 )
 def test_the_command_of_the_whole_has_no_part_that_was_a_shard_s_own(typed: str, read: str) -> None:
     (name, first), other = cut(a_run(["passed"] * 3), 2)
-    assert merge([(name, dataclasses.replace(first, command=typed)), other]).command == read
+    assert merge([(name, replace(first, command=typed)), other]).command == read
 
 
 def test_a_shard_is_an_id_s_for_ever() -> None:
@@ -106,18 +106,18 @@ def test_a_shard_that_is_missing_makes_it_incomplete() -> None:
 
 def test_an_incomplete_shard_makes_it_incomplete() -> None:
     (name, first), other = cut(a_run(["passed"] * 9), 2)
-    assert merge([(name, dataclasses.replace(first, complete=False)), other]).exit_code == 3
-    stopped = merge([(name, dataclasses.replace(first, interrupted=True)), other])
+    assert merge([(name, replace(first, complete=False)), other]).exit_code == 3
+    stopped = merge([(name, replace(first, interrupted=True)), other])
     assert (stopped.exit_code, stopped.interrupted) == (3, False), "nobody interrupted the merge"
     assert f"the run of {name} was interrupted" in stopped.warnings
-    failing = dataclasses.replace(a_run(["failed", "passed"] * 5), interrupted=True)
+    failing = replace(a_run(["failed", "passed"] * 5), interrupted=True)
     assert merge([("x.json", failing)]).exit_code == 1, "a regression was seen, whoever stopped the rest"
-    less = dataclasses.replace(first, results=first.results[1:])
+    less = replace(first, results=first.results[1:])
     assert merge([(name, less), other]).warnings[0] == "1 of 9 baselines are in no shard"
 
 
 def with_(part: tuple[str, Report], **more: Any) -> tuple[str, Report]:
-    return "other.json", dataclasses.replace(part[1], **more)
+    return "other.json", replace(part[1], **more)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_is_no_part_of_the_same_run_is_refused(change: dict[str, Any], said
 def test_a_baseline_in_two_shards_is_an_error() -> None:
     first, second = cut(a_run(["passed"] * 9), 2)
     stolen: Result = first[1].results[0]
-    for again in (dataclasses.replace(stolen, position=99), dataclasses.replace(stolen, id="x")):
+    for again in (replace(stolen, position=99), replace(stolen, id="x")):
         with pytest.raises(InvalidInput, match=r"BK131 other.json: '[^']+' is in 1.json already"):
             merge([first, with_(second, results=(*second[1].results, again))])
 

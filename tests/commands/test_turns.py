@@ -2,16 +2,17 @@
 
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.commands.context import Stop, ThreadPool
+from baselinekit.commands.context import Stop
+from baselinekit.commands.executor import in_threads
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.structs import replace
 
 Items = list[tuple[int, str | None]]
 
@@ -37,8 +38,7 @@ class Watched:
         return item[0]
 
     def run(self, items: Items, jobs: int = 4) -> list[int | None]:
-        pool = ThreadPool(jobs, self.work, lambda: None, Stop(), lambda item: item[1])
-        return pool.run(items, lambda done: True)
+        return in_threads(items, self.work, jobs, Stop(), lambda: None, claim=lambda item: item[1])
 
 
 _CLAIMS = st.lists(st.sampled_from([None, None, ALONE, "orders", "users"]), max_size=12)
@@ -74,8 +74,10 @@ def test_what_waits_ends_with_the_run() -> None:
 
     items: Items = [(0, "a"), (1, "a"), (2, ALONE)]
     with pytest.raises(ValueError):
-        ThreadPool(3, work, lambda: None, Stop(), lambda item: item[1]).run(items, lambda done: True)
-    done = ThreadPool(3, work, lambda: None, Stop(), lambda item: item[1]).run(items[1:], lambda done: False)
+        in_threads(items, work, 3, Stop(), lambda: None, claim=lambda item: item[1])
+    done = in_threads(
+        items[1:], work, 3, Stop(), lambda: None, claim=lambda item: item[1], goes_on=lambda: False
+    )
     assert done == [1, None]
 
 

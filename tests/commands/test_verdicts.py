@@ -1,7 +1,6 @@
 """Several replays of one baseline → one outcome and one verdict."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT
 from baselinekit.report.wording import describe_reason
+from baselinekit.structs import replace
 
 
 def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> ReportedDifference:

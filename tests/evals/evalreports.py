@@ -12,7 +12,7 @@ def result(id: str, attempts: str, **more: Any) -> Result:
     """`++-`: three attempts, of which the last one failed. `kind` and what CaseFacts has may be said."""
     kind, grader = more.pop("kind", "prompt"), more.pop("grader", "code")
     facts = {"fingerprint": {"case": "c", "grader": "g", "model": "m"}, "eval_type": "capability"}
-    own = {key: more.pop(key) for key in list(more) if key in CaseFacts.__dataclass_fields__}
+    own = {key: more.pop(key) for key in list(more) if key in CaseFacts.__struct_fields__}
     made = tuple(
         Attempt(
             number,

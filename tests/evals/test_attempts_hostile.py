@@ -17,8 +17,7 @@ ENVIRONMENT = {"NAMED": "yes", "OPENAI_API_KEY": "k"}
 SKILLS = """\
 import os, time
 def sleeps(asked):
-    if not os.fork():
-        os.setsid()
+    os.fork()
     open("PIDS", "a").write(f"{os.getpid()}\\n")
     time.sleep(600)
 def floods(asked):

@@ -1,7 +1,6 @@
 """The limit of a case is for all that it asks: each request of a flow, its judges, its sandbox."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from baselinekit.model.recipes import (
     SandboxResult,
 )
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 
 JUDGE = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))

@@ -1,6 +1,5 @@
 """Which runs may go on with each other's journal, and what is not recorded twice."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from baselinekit.model.grades import Attempt, Classified, Grade, Grader
 from baselinekit.model.results import ReportedDifference
 from baselinekit.model.values import ABSENT
 from baselinekit.store.journal import Journal
+from baselinekit.structs import replace
 
 
 def known(failures: int = 0, output: Any = "yes") -> Case:

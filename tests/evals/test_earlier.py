@@ -1,7 +1,6 @@
 """--compare-to: what one run says of another, and what it does not say."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from baselinekit.report import resultfile
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style, headline
+from baselinekit.structs import replace
 
 ONE = [  # before, now, verdict, what is said
     ("+", "+", "unchanged", ""),

@@ -1,7 +1,6 @@
 """What a verdict hangs on: the files that a case names, and who was served as its judge."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Answer, HttpRequest, ModelQuestion, Recipe, Scores
 from baselinekit.model.results import Report, Result
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases
 
 PROMPT = PromptExecution("prompt")

@@ -1,6 +1,5 @@
 """Gates: what they are judged by, and what is never let through."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from baselinekit.model.evals import Gate, Suite, worst_exit_code
 from baselinekit.model.results import Coverage, Metric, Result, SuiteFacts
 from baselinekit.report.beside import describe_uncovered
 from baselinekit.report.evals.markdown import format_gates_markdown
+from baselinekit.structs import replace
 
 
 def test_h72_a_value_that_equals_its_threshold_passes() -> None:

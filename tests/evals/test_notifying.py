@@ -4,7 +4,6 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,15 @@ import pytest
 from evalcases import CONFIG, World, case, suite
 from evalreports import report, result
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import cannot_replay
 from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.replaying.client import Client
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 
 RUN = report(result("a", "+"), result("b", "-"))
 

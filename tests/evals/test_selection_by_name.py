@@ -1,6 +1,5 @@
 """`--case NAME`: cases by their names, several of them, without the queries of a prompt folder."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from baselinekit.kinds.echo import EchoExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.recipes import Recipe
+from baselinekit.structs import replace
 
 FOLDER = PromptFolder("prompts/r", PromptMeta("r"), "prompts/r/meta.yml", "prompts/r/prompt.xml")
 

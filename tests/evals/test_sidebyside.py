@@ -1,7 +1,6 @@
 """compare-runs: which cases are the same, what the exact tests say, and what the rule of the mean does."""
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -15,6 +14,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.sidebyside import MeanDelta, cases, load_both, load_run, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.report import resultfile
+from baselinekit.structs import replace
 from baselinekit.suites.agentvresults import read_rows
 
 Rows = dict[str, Any]

@@ -1,7 +1,6 @@
 """The program that judges: what it prints is a verdict, or an error that says what is wrong with it."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, Judge
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Observation, Usage
+from baselinekit.structs import replace
 from baselinekit.values.texts import no_mask
 
 JUDGE = CodeJudge(["./check.py"])

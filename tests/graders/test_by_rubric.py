@@ -13,14 +13,14 @@ from baselinekit.graders.rubricitems import RubricItem, ScoreRange, criteria_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
 
 FOUR = {"0": "Critical bugs", "3": "Minor bugs", "6": "Correct with minor issues", "9": "Fully correct"}
 FOUR_RANGES = ((0, 2), (3, 5), (6, 8), (9, 10))
 
 
 def item(**stated: Any) -> RubricItem:
-    found, problems = check(RubricItem, stated)
+    found, problems = read_as(RubricItem, stated)
     assert found is not None, problems
     return found
 
@@ -46,7 +46,7 @@ def scored(own: str, value: Any) -> dict[str, Any]:
 
 
 def wrong(items: Any) -> list[tuple[tuple[Any, ...], str]]:
-    how, problems = check(RubricJudge, {"rubrics": items})
+    how, problems = read_as(RubricJudge, {"rubrics": items})
     if how is None:
         return [(problem.at or (), problem.message) for problem in problems]
     grader = Grader("rubric", "model", how)

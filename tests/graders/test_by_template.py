@@ -2,7 +2,6 @@
 counts, and what it comes to."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +20,8 @@ from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.traces import TraceMessage
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
+from baselinekit.structs import replace
 
 WANTED = GoodAnswer(
     outcome="Calculates 15 + 27 = 42",
@@ -294,7 +294,7 @@ def test_a30_the_program_is_known_before_it_is_started() -> None:
     ],
 )
 def test_a30_a_prompt_is_a_text_or_a_program(config: dict[str, Any], wanted: TemplateJudge) -> None:
-    assert check(TemplateJudge, config) == (wanted, [])
+    assert read_as(TemplateJudge, config) == (wanted, [])
 
 
 # Replies.

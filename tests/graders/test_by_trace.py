@@ -1,6 +1,5 @@
 """The tools that an agent called: by their number, in their order, and exactly; with what, and how fast."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from baselinekit.graders.verdict import combine_grades
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.structs import replace
 
 SEARCH = ToolCall("search", {"query": "rivers", "limit": 3}, seconds=0.2)
 READ = ToolCall("read", {"page": 1}, seconds=1.5)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +20,7 @@ from baselinekit.graders.verdict import combine_grades, exact_fraction, verdict_
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, HumanRating, Outcome, PassRule, iterate_grades, map_grades
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Usage
+from baselinekit.structs import replace
 
 MEAN = PassRule("mean")
 

@@ -1,7 +1,6 @@
 """A new grader is one file and one row: its config, its checks and its judging, and nothing else names it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -14,14 +13,14 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.authoring import schema_with
 from baselinekit.suites.dialects.graders import GraderContext, read
 
 # The file.
 
 
-@dataclass(frozen=True, slots=True)
-class WordCount:
+class WordCount(Struct):
     """The output has at most so many words. Without a number the expected value is one."""
 
     most: int | None = None

@@ -4,7 +4,6 @@ that is truly persuaded, and replies as it was asked to, cannot be told from one
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from baselinekit.graders.judging import meaning_question, read_scores, read_simi
 from baselinekit.graders.task import JudgeProgram, JudgeRun
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ModelQuestion, Scores
+from baselinekit.structs import replace
 
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
 

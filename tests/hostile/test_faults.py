@@ -60,7 +60,6 @@ def test_f01_killed_at_every_call_the_files_are_whole_and_the_next_run_is_right(
             assert ended.exit_code == -9
             if kind == "after":
                 assert runs.run(here.folder, "compare", "baselines/a.yaml").exit_code == 0
-                assert here.litter() == []
             before = here.standing()
             for id, standing in before.items():
                 assert standing in ((False, 0), (id in PASSING, int(id in FAILING))), id

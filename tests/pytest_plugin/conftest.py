@@ -14,7 +14,6 @@ for name in (
     "baselinekit.pytest_plugin.differing",
     "baselinekit.pytest_plugin.items",
     "baselinekit.pytest_plugin.unused",
-    "baselinekit.schema.complaints",
     "baselinekit.clients.programs.process",
     "baselinekit.changes.rows",
     "httpcore",

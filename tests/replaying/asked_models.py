@@ -1,10 +1,11 @@
 """A door to models that answer what a test has put into them, and remember what they were asked."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.replaying.settings import Setting
+from baselinekit.structs import replace
 
 
 @dataclass

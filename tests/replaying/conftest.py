@@ -1,18 +1,18 @@
 """Settings for replays: with doors that are shut, and with real ones."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from replay_world import FakeDoors, RawServer
 
+from baselinekit.clients.http import Client
 from baselinekit.clients.programs.process import Processes
 from baselinekit.clients.trust import Trust
 from baselinekit.model.recipes import HttpDefaults, Surroundings
-from baselinekit.replaying.client import Client
 from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.secrets.variables import Redactor, Scope
+from baselinekit.structs import replace
 
 
 @pytest.fixture

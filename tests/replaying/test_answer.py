@@ -7,7 +7,7 @@ import pytest
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Response
-from baselinekit.replaying.answer import http_output, read_answer
+from baselinekit.replaying.http import http_output, read_answer
 
 
 def body_of(content_type: str | None, body: bytes) -> Any:

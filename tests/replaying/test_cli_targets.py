@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from baselinekit.replaying.cli import read_line
 from baselinekit.replaying.dispatch import batches, check, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 Execute = Callable[[ProcessSpec], ProcessResult]
 EVIL = 'a\'b "c" $(touch pwned) `x` {PROMPT} {EVAL_ID}; rm -rf / &'

@@ -13,16 +13,16 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from replay_world import RawServer, Seen, http
 
+from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.model.recipes import Auth, Request
-from baselinekit.replaying.answer import http_output, read_answer
-from baselinekit.replaying.client import Client
+from baselinekit.replaying.http import http_output, read_answer
+from baselinekit.structs import replace
 
 JSON = "Content-Type: application/json"
 
@@ -205,6 +205,26 @@ def test_nobody_listens(client: Client) -> None:
 
 def test_a_name_that_nobody_knows(client: Client) -> None:
     assert code_of(client, Request("GET", "http://nowhere.invalid/", timeout=10)) == "BK301"
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_name_server_that_does_not_answer_is_abandoned(is_cancelled: bool) -> None:
+    go_on = threading.Event()
+
+    def slow(host: str, port: int) -> list[str]:
+        go_on.wait(60)
+        return ["127.0.0.1"]
+
+    client = Client({}, slow)
+    if is_cancelled:
+        threading.Timer(0.2, client.cancel).start()
+    started = time.monotonic()
+    request = Request("GET", "http://slow.test/", timeout=30 if is_cancelled else 0.3)
+    with pytest.raises(CannotReplay, match="interrupted" if is_cancelled else r"no connection within 0\.3 s"):
+        client.send(request)
+    assert time.monotonic() - started < 4
+    go_on.set()
+    client.close()
 
 
 def test_cancel_cuts_a_request_off(raw: RawServer, client: Client) -> None:

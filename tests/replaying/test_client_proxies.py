@@ -2,8 +2,8 @@
 
 import pytest
 
+from baselinekit.clients.http import proxy_for
 from baselinekit.errors import CannotReplay
-from baselinekit.replaying.client import proxy_for
 
 SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.test,10.0.0.1:80 *.star.test"}
 

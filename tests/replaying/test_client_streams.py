@@ -3,15 +3,23 @@
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
+from typing import Any
 
 import pytest
 from replay_world import RawServer, Seen, http
 
+from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay
+from baselinekit.kinds.bodies import BodyWatch
 from baselinekit.model.recipes import Request
-from baselinekit.replaying.answer import read_answer
-from baselinekit.replaying.client import Client
+from baselinekit.replaying.http import read_answer
+
+
+def asked(url: str, timeout: float = 5, **settings: Any) -> Request:
+    watch = partial(BodyWatch, settings.get("parse"), settings.get("take"))
+    return Request("GET", url, timeout=timeout, watch=watch, **settings)
 
 
 def streaming(
@@ -35,7 +43,7 @@ def test_a_stream_that_never_ends_is_left_after_the_rows_that_are_taken(
     raw: RawServer, client: Client
 ) -> None:
     url = raw.does("/", streaming())
-    request = Request("GET", url, timeout=5, take=3)
+    request = asked(url, take=3)
     for _ in range(2):  # and nothing of it is taken for the next answer
         response = client.send(request)
         assert [row["id"] for row in read_answer(response, request).value] == ["0", "1", "2"]
@@ -47,14 +55,14 @@ def test_a_stream_that_never_ends_is_an_error_that_says_how_to_read_it(
 ) -> None:
     url = raw.does("/", streaming())
     with pytest.raises(CannotReplay, match=r"an event stream did not end within 0\.2 s.*`take: N`") as raised:
-        client.send(Request("GET", url, timeout=0.2))
+        client.send(asked(url, 0.2))
     assert raised.value.problems[0].code == "BK303"
     with pytest.raises(CannotReplay, match=r"had [0-9]+ of 1000 rows"):
-        client.send(Request("GET", url, timeout=0.2, take=1000))
+        client.send(asked(url, 0.2, take=1000))
 
 
 def test_fewer_rows_than_are_taken(raw: RawServer, client: Client) -> None:
-    request = Request("GET", raw.does("/", streaming(lasts=False)), timeout=5, take=9)
+    request = asked(raw.does("/", streaming(lasts=False)), take=9)
     assert len(read_answer(client.send(request), request).value) == 3
 
 
@@ -62,9 +70,9 @@ def test_rows_of_a_body_of_known_length(raw: RawServer, client: Client) -> None:
     body = b"\n".join(b'{"n": %d}' % number for number in range(30_000))
     url = raw.says("/", http(200, body, "Content-Type: application/x-ndjson"), keep=True)
     for _ in range(2):
-        request = Request("GET", url, timeout=5, take=2)
+        request = asked(url, take=2)
         assert read_answer(client.send(request), request).value == [{"n": 0}, {"n": 1}]
-    whole = Request("GET", url, timeout=5)
+    whole = asked(url)
     assert len(read_answer(client.send(whole), whole).value) == 30_000
 
 
@@ -76,6 +84,6 @@ def test_a_stream_under_the_media_type_of_json_says_how_to_read_it(raw: RawServe
 
     url = raw.does("/", act)
     with pytest.raises(CannotReplay, match=r"did not end within 0\.2 s.*`parse: ndjson` with `take: N`"):
-        client.send(Request("GET", url, timeout=0.2))
-    asked = Request("GET", url, timeout=5, parse="ndjson", take=1)
-    assert read_answer(client.send(asked), asked).value == [{"n": 1}]
+        client.send(asked(url, 0.2))
+    request = asked(url, parse="ndjson", take=1)
+    assert read_answer(client.send(request), request).value == [{"n": 1}]

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Recip
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 TOOL = {"tool": Command(["sh", "-c", 'echo "$0 $*"; cat; echo oops >&2; exit 3'])}
 

@@ -1,6 +1,5 @@
 """Targets that are asked with messages: what they answer, and what they tell beside it."""
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +16,7 @@ from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import OncePerRun, Setting
 from baselinekit.replaying.traces import answer_of_text, answer_of_value
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 ASKED = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What is 15 + 27?")])
 CALL = {"tool": "add", "input": {"a": 15}, "output": 42, "id": "c1", "duration_ms": 250}

@@ -1,6 +1,5 @@
 """An echo gives what it is given: nobody is asked."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.dispatch import check, files_hash, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope, escape_variables
+from baselinekit.structs import replace
 
 
 def echo(input: Any) -> Recipe:

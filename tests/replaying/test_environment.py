@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.recipes import HttpRequest, ProcessResult, ProcessSpec, Recipe
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.environment import capture_environment
+from baselinekit.structs import replace
 
 EXECUTE = Processes().execute
 

@@ -1,7 +1,6 @@
 """What a flow computes of an answer: a count, a part of a text, a sum; and what it does not."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.flow import check_expression, compute, is_computed, pick
 from baselinekit.replaying.settings import Setting
+from baselinekit.structs import replace
 
 BODY = {
     "items": [{"id": 2, "name": "b"}, {"id": 1, "name": "a"}],

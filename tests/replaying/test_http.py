@@ -1,6 +1,5 @@
 """Http recipes: flows, retries, redirects, cookies, and what may go where."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Response
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Redactor, Scope, Secret
+from baselinekit.structs import replace
 
 BASE = "http://api.test"
 

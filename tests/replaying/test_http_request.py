@@ -1,6 +1,5 @@
 """A request as it goes out."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from baselinekit.model.recipes import Auth, HttpDefaults, HttpRequest, Request, 
 from baselinekit.replaying.http import compose, redirects_of, retries_of
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 BASE = HttpExecution("http", base_url="http://api.test")
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from baselinekit.replaying.dispatch import check, files_hash, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.replaying.traces import row_of
 from baselinekit.secrets.variables import Redactor, Scope, Secret
+from baselinekit.structs import replace
 
 ASKED = ConversationInput(
     [TraceMessage("system", "Be brief."), TraceMessage("user", "{{a}} is \\{{b}}")],

@@ -1,6 +1,5 @@
 """Prompt recipes: a template of any form with its inputs, and what becomes of a model's answer."""
 
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from baselinekit.model.traces import ToolCall
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope, Secret
+from baselinekit.structs import replace
 
 
 def prompt(asked: PromptInput, **execution: Any) -> Recipe:

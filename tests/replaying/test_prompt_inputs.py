@@ -1,6 +1,5 @@
 """Inputs that are added to a recipe stand for themselves: put in once, nothing in them is read."""
 
-from dataclasses import replace
 from typing import Any
 
 from asked_models import answering
@@ -15,6 +14,7 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.replaying.dispatch import replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 PIECES = [
     *(

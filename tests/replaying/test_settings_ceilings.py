@@ -1,7 +1,6 @@
 """What a data file may ask for: less than the configuration grants, never more."""
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +26,7 @@ from baselinekit.model.recipes import (
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Ceilings, Setting, ceilings_of, refuse_above
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 OURS = {"timeout": 300, "max_body": 10_000_000, "retries": 10, "redirects": 20}
 

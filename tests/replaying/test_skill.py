@@ -1,6 +1,5 @@
 """Skill recipes: programs and Python callables that the configuration declares."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from baselinekit.model.recipes import Recipe, Skill
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
 
 ECHO = Skill(command=["cat"])
 

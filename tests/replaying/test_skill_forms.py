@@ -1,7 +1,6 @@
 """Skills that are a request or a folder with a SKILL.md, and skills that tell what they did."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from baselinekit.model.traces import ToolCall
 from baselinekit.replaying.dispatch import check, replay
 from baselinekit.replaying.settings import Setting
 from baselinekit.secrets.variables import Scope, Secret
+from baselinekit.structs import replace
 
 
 def recipe(input: Any, name: str = "skill", **execution: Any) -> Recipe:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from time import process_time
 from typing import Any
 
@@ -25,6 +24,7 @@ from baselinekit.report.confusion import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.report.wording import Style
+from baselinekit.structs import replace
 
 PLAIN = Style(width=80)
 _OUTCOMES: Any = {True: "passed", False: "failed"}

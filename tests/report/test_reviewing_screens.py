@@ -1,7 +1,6 @@
 """The screens of a review: they fit, whatever is in them, and nothing in them moves the terminal."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -22,6 +21,7 @@ from baselinekit.model.changes import (
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.report.reviewing import describe_decision, format_screen
 from baselinekit.report.wording import Style, cut_to_width, width, wrap_lines
+from baselinekit.structs import replace
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J \u202e ::error:: \r\n\t" + "x" * 400
 WIDE = "林納斯" * 60

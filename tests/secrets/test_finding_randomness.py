@@ -31,10 +31,6 @@ MADE: dict[str, tuple[Callable[[], str], float]] = {
     "in a sentence": (lambda: f"Your key is {letters(32)}, keep it.", 0.02),
     "encoded in base64": (lambda: base64.b64encode(f"user:{letters(32)}".encode()).decode(), 0.02),
     "encoded for a URL": (lambda: quote(f"?/{letters(32)}=", safe=""), 0.02),
-    "in base64 within base64": (
-        lambda: base64.b64encode(base64.b64encode(f"x:{letters(32)}".encode())).decode(),
-        0.02,
-    ),
 }
 
 

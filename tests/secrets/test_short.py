@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.commands.templating import OutputTemplater, with_names
+from baselinekit.learning.templating import OutputTemplater, with_names
 from baselinekit.model.values import Json
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
@@ -81,7 +81,6 @@ INSIDE = [
 def test_masked_as_a_whole_value(text: str) -> None:
     assert REDACTOR.mask(text) == WHOLE[text]
     assert REDACTOR.mask_said(text) == WHOLE[text]
-    assert REDACTOR.mask_lines([text]) == [WHOLE[text]]
     assert REDACTOR.mask_value({"v": [text]}) == {"v": [WHOLE[text]]}
     assert REDACTOR.found_in(text)
 

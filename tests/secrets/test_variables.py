@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 import urllib.parse
 from decimal import Decimal
@@ -104,18 +105,20 @@ def spelled(secret: str) -> dict[str, str]:
         "plain": secret,
         "in the middle": f"xx{secret}yy",
         "url": quoted,
-        "url, lower case": quoted.replace("%2F", "%2f").replace("%C3", "%c3"),
-        "url, some": urllib.parse.quote(secret, safe="/@:+"),
-        "url, twice": urllib.parse.quote(quoted, safe=""),
+        "url, lower case": re.sub("%..", lambda code: code[0].lower(), quoted),
+        "url, path": urllib.parse.quote(secret),
+        "url, browser": urllib.parse.quote(secret, safe="!'()*"),
         "form": urllib.parse.quote_plus(secret),
         "json": json.dumps(secret),
         "json, unicode": json.dumps(secret, ensure_ascii=False),
-        "json in json": json.dumps(json.dumps(secret)),
-        "slashes": json.dumps(secret).replace("/", "\\/"),
+        "json, slashes": json.dumps(secret).replace("/", "\\/"),
+        "json, capitals": re.sub(r"\\u....", lambda code: f"\\u{code[0][2:].upper()}", json.dumps(secret)),
+        "json, for html": re.sub("[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(secret)),
         "html": html_escape(secret),
-        "html, numbers": "".join(f"&#{ord(c)};" if not c.isalnum() else c for c in secret),
+        "html, numbers": html_escape(secret).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
         "hex": raw.hex(),
         "HEX": raw.hex().upper(),
+        "hEx": "".join(digit.upper() if n % 3 else digit for n, digit in enumerate(raw.hex())),
         "base64": base64.b64encode(raw).decode(),
         "base64, url": base64.urlsafe_b64encode(raw).decode().rstrip("="),
         "basic": base64.b64encode(b"user:" + raw).decode(),

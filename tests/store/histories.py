@@ -3,13 +3,14 @@ left of it when all are together again."""
 
 import os
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from baselinekit.files.languages import language
 from baselinekit.files.splice import apply
 from baselinekit.files.text import decode, encode
 from baselinekit.model.values import Edit, Json, Path
+from baselinekit.structs import replace
 from baselinekit.values.places import value_at
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))

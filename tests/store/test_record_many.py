@@ -5,7 +5,6 @@ import fcntl
 import os
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from storehelp import Hand, write, write_baseline
 from baselinekit.store.atomic import lock, replace_files
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record, record_all
+from baselinekit.structs import replace
 
 NOW = "2024-02-01T00:00:00Z"
 OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_count": 0}], "b": "x: 1 # no"}

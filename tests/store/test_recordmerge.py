@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from histories import BLOCK, JSON, Branch, Drawn, drawn, edited, expected, record_of, recorded
 
+from baselinekit.cli.gitcalls import call
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.store.recordmerge import merge_tool_values, without_record
+from baselinekit.store.recordmerge import merge_records, without_record
 from baselinekit.values.equality import canonical
 
 OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
@@ -25,7 +26,7 @@ def text_merge(folder: Path, base: bytes, ours: bytes, theirs: bytes) -> tuple[i
 
 
 def merged(folder: Path, base: bytes, ours: bytes, theirs: bytes, name: str = "x.yaml") -> tuple[int, bytes]:
-    return text_merge(folder, *merge_tool_values(base, ours, theirs, name))
+    return text_merge(folder, *merge_records(base, ours, theirs, name))
 
 
 def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:00Z") -> bytes:
@@ -136,12 +137,12 @@ def test_what_cannot_be_read_is_left_to_git_as_it_is(broken: bytes) -> None:
     texts = (yaml(OLD), yaml(NEW), yaml(NEWER))
     for place in range(3):
         some = tuple(broken if n == place else text for n, text in enumerate(texts))
-        assert merge_tool_values(*some, "x.yaml") == some
+        assert merge_records(*some, "x.yaml") == some
 
 
 def test_an_id_that_is_there_twice_is_left_alone() -> None:
     twice = tuple(text + b"---\n" + text for text in (yaml(OLD, 1), yaml(NEW, 2), yaml(NEWER, 3)))
-    assert merge_tool_values(*twice, "x.yaml") == twice
+    assert merge_records(*twice, "x.yaml") == twice
 
 
 def test_the_other_json_form_has_its_id_elsewhere(tmp_path: Path) -> None:
@@ -225,3 +226,17 @@ def test_a_diff_shows_the_file_without_its_record(text: str, name: str, shown: s
 
 def test_bytes_that_are_no_text_are_shown_as_they_are() -> None:
     assert without_record(b"\xff\x00", "x.yaml") == b"\xff\x00"
+
+
+def test_a_diff_leaves_the_provenance_of_variants_out() -> None:
+    variant = "    - when: {environment: x}\n      output: 1\n"
+    seen = '      captured_at: "2026-01-01T00:00:00Z"\n      environment:\n        git: {commit: abc}\n'
+    head = "id: a\nbaseline:\n  output: 1\n  variants:\n"
+    assert without_record(f"{head}{variant}{seen}".encode(), "x.yaml").decode() == head + variant
+
+
+def test_git_calls_typed_by_a_person_print_their_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("git-merge", ["a"]) == 2
+    assert "git calls this" in capsys.readouterr().err
+    assert call("git-textconv", ["/no/such/file"]) == 255
+    assert "BK120 /no/such/file: no such file or directory" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """What a run keeps for the next one, and reports where the operator wants them."""
 
 import os
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from baselinekit.store.results import (
     save_pending,
     write_text,
 )
+from baselinekit.structs import replace
 
 
 def seen(id: str, output: Json) -> KeptOutput:

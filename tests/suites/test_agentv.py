@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from storehelp import write
 
-from baselinekit.clients.programs.gitaddress import FetchedFile
+from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_program import CodeJudge, ModelAccess

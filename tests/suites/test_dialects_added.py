@@ -1,6 +1,5 @@
 """A new form of eval file is one file and one row: what it recognises, how it is read, its schema."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import Parts, Schema, add_part, ref
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import Parts, Schema, add_part, prefix_paths, read_as, ref
+from baselinekit.structs import Struct
 from baselinekit.suites.authoring import schema_with
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
@@ -25,8 +24,7 @@ from baselinekit.suites.loading import load_cases, load_evals
 # The file.
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct):
     ask: str
     answer: str
     id: str = "question"
@@ -37,7 +35,7 @@ def recognises(raw: dict[str, Json]) -> bool:
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    question, problems = check(Question, item.raw)
+    question, problems = read_as(Question, item.raw)
     if question is not None:
         source = document.source(item.at, item.raw)
         grader = Grader("answer", "code", ExactMatch(question.answer))

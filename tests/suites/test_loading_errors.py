@@ -23,6 +23,25 @@ ONE_LINE = [
         "3:18: expected one of exact, contains, pattern, semantic, functional, found 'exakt' (string): did "
         "you mean 'exact'?",
     ),
+    (HEAD + "reference_answer: y", "3:1: unknown key 'reference_answer': here it is `reference`"),
+    (
+        HEAD + "max_duration_ms: 5",
+        "3:1: unknown key 'max_duration_ms': here it is `max_seconds`, in a grader `latency` or a call of "
+        "`tool_trajectory`",
+    ),
+    (
+        "id: a\ninput: [{role: user, content: x}]\nexpected: {value: y}",
+        "2:8: expected a mapping with `type`, found a list: write messages as {type: messages, content: […]}",
+    ),
+    (
+        "id: a\ninput: {role: user, content: x}\nexpected: {value: y}",
+        "2:8: expected a mapping with `type`, found a message: write messages as "
+        "{type: messages, content: […]}",
+    ),
+    (
+        "metadata: {id: m}\ninput: x\ntest_cases: [{id: a, input: {content: x}, expected: {value: y}}]",
+        "2:1: unknown key 'input': state it in each case",
+    ),
     (HEAD + "expected: {type: exact}", "3:11: the key 'value' is missing: state what would be right"),
     (HEAD + "expected: y", "3:11: expected a mapping, found 'y' (string)"),
     (

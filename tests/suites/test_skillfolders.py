@@ -1,7 +1,6 @@
 """A prompt folder as a skill folder: what an agent loads, and what keeps it from being one."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given, strategies as st
 from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable
+from baselinekit.structs import replace
 from baselinekit.suites.skillfolders import as_skill, described
 
 META = PromptMeta(

@@ -1,6 +1,5 @@
 """Targets by their names: of the configuration, of a targets file, and of one that was only found."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.recipes import Execution, Model, Retry
+from baselinekit.structs import replace
 from baselinekit.suites.loading import load_evals
 from baselinekit.suites.targets import Targets
 from baselinekit.suites.targetsfile import TargetsFile, read_list

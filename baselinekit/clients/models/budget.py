@@ -1,14 +1,14 @@
 """The budget of a run for its models, and the usage of a question: calls, tokens and dollars."""
 
 import threading
-from dataclasses import replace
+from collections.abc import Mapping
 from decimal import Decimal
 
 from baselinekit.errors import OutOfBudget, Problem
 from baselinekit.files.jsontext import encode
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Model, ModelQuestion, ModelUsage, Prices, Usage
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, replace
 
 # The budget of a run in calls, tokens and dollars. Usage is reserved before a question is sent and settled
 # after it, so that many at once exceed a limit only by what could not be known beforehand.
@@ -17,8 +17,7 @@ from baselinekit.model.values import Json
 _LEAST = Decimal("0.000001")
 
 
-@frozen
-class Reservation:
+class Reservation(Struct):
     """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
 
     model: str
@@ -31,7 +30,8 @@ class Budget:
     """Shared by all threads of a run."""
 
     def __init__(self, limits: Limits):
-        self._calls, self._tokens = limits.calls, limits.tokens
+        self._calls: int | Decimal | None = limits.calls
+        self._tokens: int | Decimal | None = limits.tokens
         self._usd = None if limits.usd is None else Decimal(str(limits.usd))
         self._stated = self._calls, self._tokens, self._usd
         self._is_limited = limits != Limits()
@@ -44,11 +44,13 @@ class Budget:
     def spent(self) -> ModelUsage:
         return self._spent
 
-    def lease(self, spent: ModelUsage, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
-        """Count from the usage of all processes from now on, up to these limits. Messages still name the
-        limits that were stated."""
+    def grant(self, spent: ModelUsage, limits: Mapping[str, Decimal] | None = None) -> None:
+        """Count from the usage of all processes from now on, up to these limits if there are any. Messages
+        still name the limits that were stated."""
         with self._changed:
-            self._spent, self._calls, self._tokens, self._usd = spent, calls, tokens, usd
+            self._spent = spent
+            if limits is not None:
+                self._calls, self._tokens, self._usd = map(limits.get, ("calls", "tokens", "usd"))
 
     def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Reservation:
         """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold

@@ -4,7 +4,6 @@ the `llm` package."""
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,6 +18,7 @@ from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec,
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
+from baselinekit.structs import replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 CALL = os.path.abspath(call.__file__)

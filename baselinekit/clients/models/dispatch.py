@@ -3,8 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
-from decimal import Decimal
 from functools import partial
 from typing import NoReturn
 
@@ -31,10 +29,10 @@ from baselinekit.errors import (
     Problem,
     suggest,
 )
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor, Secret
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.texts import shown
 
 # The entry of a model in the configuration: its form, and its problems.
@@ -132,10 +130,10 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
 def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
     """Keys without effect, and numbers out of range."""
     blank = Model()
-    for field in fields(Model):
-        if field.name not in _ALWAYS | form.uses and getattr(model, field.name) != getattr(blank, field.name):
-            message = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
-            yield Problem("BK602", message, "remove it", at=(field.name,))
+    for name, value in asdict(model).items():
+        if name not in _ALWAYS | form.uses and value != getattr(blank, name):
+            message = f"`{name}` has no effect on a model of the form `{kind_of(model)}`"
+            yield Problem("BK602", message, "remove it", at=(name,))
     minimums = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
     for name, minimum in minimums.items():
         value = getattr(model, name)
@@ -165,8 +163,7 @@ def _retry_problems(retry: Retry) -> Iterator[Problem]:
             yield Problem("BK602", message, hint, at=("statuses", number))
 
 
-@frozen
-class _ReadyModel:
+class _ReadyModel(Struct):
     """A model whose entry is valid. `lane` is None where its limits leave nothing for this process."""
 
     model: Model
@@ -202,8 +199,8 @@ class Models:
         return self._budget.spent
 
     @property
-    def lease(self) -> Callable[[ModelUsage, int | None, int | None, Decimal | None], None]:
-        return self._budget.lease
+    def grant(self) -> Callable[..., None]:
+        return self._budget.grant
 
     def ask(self, ask: ModelQuestion) -> Answer:
         """Return the answer; CannotReplay when there is none (OutOfBudget when the model was not asked),

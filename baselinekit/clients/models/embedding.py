@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from baselinekit.clients.models.minilm import Network, unusable_model
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.frozen import frozen
+from baselinekit.structs import Struct
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -111,16 +111,14 @@ class Embedding:
         return _Tokens([part.ids for part in parts], unknown)
 
 
-@frozen
-class _Tokens:
+class _Tokens(Struct):
     """A text as tokens. `unknown`: its pieces that have no token of their own."""
 
     parts: list[list[int]]
     unknown: Counter[str]
 
 
-@frozen
-class _ReadText:
+class _ReadText(Struct):
     vector: array[float]
     unknown: Counter[str]
     tokens: int

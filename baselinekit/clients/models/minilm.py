@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct
 
 # The configuration in a model's folder. Only networks like MiniLM can be run: one that computes differently
 # would give meaningless numbers without an error.
@@ -36,8 +36,7 @@ _SAME = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": 
 _STEPS = {"Transformer", "Pooling", "Normalize"}
 
 
-@frozen
-class Shape:
+class Shape(Struct):
     """The sizes of the network. `most_tokens`: how many it was trained to read at once, if that is stated."""
 
     words: int
@@ -143,16 +142,14 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _ASKING = ("self.query", "self.key", "self.value")
 
 
-@frozen
-class _Dense:
+class _Dense(Struct):
     """A linear step, its weights laid out as numpy multiplies them fastest; or the two rows of a norm."""
 
     weight: Figures
     bias: Figures
 
 
-@frozen
-class _Layer:
+class _Layer(Struct):
     asking: _Dense
     attended: _Dense
     attended_norm: _Dense

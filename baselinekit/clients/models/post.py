@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from math import ceil
@@ -20,7 +19,6 @@ from baselinekit import __version__
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
-from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
     Answer,
@@ -34,13 +32,13 @@ from baselinekit.model.recipes import (
     Retry,
 )
 from baselinekit.model.values import Json
+from baselinekit.structs import Struct, field, replace
 
 # What every form of model takes and returns, how many questions a model gets at once, and how a question is
 # retried when the server was too busy.
 
 
-@frozen
-class World:
+class World(Struct):
     """The clients and their environment. A client that is cancelled by another thread raises, and `sleep`
     then returns at once. `secret` returns the value of a declared variable, or raises InvalidInput; `mask`
     takes the secrets out of a text."""
@@ -57,8 +55,7 @@ class World:
     jitter: Callable[[], float] = random.random
 
 
-@frozen
-class Question:
+class Question(Struct):
     """One try at a question: all settings in `ask` are filled in, and the answer is due in `seconds`."""
 
     ask: ModelQuestion
@@ -71,8 +68,7 @@ class Question:
         return f"the model {self.ask.model!r}"
 
 
-@frozen
-class Reply:
+class Reply(Struct):
     """The reply of a model. `fault`: why its answer cannot be used, although it had its cost."""
 
     answer: Answer
@@ -90,8 +86,7 @@ class RetryableFailure(Exception):
         self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
 
 
-@frozen
-class Form:
+class Form(Struct):
     """A way to ask a model. `uses`: the keys of an entry that this form uses, beside those that all forms do;
     `at_once`: how many questions at the same time, unless the entry says it; `check` finds the problems of an
     entry without asking the model; `tells_cost`: whether an answer can report its cost.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from baselinekit.clients.programs.children import child_environment
 from baselinekit.errors import InvalidInput, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
+from baselinekit.structs import Struct
 
 # Everything that the checkout's own git configuration would have git run is switched off (F45).
 _GIT = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
@@ -30,8 +30,7 @@ _LINK = "120000"
 Execute = Callable[[ProcessSpec], ProcessResult]
 
 
-@frozen
-class CommitFile:
+class CommitFile(Struct):
     """A file of a commit."""
 
     mode: str
@@ -42,8 +41,7 @@ class CommitFile:
         return self.mode == _LINK
 
 
-@frozen
-class Git:
+class Git(Struct):
     """The repository that a folder is in. Names go in and come out relative to that folder."""
 
     execute: Execute

@@ -7,8 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from typing import IO
 
@@ -17,234 +16,23 @@ from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.values.texts import end_of
 
-# The watchdog is a shell that ends the programs that this process has started, when this process is killed.
-# It notices that through a pipe that only this process holds open. It knows the running programs, and the
-# processes that they left behind. On Linux it ends all their descendants, in whatever session; elsewhere it
-# ends their process groups.
-
-# Each running process is a shell variable, so that forgetting one of many is as cheap as forgetting the only
-# one. A process chooses its own name, so the fields of /proc/PID/stat are read after the last bracket. All
-# are stopped as they are found, and killed once there is none left that could start another.
-_WATCHDOG = """\
-trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU
-cd /
-while read -r sign pid born; do
-  case $sign in
-    +) eval "known_${pid}_$born=";;
-    -) unset "known_${pid}_$born";;
-  esac
-done
-look() {
-  line=
-  while IFS= read -r part; do line=$part; done < "/proc/$1/stat" || return 1
-  set -- ${line##*) }
-  parent=$2 session=$4 born=${20}
-}
-ours=' '
-for each in $(set); do
-  case $each in known_*=*) each=${each#known_};; *) continue;; esac
-  pid=${each%%_*} birth=${each#*_}
-  if [ -r /proc/self/stat ]; then
-    case $birth in
-      0=*) ;;
-      *) look "$pid" && [ "$born" = "${birth%%=*}" ] || continue;;
-    esac
-    kill -STOP "$pid"
-    ours="$ours$pid "
-  else
-    kill -KILL "-$pid"
-  fi
-done
-[ "$ours" = ' ' ] && exit
-more=yes
-while [ "$more" ]; do
-  more=
-  for each in /proc/[0-9]*; do
-    pid=${each#/proc/}
-    case $ours in *" $pid "*) continue;; esac
-    look "$pid" || continue
-    case $ours in *" $parent "* | *" $session "*)
-      kill -STOP "$pid"
-      ours="$ours$pid "
-      more=yes
-    esac
-  done
-done
-kill -KILL $ours
-"""
-
-
-class Watchdog:
-    """The watchdog for all programs that this process runs, in any thread. It is optional: without a shell,
-    programs are run without it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pipe = _start_watchdog()
-
-    def keep(self, pid: int, born: int = 0) -> None:
-        """End a process when this process is killed. `born`: its start time, as the system counts it, if its
-        number may belong to another process by then."""
-        self._write(f"+ {pid} {born}\n")
-
-    def forget(self, pid: int, born: int = 0) -> None:
-        """Forget a process that has ended."""
-        self._write(f"- {pid} {born}\n")
-
-    def _write(self, line: str) -> None:
-        with self._lock, suppress(OSError):
-            if self._pipe is not None:
-                os.write(self._pipe, line.encode())
-
-
-@cache
-def watchdog() -> Watchdog:
-    """The watchdog, which is started with the first program."""
-    return Watchdog()
-
-
-def _start_watchdog() -> int | None:
-    """Start the watchdog, and return our end of its pipe. In its own group it does not get Ctrl-C."""
-    read_end, write_end = os.pipe()
-    to_devnull = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    actions = [(os.POSIX_SPAWN_DUP2, read_end, 0), *to_devnull]
-    try:
-        os.posix_spawn("/bin/sh", ["sh", "-c", _WATCHDOG], {}, file_actions=actions, setpgroup=0)
-    except OSError:
-        os.close(write_end)
-        return None
-    finally:
-        os.close(read_end)
-    os.set_blocking(write_end, False)
-    return write_end
-
-
-# Processes that a program leaves behind, in sessions of their own, which killing its group does not reach. On
-# Linux they become our children when their parents end, and they are ended as soon as every program has ended
-# that was running when they were started (F28). Elsewhere they stay.
-
-_SET_CHILD_SUBREAPER = 36
-_PATIENCE = 1.0
-_REPORT_EVERY = 0.05
-
-
-class OrphanReaper:
-    """Ends the processes that programs leave behind. Shared by all threads that run programs."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._reported: dict[int, int] = {}
-        self._report_at = 0.0
-        self._began: list[int] = []
-        self._first: int | None = None
-
-    @contextmanager
-    def ending_orphans(self) -> Iterator[None]:
-        """Used around each program, from before its start until it is collected."""
-        if sys.platform != "linux":
-            yield
-            return
-        with self._lock:
-            # In the units of the start times of processes.
-            began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
-            if self._first is None:
-                self._first = began
-                import ctypes  # only those who run programs pay for it
-
-                # From now on orphans among our descendants become our children, not those of process 1.
-                ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-            self._began.append(began)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._began.remove(began)
-                self._end_orphans()
-
-    def report_to(self, watchdog: Watchdog) -> None:
-        """Report to the watchdog the orphans that became our children while programs still run."""
-        if (
-            sys.platform != "linux"
-            or time.monotonic() < self._report_at
-            or not self._lock.acquire(blocking=False)
-        ):
-            return
-        try:
-            self._report_at = time.monotonic() + _REPORT_EVERY
-            children = set(_children())
-            for pid in children - self._reported.keys():
-                with suppress(OSError, ValueError):
-                    session, self._reported[pid] = session_and_birth(pid)
-                    if session != os.getsid(0):
-                        watchdog.keep(pid, self._reported[pid])
-            for pid in self._reported.keys() - children:
-                watchdog.forget(pid, self._reported.pop(pid))
-        finally:
-            self._lock.release()
-
-    def _end_orphans(self) -> None:
-        """Kill orphans until there are none, as one that dies may leave others behind."""
-        deadline = time.monotonic() + _PATIENCE
-        while (orphans := self._orphans()) and time.monotonic() < deadline:
-            for pid in orphans:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
-            time.sleep(0.001)
-
-    def _orphans(self) -> list[int]:
-        """The adopted children: in another session, and started before any program that still runs."""
-        oldest = min(self._began, default=None)
-        orphans = []
-        for pid in _children():
-            with suppress(OSError, ValueError):
-                session, born = session_and_birth(pid)
-                is_born_in_run = self._first is not None and self._first <= born
-                if session != os.getsid(0) and is_born_in_run and (oldest is None or born < oldest):
-                    orphans.append(pid)
-        return orphans
-
-
-def _children() -> list[int]:
-    """Our children. Orphans become children of the first thread of the process that adopts them."""
-    own_pid = os.getpid()
-    try:
-        with open(f"/proc/self/task/{own_pid}/children", encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
-    except OSError:  # a kernel without this list
-        return []
-
-
-def session_and_birth(pid: int) -> tuple[int, int]:
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return int(fields[3]), int(fields[19])
-
-
-# No program may read the environment or the memory of the process that runs it: they hold every secret of the
-# operator. On Linux a process can deny access to others of the same user (`/proc/PID/environ`, ptrace). Its
-# children are accessible again as soon as they run another program. Root can read everything; other systems
-# are not known to have anything like it.
-
-_SET_DUMPABLE = 4
-
-
-@cache
-def deny_inspection() -> None:
-    """Deny access to this process, before the first program starts, and for good."""
-    if sys.platform == "linux":
-        import ctypes  # only those who run programs pay for it
-
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 _GLANCE = 0.05
 _GRACE = 2.0
 _AFTER_EXIT = 1.0
 _CHUNK = 65_536
 _TORN = 2_048
 """How many bytes at a cut could belong to one secret, in any encoding, unless the secret is a whole file."""
+_SET_DUMPABLE = 4
+
+
+@cache
+def deny_inspection() -> None:
+    """Before the first program starts, deny it the environment and the memory of this process, which hold
+    every secret of the operator (F40). Only Linux can, and not to root."""
+    if sys.platform == "linux":
+        import ctypes  # only those who run programs pay for it
+
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 class Processes:
@@ -254,32 +42,28 @@ class Processes:
         self._cancelled = threading.Event()
         self._running: set[int] = set()
         self._changed = threading.Condition()
-        self._orphans = OrphanReaper()
 
     def execute(self, run: ProcessSpec) -> ProcessResult:
-        """Run a program to its end, or raise CannotReplay. Nothing that it started outlives it."""
+        """Run a program to its end, or raise CannotReplay. Nothing of its process group outlives it."""
         if self._cancelled.is_set():
             raise NeverSent(Problem("BK330", f"{run.argv[0]}: interrupted"))
         deny_inspection()
-        with self._orphans.ending_orphans():
-            started = time.monotonic()
-            process = _start(run)
-            watchdog().keep(process.pid)
+        started = time.monotonic()
+        process = _start(run)
+        with self._changed:
+            self._running.add(process.pid)
+        try:
+            with _Conversation(process, run, started + run.timeout, self._cancelled) as conversation:
+                conversation.run_to_end()
+                exit_code = _kill_and_collect(process)
+                return ProcessResult(
+                    exit_code, bytes(conversation.out), conversation.tail(), time.monotonic() - started
+                )
+        finally:
+            _kill_and_collect(process)
             with self._changed:
-                self._running.add(process.pid)
-            try:
-                with _Conversation(process, run, started + run.timeout, self._cancelled) as conversation:
-                    conversation.run_to_end(lambda: self._orphans.report_to(watchdog()))
-                    exit_code = _kill_and_collect(process)
-                    return ProcessResult(
-                        exit_code, bytes(conversation.out), conversation.tail(), time.monotonic() - started
-                    )
-            finally:
-                _kill_and_collect(process)
-                watchdog().forget(process.pid)
-                with self._changed:
-                    self._running.discard(process.pid)
-                    self._changed.notify_all()
+                self._running.discard(process.pid)
+                self._changed.notify_all()
 
     def cancel(self) -> None:
         """End every running program, from another thread; from now on each `execute` fails."""
@@ -341,12 +125,11 @@ class _Conversation:
                 assert pipe is not None
                 pipe.close()
 
-    def run_to_end(self, at_each_glance: Callable[[], None]) -> None:
+    def run_to_end(self) -> None:
         ended_at: float | None = None
         pause = 0.0005
         while self._selector.get_map() or ended_at is None:
             self.stop_when_due()
-            at_each_glance()
             if ended_at is None and has_ended(self._process):
                 ended_at = time.monotonic()
             if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:

@@ -2,7 +2,6 @@
 counts, metrics, failures with expected and actual values, and recommendations."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import GateResult, worst_exit_code
@@ -15,6 +14,7 @@ from baselinekit.report.next_commands import refresh_command, select_renewable, 
 from baselinekit.report.resultfile import EARLIER, JUDGE
 from baselinekit.report.values import encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
+from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
 
 FORMAT = "baselinekit.gate/1"

@@ -2,7 +2,6 @@
 report of a phase about its gates."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.evals import GateResult
@@ -24,6 +23,7 @@ from baselinekit.report.evals.evalreport import (
 )
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import collect_warnings, headline
+from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}

@@ -1,7 +1,6 @@
 """Evals on a terminal: results of a run, and the cases that wait for a rating."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.files.languages import dump_yaml
@@ -24,6 +23,7 @@ from baselinekit.report.evals.evalreport import (
 )
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, wrap_lines
+from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.

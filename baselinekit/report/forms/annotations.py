@@ -9,7 +9,6 @@ from itertools import islice
 
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
-from baselinekit.frozen import frozen
 from baselinekit.model.results import Report, Result
 from baselinekit.report.beside import describe_revised
 from baselinekit.report.differences import Block, blocks
@@ -17,6 +16,7 @@ from baselinekit.report.evals.evalreport import describe_grades, evidence, line_
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
+from baselinekit.structs import Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 MOST = 10
@@ -27,8 +27,7 @@ _LONGEST_TITLE = 200
 _LONGEST_SIDE = 500
 
 
-@frozen
-class _Remark:
+class _Remark(Struct):
     level: str
     file: str
     line: int | None

@@ -3,22 +3,20 @@
 It does not say how it is executed: always over HTTP, with a base_url from elsewhere.
 """
 
-from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.records import check
+from baselinekit.schema import read_as
 from baselinekit.store.dialects import native
 from baselinekit.store.dialects.native import check_lists
+from baselinekit.structs import Struct, field, replace
 
 
-@frozen
-class Description:
+class Description(Struct):
     """Its `metadata`: what is known of the case, and its record."""
 
     id: str
@@ -34,8 +32,7 @@ class Description:
     failure_count: int = 0
 
 
-@frozen
-class HarnessResponse:
+class HarnessResponse(Struct):
     """Its `baseline`: the known-good response."""
 
     version: str | None = None
@@ -48,8 +45,7 @@ class HarnessResponse:
     reason: str | None = None
 
 
-@frozen
-class TestCase:
+class TestCase(Struct):
     """Its `test_case`: what is asked, and what counts as the same."""
 
     input: HttpRequest
@@ -58,20 +54,17 @@ class TestCase:
     name: str | None = None
 
 
-@frozen
-class GraderConfig:
+class GraderConfig(Struct):
     method: Literal["structural_match"] = "structural_match"
     strict: bool | None = None
 
 
-@frozen
-class HarnessGrader:
+class HarnessGrader(Struct):
     type: Literal["code"] = "code"
     config: GraderConfig = field(default_factory=GraderConfig)
 
 
-@frozen
-class RegressionFile:
+class RegressionFile(Struct):
     """The whole record."""
 
     metadata: Description
@@ -84,7 +77,7 @@ class RegressionFile:
 
 def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """Read a baseline, or return everything that is wrong with it, with paths in this form."""
-    record, problems = check(RegressionFile, raw)
+    record, problems = read_as(RegressionFile, raw)
     if record is None:
         return None, problems
     metadata, known = record.metadata, record.baseline

@@ -1,11 +1,9 @@
 """The native form of a record (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import (
@@ -25,7 +23,8 @@ from baselinekit.model.baselines import (
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
-from baselinekit.schema.records import check
+from baselinekit.schema import Tagged, describe_value, read_as, schema_of
+from baselinekit.structs import Struct, replace
 
 # Checks of a record beyond its types: names, addresses, times, and keys that exclude each other.
 
@@ -132,44 +131,41 @@ def check_time(text: str, at: Path) -> Iterator[Problem]:
 # The native form: `id, name, …, baseline, current, comparison, metadata`.
 
 
-class _RecipeByKind:
-    """Selects the class of a `current:` by its kind. For unknown kinds, schema/complaints.py has better
-    messages than pydantic."""
+class Current(Tagged):
+    """A `current:`, whose kind says which class it has."""
 
-    def tag(self, value: Json) -> str | None:
-        form = self.form(value)
-        return f"<{form.__name__}>" if form else None
+    @classmethod
+    def forms(cls) -> Sequence[type[Struct]]:
+        return [form for kind in KINDS.values() for form in kind.currents]
 
-    def member(self, value: Json) -> Any:
-        return self.form(value)
-
-    @staticmethod
-    def form(value: Json) -> type[Any] | None:
-        if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
+    @classmethod
+    def form(cls, raw: Json) -> type[Struct] | None:
+        if not isinstance(raw, dict) or not isinstance(raw.get("execution"), dict):
             return None
-        name = value["execution"].get("type")
+        name = raw["execution"].get("type")
         kind = KINDS.get(name) if isinstance(name, str) else None
-        return kind.current_of(value.get("input")) if kind else None
+        return kind.current_of(raw.get("input")) if kind else None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        return {
-            "type": "tagged-union",
-            "choices": {
-                f"<{form.__name__}>": handler.generate_schema(form)
-                for kind in KINDS.values()
-                for form in kind.currents
-            },
-            "discriminator": self.tag,
-            "custom_error_type": "unknown_kind",
-            "custom_error_message": "of no known kind",
-            "custom_error_context": {"kinds": ", ".join(KINDS)},
-        }
+    @classmethod
+    def explain(cls, raw: Json, at: Path) -> Problem:
+        if not isinstance(raw, dict):
+            message = f"expected a mapping, found {describe_value(raw)}"
+            return Problem("BK105", message, "see `current:` in the docs", at=at)
+        execution = raw.get("execution")
+        at = (*at, "execution")
+        if "execution" not in raw:
+            return Problem("BK104", "the key 'execution' is missing", "add `execution: {type: http}`", at=at)
+        if not isinstance(execution, dict):
+            message = f"expected a mapping, found {describe_value(execution)}"
+            return Problem("BK105", message, "such as {type: http}", at=at)
+        kind, at, hint = execution.get("type"), (*at, "type"), f"one of {', '.join(KINDS)}"
+        if kind is None:
+            return Problem("BK104", "the key 'type' is missing", hint, at=at)
+        return Problem(
+            "BK105", f"unknown type {describe_value(kind)}", suggest(str(kind), KINDS) or hint, at=at
+        )
 
 
-Current = Annotated[Any, _RecipeByKind()]
-
-
-@frozen
 class NativeRecord(BaselineRecord):
     """A baseline as its file states it, its recipe by its kind."""
 
@@ -189,17 +185,18 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
     """Read a baseline, or return everything that is wrong with it."""
     if None in raw.values():  # a key without a value counts as missing
         raw = {key: value for key, value in raw.items() if value is not None or key not in _NULLABLE_KEYS}
-    record, problems = check(NativeRecord, raw)
+    record, problems = read_as(NativeRecord, raw)
     if record is None:
         wrong_keys = {(problem.at or ("",))[0] for problem in problems}
         problems += check_id(raw["id"]) if isinstance(raw.get("id"), str) else ()
         for key, (kind, check_part) in _CHECKS.items():  # more problems, in the parts whose types are right
             if key in raw and key not in wrong_keys:
-                problems += check_part(check(kind, raw[key])[0])
+                problems += check_part(read_as(kind, raw[key])[0])
         return None, problems
+    current: Any = record.current
     baseline = Baseline(
         id=record.id,
-        current=recipe(record.current.input, record.current.execution),
+        current=recipe(current.input, current.execution),
         name=record.name,
         description=record.description,
         baseline_version=record.baseline_version,
@@ -243,13 +240,8 @@ def move_option_lists(rules: Rules) -> Rules:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a baseline file: a record, a list of them, or either under
     `regression_eval`."""
-    from baselinekit.schema.complaints import schema_of
-
-    record = schema_of(NativeRecord)
-    definitions = {name: without_titles(part) for name, part in record["$defs"].items()}
-    schema = without_titles({key: value for key, value in record.items() if key != "$defs"})
-    if "$ref" not in schema:
-        definitions["Record"] = schema
+    definitions = dict(schema_of(NativeRecord))
+    definitions["Record"] = definitions.pop(NativeRecord.__name__)
     definitions["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
     record_ref = {"$ref": "#/$defs/Record"}
     record_list = {"type": "array", "items": record_ref}
@@ -267,16 +259,4 @@ def json_schema() -> dict[str, Any]:
             },
         ],
         "$defs": definitions,
-    }
-
-
-def without_titles(node: Any) -> Any:
-    if isinstance(node, list):
-        return [without_titles(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: without_titles(value)
-        for key, value in node.items()
-        if key != "title" or not isinstance(value, str)
     }

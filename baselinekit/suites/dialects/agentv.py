@@ -5,13 +5,11 @@ answer; none of its values has to be equal to the answer."""
 import os
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.evals import Case, GoodAnswer
@@ -19,9 +17,9 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import place_problems, prefix_paths
+from baselinekit.schema import describe_value, place_problems, prefix_paths
 from baselinekit.store.project import read
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialects.agentvforms import (
     CASES,
     INPUTS,
@@ -70,11 +68,10 @@ _OTHER_FORMS = {
 """Other forms that a file could have, by a key that only they have."""
 
 
-_FILE_KEYS = frozenset(("$schema", *(facts_field.name for facts_field in fields(EvalFileFacts))))
+_FILE_KEYS = frozenset(("$schema", *EvalFileFacts.__struct_fields__))
 
 
-@frozen
-class SharedFacts:
+class SharedFacts(Struct):
     """The settings of a file for cases that state none themselves. `evaluators`: None if the file states
     none."""
 

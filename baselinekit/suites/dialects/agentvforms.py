@@ -1,13 +1,11 @@
 """The keys of AgentV's eval files, for reading and for editors, and keys of later versions."""
 
-from dataclasses import field, replace
 from typing import TypeVar
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.records import check
+from baselinekit.schema import Parts, Schema, add_part, or_null, read_as, ref
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects.agentvmessages import ROLES
 from baselinekit.suites.dialects.evaluators import TYPES as EVALUATORS
 
@@ -34,6 +32,7 @@ LATER = {
 
 _ELSEWHERE = {
     "reference_answer": "what judges get as reference_answer is the last message of `expected_output`",
+    "input": "state it in each case",
     "question": "what judges get as question is the text of `input`",
     "candidate_answer": "what judges get as candidate_answer is what the target answers",
     "max_duration_ms": "it limits a call of `tool_trajectory`; an answer, {type: latency, threshold: …}",
@@ -41,8 +40,7 @@ _ELSEWHERE = {
 """Keys of AgentV's that are in other places of a file, or in none."""
 
 
-@frozen
-class EvalFileFacts:
+class EvalFileFacts(Struct):
     """An eval file without its cases, or the settings file of JSON Lines. Untyped values (Json) are checked
     separately."""
 
@@ -61,8 +59,7 @@ class EvalFileFacts:
     evaluator: str | None = None
 
 
-@frozen
-class EvalFileExecution:
+class EvalFileExecution(Struct):
     """`execution:` of a file or a case: the target, and the evaluators."""
 
     target: str | None = None
@@ -70,8 +67,7 @@ class EvalFileExecution:
     evaluator: str | None = None
 
 
-@frozen
-class EvalFileCase:
+class EvalFileCase(Struct):
     """A case as the file states it."""
 
     id: str
@@ -98,10 +94,10 @@ T = TypeVar("T")
 
 def read_facts(form: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
     """Read a mapping into `form`, and return its problems: a wrong key does not affect the others."""
-    facts, problems = check(form, raw)
+    facts, problems = read_as(form, raw)
     if facts is None and isinstance(raw, dict):
         wrong_keys = {problem.at[0] for problem in problems if problem.at}
-        facts, _ = check(form, {key: value for key, value in raw.items() if key not in wrong_keys})
+        facts, _ = read_as(form, {key: value for key, value in raw.items() if key not in wrong_keys})
     return facts, [with_later_hint(problem) for problem in problems]
 
 

@@ -1,26 +1,25 @@
 """Messages as AgentV's eval files write them, and the files that they name: where these are searched, their
 content, and which of them are guidelines."""
 
+import dataclasses
 import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from re import escape
 from typing import get_args
 
-from baselinekit.clients.programs.gitaddress import FetchedFile, is_remote
+from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import is_parts
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import prefix_paths
+from baselinekit.schema import describe_value, prefix_paths
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
+from baselinekit.structs import Struct, replace
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 ROLES: tuple[str, ...] = _ROLES
@@ -41,15 +40,14 @@ ReadMessages = tuple[tuple[TraceMessage, ...], list[Problem]]
 # The files that an eval file names.
 
 
-@frozen
-class LoadedFile:
+class LoadedFile(Struct):
     """A file by its absolute path, and its text with line feeds as line ends, or None if it is not text."""
 
     path: str
     text: str | None
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class NamedFiles:
     """Finds the files that an eval file names: in its own folder, then in each folder above up to the root of
     the repository, then in the working folder. `/name` starts at the root. `root`: the folder that no path
@@ -60,8 +58,8 @@ class NamedFiles:
     file: str
     patterns: tuple[str, ...] = ()
     fetch: Callable[[str], FetchedFile] | None = None
-    problems: list[Problem] = field(default_factory=list)
-    loaded: dict[str, LoadedFile] = field(default_factory=dict)
+    problems: list[Problem] = dataclasses.field(default_factory=list)
+    loaded: dict[str, LoadedFile] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":

@@ -1,21 +1,19 @@
 """`assert`, `rubric` and `judge` of a prompt's case, as graders: one per assertion, then the judge."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
 from baselinekit.graders.checks import FORMS
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import check, move_to_name, prefix_paths
+from baselinekit.schema import describe_value, move_to_name, prefix_paths, read_as
 from baselinekit.store.project import read
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.promptfolders import beside_or_below_root
 
 SCALE = (1, 5)
@@ -25,8 +23,7 @@ ReadMethod = tuple[Method | None, list[Problem]]
 """The method that checks an assertion, or the problems of its value."""
 
 
-@frozen
-class PromptJudge:
+class PromptJudge(Struct):
     """The model that scores by the rubric, and the least score that passes."""
 
     model: str | None = None
@@ -34,8 +31,7 @@ class PromptJudge:
     retries_on_unreadable: int = 0
 
 
-@frozen
-class AssertionContext:
+class AssertionContext(Struct):
     """What an assertion needs to know of its file: where paths start, whether schemas are checked, and the
     model that judges if a case names none."""
 
@@ -194,7 +190,7 @@ def read_judge(rubric: Json, raw: Json, context: AssertionContext) -> tuple[list
     stated_values = (
         {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     )
-    judge, problems = check(PromptJudge, {} if raw is None else stated_values)
+    judge, problems = read_as(PromptJudge, {} if raw is None else stated_values)
     problems += [*(_check_threshold(judge) if judge else ()), *unnamed_model(raw)]
     problems = prefix_paths(problems, ("judge",))
     if rubric is None:

@@ -2,20 +2,18 @@
 is one too, with `expected`."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number, Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import PassRule
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, or_null, ref
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import Parts, Schema, add_part, closed_object, or_null, prefix_paths, read_as, ref
 from baselinekit.store.dialects import native
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
@@ -54,8 +52,7 @@ _MAX_TIMEOUT = 366 * 86_400
 _MAX_RETRIES = 1_000
 
 
-@frozen
-class CaseMetadata:
+class CaseMetadata(Struct):
     """The metadata of a case, and how it is run."""
 
     difficulty: Literal["easy", "medium", "hard"] | None = None
@@ -70,8 +67,7 @@ class CaseMetadata:
     author: str | None = None
 
 
-@frozen
-class CapabilityRecord:
+class CapabilityRecord(Struct):
     """A case as its file states it. Untyped values (Json) are checked separately, so that one mistake does
     not hide others."""
 
@@ -107,7 +103,24 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     problems = problems or (check_grader_paths(defaults.root, case) if case else [])
     if case and not problems:
         document.cases.append(case)
-    return prefix_paths(problems, item.at)
+    return prefix_paths(map(with_hint_for_agentv, problems), item.at)
+
+
+_OF_AGENTV = {
+    "input": "state it in each case",
+    "input_messages": "here it is `input: {type: messages, content: […]}`",
+    "expected_messages": "here it is `reference`",
+    "reference_answer": "here it is `reference`",
+    "max_duration_ms": "here it is `max_seconds`, in a grader `latency` or a call of `tool_trajectory`",
+}
+
+
+def with_hint_for_agentv(problem: Problem) -> Problem:
+    """Add to an unknown key that AgentV's files and judges have what to write instead."""
+    key = problem.at[-1] if problem.at else ""
+    return (
+        replace(problem, hint=_OF_AGENTV[key]) if problem.code == "BK103" and key in _OF_AGENTV else problem
+    )
 
 
 def schema(parts: Parts) -> list[Schema]:
@@ -131,7 +144,7 @@ def schema(parts: Parts) -> list[Schema]:
 def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:
     """Return the case, or all of its problems."""
     values = {key: value for key, value in raw.items() if value is not None or key in _KEPT_WHEN_NULL}
-    record, problems = check(CapabilityRecord, values)
+    record, problems = read_as(CapabilityRecord, values)
     own_target, new_problems = (
         dialect.execution(values["execution"], defaults) if "execution" in values else (None, [])
     )
@@ -141,7 +154,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         origin = dialect.CaseOrigin(defaults.root, source.file, defaults.target_for(own_target))
         recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
         problems += prefix_paths(new_problems, ("input",))
-    metadata, new_problems = check(CaseMetadata, values.get("metadata", {}))
+    metadata, new_problems = read_as(CaseMetadata, values.get("metadata", {}))
     if metadata is not None:
         new_problems = limits(metadata.timeout_seconds, metadata.retries)
         new_problems += graders.weight_problems(metadata.weight)
@@ -238,7 +251,7 @@ def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Pr
         return None, (), [Problem("BK714", message, "keep one of them", at=("expected_output",))]
     at = (keys[0],)
     raw_expected = raw[keys[0]]
-    expected, problems = check(Expected, raw_expected)
+    expected, problems = read_as(Expected, raw_expected)
     if (
         isinstance(raw_expected, dict)
         and "value" not in raw_expected

@@ -1,14 +1,13 @@
 """The base of all dialects of eval files, and the inputs that cases of all dialects have."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from baselinekit.clients.programs.gitaddress import FetchedFile
+from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import LINES
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
@@ -18,14 +17,14 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema.complaints import Parts, Schema, describe_value
-from baselinekit.schema.records import check, place_problems, prefix_paths
+from baselinekit.schema import Parts, Schema, describe_value, place_problems, prefix_paths, read_as
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
-from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, read_messages
+from baselinekit.structs import Struct, field, replace
+from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, has_role, read_messages
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
@@ -44,8 +43,7 @@ FORMS_BY_KEY = {
 """The kinds of eval files, by a key that only they have."""
 
 
-@frozen
-class Dialect:
+class Dialect(Struct):
     """A form of eval files. `read`: reads an item, adds its cases to its document, and returns its problems;
     `schema`: the schemas of an item, with their parts added to the given ones. `recognises`: whether an item
     is of this form, by its keys; None if it only occurs below its `wrapper`, which may also hold items of
@@ -61,8 +59,7 @@ class Dialect:
     in_lines: bool = False
 
 
-@frozen
-class Defaults:
+class Defaults(Struct):
     """The settings of a case that states none itself. `target`: the operator's target; `execution`: the one
     of the file or the suite; `targets`: the named targets; `judge`: the model that judges the answers of the
     operator's target; `workers`: collects the limits of the named targets that are used."""
@@ -128,8 +125,7 @@ _NOT_CASES: dict[str, tuple[str, str, str]] = {
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 
 
-@frozen
-class EvalItem:
+class EvalItem(Struct):
     """An item of a document: its form (the name of a dialect, "report" or "nothing"), and its path.
     `problem`: why it cannot be run."""
 
@@ -210,7 +206,7 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
 # A load of eval files: what was read so far, the references between files, and all problems.
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Loading:
     """All that was read so far. `open_suites`: the suites on the way to the current file; `references`: the
     files that suites refer to, with the top suite and the file of the first reference; `defaults`: the
@@ -222,22 +218,22 @@ class Loading:
 
     root: str
     dialects: Sequence[Dialect]
-    cases: list[Case] = field(default_factory=list)
-    suites: list[Suite] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    open_suites: list[str] = field(default_factory=list)
-    references: dict[str, tuple[str, str]] = field(default_factory=dict)
-    defaults: dict[str, Defaults] = field(default_factory=dict)
-    discovered: set[str] = field(default_factory=set)
+    cases: list[Case] = dataclasses.field(default_factory=list)
+    suites: list[Suite] = dataclasses.field(default_factory=list)
+    problems: list[Problem] = dataclasses.field(default_factory=list)
+    open_suites: list[str] = dataclasses.field(default_factory=list)
+    references: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    defaults: dict[str, Defaults] = dataclasses.field(default_factory=dict)
+    discovered: set[str] = dataclasses.field(default_factory=set)
     files: frozenset[str] = frozenset()
-    shared_facts: dict[str, object] = field(default_factory=dict)
-    settings: Settings = field(default_factory=Settings)
-    rename_hints: dict[str, str] = field(default_factory=dict)
-    descriptions: dict[str, str] = field(default_factory=dict)
+    shared_facts: dict[str, object] = dataclasses.field(default_factory=dict)
+    settings: Settings = dataclasses.field(default_factory=Settings)
+    rename_hints: dict[str, str] = dataclasses.field(default_factory=dict)
+    descriptions: dict[str, str] = dataclasses.field(default_factory=dict)
     fetch_file: Callable[[str], FetchedFile] | None = None
     targets: Targets = NO_TARGETS
-    found_targets: dict[str, ReadList] = field(default_factory=dict)
-    workers: list[int] = field(default_factory=list)
+    found_targets: dict[str, ReadList] = dataclasses.field(default_factory=dict)
+    workers: list[int] = dataclasses.field(default_factory=list)
 
     def all_problems(self) -> list[Problem]:
         """Return all problems, each once, as a suite may be read twice."""
@@ -321,8 +317,7 @@ def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
     return CannotReplay if all(problem.code in _NOT_FETCHED for problem in problems) else InvalidInput
 
 
-@frozen
-class EvalDocument:
+class EvalDocument(Struct):
     """A document that is read into cases: they are added to the load, and its problems are returned with
     paths into the document."""
 
@@ -365,8 +360,7 @@ MESSAGES = "messages"
 EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
 
 
-@frozen
-class StatedInput:
+class StatedInput(Struct):
     """The `input:` of a case. `case`: the id that the target of a conversation gets, if it is another."""
 
     type: Json
@@ -375,8 +369,7 @@ class StatedInput:
     case: str = ""
 
 
-@frozen
-class CaseOrigin:
+class CaseOrigin(Struct):
     """The file of a case, and its target."""
 
     root: str
@@ -384,8 +377,7 @@ class CaseOrigin:
     target: Execution
 
 
-@frozen
-class TargetName:
+class TargetName(Struct):
     """An `execution:` that names a target."""
 
     target: str
@@ -399,7 +391,7 @@ def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Pro
         ]
     kind = raw.get("type")
     if kind is None and "target" in raw:
-        named, problems = check(TargetName, raw)
+        named, problems = read_as(TargetName, raw)
         if named is None or problems:
             return None, problems
         target, problems = defaults.targets.find(named.target)
@@ -417,7 +409,7 @@ def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Pro
             return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
         hint = suggest(str(kind), EXECUTIONS) or types
         return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
-    return check(EXECUTIONS[kind], raw)
+    return read_as(EXECUTIONS[kind], raw)
 
 
 def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
@@ -429,7 +421,12 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
         raw = {("content" if name == "text" else name): value for name, value in raw.items()}
     if isinstance(raw, dict) and isinstance(raw.get("content"), str):
         raw = {"type": "prompt", **raw}
-    case_input, problems = check(StatedInput, raw)
+    if isinstance(raw, list) or has_role(raw):
+        message = (
+            f"expected a mapping with `type`, found {'a list' if isinstance(raw, list) else 'a message'}"
+        )
+        return None, [Problem("BK105", message, "write messages as {type: messages, content: […]}")]
+    case_input, problems = read_as(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in _INPUT_READERS:
         message = f"expected one of {', '.join(_INPUT_READERS)}, found {describe_value(type)}"

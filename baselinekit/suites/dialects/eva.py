@@ -1,13 +1,12 @@
 """The eval file of a prompt folder, as eva has it: `defaults, cases, triggering`. A query that should trigger
 the prompt is a case without a run; other cases ask the template with their inputs."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import BaselinekitError, Problem, suggest
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.graders import graders
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
@@ -18,10 +17,21 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, describe_value, or_null, ref
-from baselinekit.schema.records import check, move_to_name, prefix_paths
+from baselinekit.schema import (
+    Parts,
+    Schema,
+    add_part,
+    closed_object,
+    describe_value,
+    move_to_name,
+    or_null,
+    prefix_paths,
+    read_as,
+    ref,
+)
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
+from baselinekit.structs import Struct, replace
 from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.assertions import (
     OPS,
@@ -57,8 +67,7 @@ _OTHER_FORMS = {
 """Other forms that a file could have, by a key that only they have."""
 
 
-@frozen
-class PromptDefaults:
+class PromptDefaults(Struct):
     """Its `defaults`. `json_schema: refuse`: a case with a schema fails, as it does in eva."""
 
     model: str | None = None
@@ -67,8 +76,7 @@ class PromptDefaults:
     judge_after_failure: bool = False
 
 
-@frozen
-class PromptCase:
+class PromptCase(Struct):
     """A case: its inputs and checks. Untyped values (Json) are checked separately, so that one mistake does
     not hide others."""
 
@@ -82,14 +90,13 @@ class PromptCase:
     timeout_s: Seconds | None = None
 
 
-@frozen
-class PromptEvals:
+class PromptEvals(Struct):
     defaults: Json = None
     cases: Json = ABSENT
     triggering: Json = ABSENT
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _EvalFileReading:
     """The state of reading an eval file. `folder` and `template`: those next to it; `defaults`: its settings
     for cases that state none themselves. `problems` have paths into the document, `other_problems` places in
@@ -100,9 +107,9 @@ class _EvalFileReading:
     folder: PromptFolder
     template: TemplateFile | None
     defaults: PromptDefaults
-    problems: list[Problem] = field(default_factory=list)
-    other_problems: list[Problem] = field(default_factory=list)
-    taken_ids: set[str] = field(default_factory=set)
+    problems: list[Problem] = dataclasses.field(default_factory=list)
+    other_problems: list[Problem] = dataclasses.field(default_factory=list)
+    taken_ids: set[str] = dataclasses.field(default_factory=set)
 
     @property
     def root(self) -> str:
@@ -178,7 +185,7 @@ def _check_keys(raw: dict[str, Json]) -> list[Problem]:
             f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHER_FORMS[key]} (by {key!r})"
         )
         problems.append(Problem("BK750", message, "split it into two files", at=(key,)))
-    problems += check(PromptEvals, {key: value for key, value in raw.items() if key not in other_keys})[1]
+    problems += read_as(PromptEvals, {key: value for key, value in raw.items() if key not in other_keys})[1]
     if not any(key in raw for key in KEYS):
         hint = "write `cases:` or `triggering:`"
         problems.append(Problem("BK750", "neither `cases` nor `triggering` is here", hint, at=()))
@@ -188,7 +195,7 @@ def _check_keys(raw: dict[str, Json]) -> list[Problem]:
 def _read_defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
     if raw is None:
         return PromptDefaults(), []
-    prompt_defaults, problems = check(PromptDefaults, _without_nulls(raw))
+    prompt_defaults, problems = read_as(PromptDefaults, _without_nulls(raw))
     problems += [*_check_timeout(raw), *unnamed_model(raw)]
     return prompt_defaults or PromptDefaults(), prefix_paths(problems, ("defaults",))
 
@@ -236,7 +243,7 @@ def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case 
     problems = _check_required(raw)
     stated_values = _without_nulls(raw)
     renamed = {("assert_" if key == "assert" else key): value for key, value in stated_values.items()}
-    prompt_case, new_problems = check(PromptCase, {"name": "", **renamed})
+    prompt_case, new_problems = read_as(PromptCase, {"name": "", **renamed})
     problems += [_with_written_keys(problem) for problem in new_problems]
     values, new_problems = _read_inputs(raw, reading)
     problems += new_problems

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_field import FieldAccuracy
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.by_rubric import read_config as read_rubric_config
@@ -19,8 +17,8 @@ from baselinekit.graders.graders import GRADERS
 from baselinekit.graders.task import GraderType
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import describe_value, prefix_paths, read_as
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialects.agentvmessages import NamedFiles
 from baselinekit.suites.dialects.graders import weight_problems
 
@@ -52,8 +50,7 @@ _CHECK_TYPES = (
 _CHECK_HINT = "a code_judge; in a case of our own form `{type: code, config: {method: contains, …}}`"
 
 
-@frozen
-class EvaluatorPlace:
+class EvaluatorPlace(Struct):
     """The place of evaluators: their path, and the files that their file can name."""
 
     files: NamedFiles
@@ -183,7 +180,7 @@ def read_rubrics(raw: Json, at: Path) -> tuple[list[Grader], list[Problem]]:
 
 
 def _read_as_is(config: type[Any]) -> ReadType:
-    return lambda raw, place: check(config, raw)
+    return lambda raw, place: read_as(config, raw)
 
 
 def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
@@ -201,7 +198,7 @@ def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
         hint = f"`script: [python3, check.py]`{f' instead of {similar!r}' if similar else ''}"
         return None, [Problem("BK783", "a code_judge without a script", hint, at=())]
     settings, problems = with_cwd_found(settings, place)
-    method, new_problems = check(CodeJudge, {**settings, "config": {**program_config, **config}})
+    method, new_problems = read_as(CodeJudge, {**settings, "config": {**program_config, **config}})
     return method, [*problems, *new_problems]
 
 
@@ -228,7 +225,7 @@ def read_judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     elif isinstance(prompt, dict):
         prompt_settings, problems = with_cwd_found(prompt, place)
         raw, problems = {**raw, "prompt": prompt_settings}, prefix_paths(problems, ("prompt",))
-    method, new_problems = check(TemplateJudge, raw)
+    method, new_problems = read_as(TemplateJudge, raw)
     return method, [*problems, *new_problems]
 
 
@@ -252,7 +249,7 @@ def read_trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
         raw = {**raw, "expected": [call for call, _ in read_calls]}
         for number, (_, new_problems) in enumerate(read_calls):
             problems += prefix_paths(new_problems, ("expected", number))
-    method, method_problems = check(ToolTrajectory, raw)
+    method, method_problems = read_as(ToolTrajectory, raw)
     return method, [
         *problems,
         *(with_key_renamed(problem, "max_duration_ms", "max_seconds") for problem in method_problems),
@@ -272,7 +269,7 @@ def _read_limit(config: type[Any], old: str, new: str, per: int = 1) -> ReadType
         raw, problems = _convert_unit(raw, old, new, per)
         if problems:
             return None, problems
-        method, new_problems = check(config, raw)
+        method, new_problems = read_as(config, raw)
         return method, [*problems, *(with_key_renamed(problem, old, new) for problem in new_problems)]
 
     return read
@@ -324,7 +321,7 @@ def read_aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grade
         return Aggregator(), None, [Problem("BK105", message, "such as {type: weighted_average}", at=())]
     type = raw.get("type", "weighted_average")
     if type not in (PROGRAM, JUDGE):
-        aggregator, problems = check(
+        aggregator, problems = read_as(
             Aggregator, {key: value for key, value in raw.items() if value is not None}
         )
         return aggregator or Aggregator(), None, problems
@@ -335,7 +332,7 @@ def read_aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grade
         {"name": AGGREGATOR, **judge_values}, replace(place, at=(*place.at, AGGREGATOR))
     )
     settings = {key: raw[key] for key in ("on_error", "weights") if raw.get(key) is not None}
-    aggregator, new_problems = check(Aggregator, {"type": type, **settings})
+    aggregator, new_problems = read_as(Aggregator, {"type": type, **settings})
     return aggregator or Aggregator(), judge, [*problems, *new_problems]
 
 

@@ -2,20 +2,28 @@
 
 import posixpath
 import shlex
-from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, describe_value, ref
-from baselinekit.schema.records import check, place_problems, prefix_paths
+from baselinekit.schema import (
+    Parts,
+    Schema,
+    add_part,
+    closed_object,
+    describe_value,
+    place_problems,
+    prefix_paths,
+    read_as,
+    ref,
+)
 from baselinekit.store.project import read
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
@@ -31,8 +39,7 @@ _RUN_FIRST_HINT = (
 )
 
 
-@frozen
-class StepConfig:
+class StepConfig(Struct):
     """The `config` of an eval step."""
 
     suite: str
@@ -43,34 +50,29 @@ class StepConfig:
     allow_regressions: list[Literal["medium", "low"]] = field(default_factory=list)
 
 
-@frozen
-class Step:
+class Step(Struct):
     type: Literal["eval"]
     config: StepConfig
     description: str | None = None
 
 
-@frozen
-class Filters:
+class Filters(Struct):
     categories: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
 
 
-@frozen
-class OnFailure:
+class OnFailure(Struct):
     action: Literal["block", "warn", "continue"] = "block"
     notification: bool = False
     report_path: str | None = None
 
 
-@frozen
-class OnSuccess:
+class OnSuccess(Struct):
     action: Literal["continue"] = "continue"
     archive_results: bool = False
 
 
-@frozen
-class Trigger:
+class Trigger(Struct):
     """`eval_trigger:`. `when` is for the caller of the gate, which judges whenever it is called."""
 
     suite: str
@@ -135,7 +137,7 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
     for number, step in enumerate(steps):
         if not isinstance(step, dict) or step.get("type") != "eval":
             continue
-        eval_step, step_problems = check(Step, step)
+        eval_step, step_problems = read_as(Step, step)
         if eval_step is not None and not step_problems:
             config = eval_step.config
             step_problems = check_thresholds(config.thresholds)
@@ -176,7 +178,7 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
 
 
 def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
-    trigger, problems = check(Trigger, raw)
+    trigger, problems = read_as(Trigger, raw)
     if trigger is None or problems:
         return [], problems
     problems = prefix_paths(check_thresholds(trigger.thresholds), ())

@@ -1,12 +1,10 @@
 """Read `expected:` and `grader:` of files: what would be right, and what judges it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
 from functools import cache
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.frozen import frozen
 from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.graders.task import GraderType, ReadConfig
@@ -14,11 +12,11 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import prefix_paths, read_as
+from baselinekit.structs import Struct, field, replace
 
 
-@frozen
-class GraderContext:
+class GraderContext(Struct):
     """The context of a grader: what the case expects, the path of that, and the named graders. `graders`: all
     types of graders. `required`: whether a grader is required by default; none is if the mean decides."""
 
@@ -53,8 +51,7 @@ _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
 _METHOD_HINT = "it is a method: {type: %s, config: {method: %s}}"
 
 
-@frozen
-class InlineGrader:
+class InlineGrader(Struct):
     """A grader described inline."""
 
     type: Literal["code", "model", "human"]
@@ -64,8 +61,7 @@ class InlineGrader:
     required: bool | None = None
 
 
-@frozen
-class NamedGrader:
+class NamedGrader(Struct):
     """A grader described in config/graders.yaml; the values here override those there."""
 
     ref: str
@@ -109,7 +105,7 @@ def read(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
         return _read_named({"ref": raw} if isinstance(raw, str) else raw, at, given)
     raw, misplaced_problems = _move_into_config(raw, given)
-    inline_grader, problems = check(InlineGrader, raw)
+    inline_grader, problems = read_as(InlineGrader, raw)
     if inline_grader is None:
         kind, config = (raw.get("type"), raw.get("config")) if isinstance(raw, dict) else (None, None)
         if hint := given.as_method(kind):  # a method was given as the type
@@ -164,11 +160,11 @@ def _move_into_config(raw: Json, given: GraderContext) -> tuple[Json, list[Probl
 @cache
 def _keys_of(schema: type[Any]) -> frozenset[str]:
     """Return the keys of a config of this kind."""
-    return frozenset(key.name for key in fields(schema))
+    return frozenset(schema.__struct_fields__)
 
 
 def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
-    reference, problems = check(NamedGrader, raw)
+    reference, problems = read_as(NamedGrader, raw)
     if reference is None:
         return None, prefix_paths(problems, at)
     if reference.ref not in given.named:
@@ -191,7 +187,7 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
 def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
     """Read a rule by its name, `all` or `mean`, or with its limits."""
     rule_values = {"by": raw} if isinstance(raw, str) else raw
-    rule, problems = check(PassRule, rule_values)
+    rule, problems = read_as(PassRule, rule_values)
     if rule is None:
         return None, problems
     for name, limit in (("pass_at", rule.pass_at), ("borderline_at", rule.borderline_at)):
@@ -273,4 +269,4 @@ def _read_row_config(row: GraderType, config: dict[str, Json], given: GraderCont
     return (None, problems) if problems else row.compose(method, parts)
 
 
-_GRADER_KEYS = frozenset(grader_field.name for grader_field in fields(InlineGrader))
+_GRADER_KEYS = frozenset(InlineGrader.__struct_fields__)

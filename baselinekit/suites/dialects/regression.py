@@ -1,18 +1,16 @@
 """A regression record as an eval case: it is graded by its known-good output."""
 
-from dataclasses import replace
-
 from baselinekit.errors import Problem
 from baselinekit.graders.by_matcher import BaselineMatch
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import Parts, Schema, add_part, ref
-from baselinekit.schema.records import move_to_name, prefix_paths
+from baselinekit.schema import Parts, Schema, add_part, move_to_name, prefix_paths, ref
 from baselinekit.store import records
 from baselinekit.store.dialects import harness
 from baselinekit.store.records import is_response
+from baselinekit.structs import replace
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 

@@ -3,19 +3,28 @@
 import os
 import posixpath
 from collections.abc import Sequence
-from dataclasses import field, fields, replace
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.frozen import frozen
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed_object, or_null, ref
-from baselinekit.schema.records import check, move_to_name, place_problems, prefix_paths
+from baselinekit.schema import (
+    Parts,
+    Schema,
+    add_part,
+    closed_object,
+    move_to_name,
+    or_null,
+    place_problems,
+    prefix_paths,
+    read_as,
+    ref,
+)
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import dialect
 from baselinekit.suites.dialects.capability import PASS_RULE, limits, stated_rule
 from baselinekit.suites.dialects.dialect import (
@@ -32,8 +41,7 @@ WRAPPER = "eval_suite"
 REF = "$ref"
 
 
-@frozen
-class SuiteFileConfig:
+class SuiteFileConfig(Struct):
     """Its `config`: how it is run, and the defaults for its cases."""
 
     parallel_execution: bool = True
@@ -48,8 +56,7 @@ class SuiteFileConfig:
     execution: Json = ABSENT
 
 
-@frozen
-class StatedSuite:
+class StatedSuite(Struct):
     name: str
     evals: list[Json]
     version: str | int | float | None = None
@@ -60,12 +67,12 @@ class StatedSuite:
 
 
 _THRESHOLD: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-_CONFIG_KEYS = frozenset(config_field.name for config_field in fields(SuiteFileConfig))
+_CONFIG_KEYS = frozenset(SuiteFileConfig.__struct_fields__)
 
 
 def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig, Defaults, list[Problem]]:
     """Return the suite as stated, its settings, the defaults for its cases, and its problems."""
-    stated_suite, problems = check(StatedSuite, raw)
+    stated_suite, problems = read_as(StatedSuite, raw)
     problems = [  # a setting outside of `config` gets a hint where it belongs
         replace(problem, hint="it belongs below `config:`")
         if problem.code == "BK103" and problem.at and problem.at[-1] in _CONFIG_KEYS
@@ -82,7 +89,7 @@ def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig
 
 
 def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
-    config, problems = check(SuiteFileConfig, raw)
+    config, problems = read_as(SuiteFileConfig, raw)
     execution = defaults.execution
     if isinstance(raw, dict) and raw.get("execution") is not None:
         execution, new_problems = dialect.execution(raw["execution"], defaults)

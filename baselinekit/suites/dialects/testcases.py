@@ -1,22 +1,19 @@
 """A file of test cases: `schema_version, eval_type, metadata, config, test_cases`."""
 
-from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import Parts, Schema, add_part, or_null, prefix_paths, read_as, ref
 from baselinekit.store.dialects import native
+from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import capability, dialect
 from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 
 
-@frozen
-class CaseFileMetadata:
+class CaseFileMetadata(Struct):
     """Its `metadata`, which applies to all of its cases. Their ids begin with its id."""
 
     id: str
@@ -30,8 +27,7 @@ class CaseFileMetadata:
     skip: str | None = None
 
 
-@frozen
-class CaseFileConfig:
+class CaseFileConfig(Struct):
     """Its `config`: how its cases are run, unless they state that themselves."""
 
     timeout_seconds: Seconds | None = None
@@ -42,8 +38,7 @@ class CaseFileConfig:
     execution: Json = ABSENT
 
 
-@frozen
-class CasesFile:
+class CasesFile(Struct):
     metadata: Json
     test_cases: list[Json]
     schema_version: str | int | float | None = None
@@ -59,7 +54,7 @@ def recognises(raw: dict[str, Json]) -> bool:
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     defaults, problems = read(item.raw, defaults)
-    problems = prefix_paths(problems, item.at)
+    problems = prefix_paths(map(capability.with_hint_for_agentv, problems), item.at)
     metadata = item.raw.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("description"), str):
         document.loading.descriptions[document.file] = metadata["description"]
@@ -88,9 +83,9 @@ def schema(parts: Parts) -> list[Schema]:
 
 def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
     """Return the defaults for each of its cases, and the problems of the file apart from the cases."""
-    case_file, problems = check(CasesFile, raw)
+    case_file, problems = read_as(CasesFile, raw)
     if "metadata" in raw:
-        metadata, new_problems = check(CaseFileMetadata, raw["metadata"])
+        metadata, new_problems = read_as(CaseFileMetadata, raw["metadata"])
         problems += prefix_paths(new_problems, ("metadata",))
         if metadata is not None:
             problems += native.check_id(metadata.id, ("metadata", "id"))
@@ -106,7 +101,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
         defaults, new_problems = read_config(raw["config"], defaults)
         problems += prefix_paths(new_problems, ("config",))
     elif raw.get("config") is not None:
-        problems += prefix_paths(check(CaseFileConfig, raw["config"])[1], ("config",))
+        problems += prefix_paths(read_as(CaseFileConfig, raw["config"])[1], ("config",))
     if isinstance(raw.get("test_cases"), list) and not raw["test_cases"]:
         problems.append(Problem("BK710", "a file without a test case", "add one", at=("test_cases",)))
     file_graders = [raw["grader"]] if raw.get("grader") is not None else []
@@ -117,7 +112,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
 
 def read_config(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
     """Return the defaults with the settings of a `config:`."""
-    config, problems = check(CaseFileConfig, raw)
+    config, problems = read_as(CaseFileConfig, raw)
     execution = defaults.execution
     if raw.get("execution") is not None:
         execution, new_problems = dialect.execution(raw["execution"], defaults)

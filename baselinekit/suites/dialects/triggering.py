@@ -1,31 +1,27 @@
 """`triggering` of a prompt: queries that should or should not trigger it, each with its judge."""
 
-from dataclasses import replace
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_line import DecisionLine
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import check, prefix_paths
+from baselinekit.schema import describe_value, prefix_paths, read_as
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialects.assertions import JUDGE, unnamed_model
 
 LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
 """The lists, and the decision that a judge must make for each of its queries."""
 
 
-@frozen
-class TriggerJudge:
+class TriggerJudge(Struct):
     """The model that decides whether a query triggers the prompt."""
 
     model: str | None = None
     retries_on_unreadable: int = 0
 
 
-@frozen
-class PromptTriggering:
+class PromptTriggering(Struct):
     """Queries that should, and should not, trigger the prompt."""
 
     judge: Json = None
@@ -33,8 +29,7 @@ class PromptTriggering:
     should_not_match: Json = ABSENT
 
 
-@frozen
-class TriggerQuery:
+class TriggerQuery(Struct):
     """A query, its list and its number in the list."""
 
     list: str
@@ -64,7 +59,7 @@ def read_queries(
         message = f"expected a mapping, found {describe_value(raw)}"
         hint = "write `should_match:` and `should_not_match:`, each a list of queries"
         return [], [Problem("BK754", message, hint, at=())]
-    problems = check(PromptTriggering, raw)[1]
+    problems = read_as(PromptTriggering, raw)[1]
     judge, judge_problems = _read_judge(raw.get("judge"))
     problems += prefix_paths(judge_problems, ("judge",))
     if not any(key in raw for key in LISTS):
@@ -103,7 +98,7 @@ def _read_judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
     stated_values = (
         {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     )
-    judge, problems = check(TriggerJudge, stated_values)
+    judge, problems = read_as(TriggerJudge, stated_values)
     return judge or TriggerJudge(), [*problems, *unnamed_model(raw)]
 
 

@@ -6,22 +6,22 @@ import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from baselinekit.clients.trust import check_inside
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import dump_yaml
-from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.evaldrafts import DraftEvals
+from baselinekit.kinds.messages import heading_of
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
 from baselinekit.store.atomic import is_leftover, temporary_name
 from baselinekit.store.project import name_in_project
+from baselinekit.structs import Struct, replace
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.writing import agentv, eva, ours
-from baselinekit.suites.writing.moving import moved_to
+from baselinekit.suites.writing.moving import moved_to, renamed_files
 from baselinekit.suites.writing.sayings import (
     CaseReader,
     Equivalent,
@@ -35,10 +35,10 @@ from baselinekit.suites.writing.sayings import (
 
 _STAGED_PREFIX = ".converted-"
 _PROGRAMS = "where its judges' programs run"
+_QUESTION = "the question"
 
 
-@frozen
-class WrittenForm:
+class WrittenForm(Struct):
     """A form in which cases can be written. `dialects`: the names of its dialects when such files are read;
     `place`: the default path of the file with the cases, from a name; `is_folder`: whether it has several
     files that belong together. `equivalent`: replaces a grader that it lacks by graders that it has."""
@@ -74,8 +74,7 @@ AGENTV = WrittenForm(
 FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA, AGENTV)}
 
 
-@frozen
-class Conversion:
+class Conversion(Struct):
     """The result of a conversion. `files`: by path from the project's root, the one with the cases first;
     `count`: the number of cases in them."""
 
@@ -118,10 +117,7 @@ def rewrite_suite(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
     lost: list[Loss] = []
     usable_cases = [case for case in wish.cases if not _holds_credential(case, lost)]
     wish = replace(wish, cases=tuple(moved_to(case, place, wish.root) for case in usable_cases))
-    programs_in = {
-        case.id: case_facts(before, wish.root)[_PROGRAMS]
-        for before, case in zip(usable_cases, wish.cases, strict=True)
-    }
+    originals = {case.id: original for original, case in zip(usable_cases, wish.cases, strict=True)}
     written = form.write(wish)
     reread: list[Mapping[str, Any]] = []
     if written.files:
@@ -139,7 +135,16 @@ def rewrite_suite(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
             )
     notes = [*written.notes]
     for case, reread_case in zip(written.cases, reread, strict=True):
-        before = {**case_facts(case, wish.root, form.equivalent), _PROGRAMS: programs_in[case.id]}
+        original = originals[case.id]
+        before = {
+            **case_facts(case, wish.root, form.equivalent),
+            _PROGRAMS: case_facts(original, wish.root)[_PROGRAMS],
+        }
+        for name, new_name in renamed_files(original, case).items():
+            if any(heading_of(new_name) in text for _, text in reread_case[_QUESTION][0]):
+                hint = f"-o {posixpath.dirname(original.source.file) or '.'}/NAME keeps the name"
+                lost.append(Loss(f"its question would name the file {name} as {new_name}", hint, case))
+                before[_QUESTION] = _with_heading(before[_QUESTION], name, new_name)
         losses = dict.fromkeys(lost_between(before, reread_case, wish.reader.mask))
         for message, is_lost in losses:
             if is_lost:
@@ -150,6 +155,13 @@ def rewrite_suite(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
     if files and not form.is_folder:
         files = {place: next(iter(files.values()))}
     return Conversion(files, len(written.cases), (*written.lost, *lost), tuple(notes))
+
+
+def _with_heading(question: Any, name: str, new_name: str) -> Any:
+    """Return the question with another name above the text of a file."""
+    messages, other = question
+    headings = heading_of(name), heading_of(new_name)
+    return tuple((role, text.replace(*headings)) for role, text in messages), other
 
 
 def _holds_credential(case: Case, lost: list[Loss]) -> bool:

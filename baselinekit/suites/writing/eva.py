@@ -3,7 +3,6 @@ and its eval file."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
@@ -17,6 +16,7 @@ from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.assertions import JUDGE, SCALE
 from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.writing.sayings import (

@@ -3,7 +3,6 @@ same files from there."""
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from baselinekit.errors import BaselinekitError
@@ -12,6 +11,7 @@ from baselinekit.graders.graders import row_of
 from baselinekit.kinds.messages import is_parts
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.agentvmessages import NamedFiles
 
 M = TypeVar("M", bound=Any)
@@ -33,6 +33,17 @@ def moved_to(case: Case, place: str, root: str) -> Case:
         messages = _moved_messages(asked, case.source.file, place, root)
         recipe = replace(recipe, input=replace(recipe.input, messages=[*messages]))
     return replace(case, recipe=recipe, graders=graders, wanted=wanted)
+
+
+def renamed_files(case: Case, moved: Case) -> dict[str, str]:
+    """Return the names of files in the question that differ in the moved case, with the new ones."""
+    return {
+        part["value"]: new_part["value"]
+        for message, new_message in zip(case.wanted.asked, moved.wanted.asked, strict=True)
+        if is_parts(message.content)
+        for part, new_part in zip(message.content, new_message.content, strict=True)
+        if part["type"] == "file" and part["value"] != new_part["value"]
+    }
 
 
 def _moved_grader(grader: Grader, old: str, new: str) -> Grader:

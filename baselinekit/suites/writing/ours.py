@@ -13,6 +13,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json
+from baselinekit.structs import plain
 from baselinekit.suites.dialects.dialect import MESSAGES
 from baselinekit.suites.writing.sayings import (
     Loss,
@@ -23,7 +24,6 @@ from baselinekit.suites.writing.sayings import (
     message_of,
     question_of,
     received_id,
-    stated,
     stated_fields,
     tidy,
 )
@@ -122,7 +122,7 @@ def _format_case(
         _format_grader(grader, lost, case) for grader in case.graders if not _is_derived(grader, case)
     ]:
         entry["graders"] = [grader for grader in graders if grader]
-    metadata: dict[str, Json] = {key: stated(getattr(case, key)) for key in _METADATA if getattr(case, key)}
+    metadata: dict[str, Json] = {key: plain(getattr(case, key)) for key in _METADATA if getattr(case, key)}
     for key in ("timeout", "retries", "parallel"):
         if getattr(case, key) != shared[key]:
             metadata[_KEY_NAMES.get(key, key)] = getattr(case, key)

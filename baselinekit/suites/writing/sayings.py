@@ -4,21 +4,20 @@ lost."""
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
-from baselinekit.frozen import frozen
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.graders import graders_with_positions, row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.evals import Case, Expected, GoodAnswer, Suite
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.traces import Role, TraceMessage
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import Json
 from baselinekit.secrets.finding import mask_secrets
 from baselinekit.secrets.variables import Scope, escape_variables, names_in
 from baselinekit.store.project import TEMPLATE
+from baselinekit.structs import Struct, plain, replace
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
@@ -29,8 +28,7 @@ _GRADERS = "graders"
 _EMPTY_VALUES: tuple[Json, ...] = (None, "", ())
 
 
-@frozen
-class Loss:
+class Loss(Struct):
     """Something that does not carry over: what it is, what to do about it, and its case; `place`: its place,
     in a file from which no case was read."""
 
@@ -47,31 +45,9 @@ class Loss:
 # A value of the model as a file states it: defaults are left out.
 
 
-def stated(value: Any) -> Any:
-    """Return the value with its dataclasses as mappings, without defaults."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return stated_fields(value)
-    if isinstance(value, tuple | list):
-        return [stated(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): stated(item) for key, item in value.items()}
-    return value
-
-
 def stated_fields(record: Any) -> dict[str, Any]:
     """Return the fields of a record that differ from their defaults."""
-    stated_values = {}
-    for record_field in fields(record):
-        value = getattr(record, record_field.name)
-        default = (
-            record_field.default_factory()
-            if record_field.default_factory is not MISSING
-            else record_field.default
-        )
-        if value is not ABSENT and (
-            default is MISSING or value != default or type(value) is not type(default)
-        ):
-            stated_values[record_field.name] = stated(value)
+    stated_values: dict[str, Any] = plain(record)
     return stated_values
 
 
@@ -83,8 +59,7 @@ def tidy(number: float) -> float | int:
 # The question of a case, as it is sent.
 
 
-@frozen
-class AskedText:
+class AskedText(Struct):
     """Messages with their roles, each text as in our own files: `{{name}}` is a variable of the project, and
     `\\{{name}}` is literal. `other`: the input of a case without messages."""
 
@@ -112,7 +87,7 @@ def question_of(case: Case, root: str) -> AskedText:
         return AskedText((("user", case_input.text),))
     if getattr(case_input, "messages", None):
         return AskedText(tuple((message.role, _message_text(message)) for message in case_input.messages))
-    return AskedText(other=stated(case_input))
+    return AskedText(other=plain(case_input))
 
 
 def received_id(case: Case) -> str | None:
@@ -225,7 +200,7 @@ def case_facts(case: Case, root: str, equivalent: Equivalent | None = None) -> d
         **{f"what is wanted ({key})": value for key, value in _wanted_values(case.wanted).items()},
         "the id that its target gets": received_id(case),
         "the pass rule": _pass_rule(case),
-        "expected": stated(expected) if expected else None,
+        "expected": plain(expected) if expected else None,
         "where its judges' programs run": _folder_of_programs(case),
         "guard.sh": case.scripts.before,
         "verify.sh": case.scripts.after,
@@ -345,8 +320,7 @@ def _format_value(value: Any, mask: Mask) -> str:
 # The result of a writer.
 
 
-@frozen
-class Written:
+class Written(Struct):
     """Files by their names relative to their place, the one with the cases first. `cases`: the cases in them,
     in the order in which they are read back; `lost`: what the writer knows that it cannot express, and
     `notes` what it expresses differently."""
@@ -357,8 +331,7 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-@frozen
-class CaseReader:
+class CaseReader(Struct):
     """Reads eval files as the project does: with its root, its named targets, and a function that reads files
     of git repositories. `mask`: masks secrets in messages about them."""
 
@@ -374,8 +347,7 @@ class CaseReader:
         return load_cases([file], self.root, fetch_file=self.fetch_file, targets=self.targets)
 
 
-@frozen
-class WriteRequest:
+class WriteRequest(Struct):
     """What to write. `name`: the name of all cases together; `today`: the date as files state it."""
 
     cases: tuple[Case, ...]

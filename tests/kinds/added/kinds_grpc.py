@@ -1,38 +1,33 @@
 """A kind of recipe that a test adds: a call of a remote procedure, answered by a code and a message."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import INPUT, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
+from baselinekit.structs import Struct, field
 from baselinekit.values.texts import Mask
 
 
-@dataclass(frozen=True, slots=True)
-class GrpcInput:
+class GrpcInput(Struct):
     method: str
     message: dict[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GrpcExecution:
+class GrpcExecution(Struct):
     type: Literal["grpc"]
     base_url: str | None = None
     timeout: int | float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GrpcCurrent:
+class GrpcCurrent(Struct):
     input: GrpcInput
     execution: GrpcExecution
 
 
 class GrpcCode(OutcomePlace):
-    __slots__ = ()
-
     def severity(self, number: int) -> int:
         return 2 if number in (13, 14) else int(number > 0)
 

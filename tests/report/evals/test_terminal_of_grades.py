@@ -1,7 +1,5 @@
 """`run -v`: what each grader made of an output."""
 
-from dataclasses import replace
-
 import pytest
 from report.reports import report, result
 
@@ -9,6 +7,7 @@ from baselinekit.model.grades import Attempt, Grade, PassRule
 from baselinekit.model.results import CaseFacts, Result
 from baselinekit.report.evals import terminal
 from baselinekit.report.wording import Style
+from baselinekit.structs import replace
 
 PLAIN = Style(colour=False, width=50)
 JUDGE = Grade(

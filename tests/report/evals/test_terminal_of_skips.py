@@ -1,7 +1,6 @@
 """Why cases were not run, on the terminal and in the reports."""
 
 import json
-from dataclasses import replace
 
 from report.reports import report, result
 
@@ -9,6 +8,7 @@ from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.evals.terminal import format_skipped as eval_skipped
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
+from baselinekit.structs import replace
 
 PLAIN = Style(colour=False, width=80)
 

@@ -1,7 +1,6 @@
 """JUnit reports by the schemas that CI systems check."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +10,7 @@ from test_table_alongside import evals, weakened
 
 from baselinekit.model.results import Report
 from baselinekit.report.forms.table import render_report
+from baselinekit.structs import replace
 
 RUNS: dict[str, Callable[[], Report]] = {
     "all outcomes": a_run,

@@ -1,6 +1,5 @@
 """The written forms: every one parses, whatever came back from outside (F33, F34, F35)."""
 
-import dataclasses
 import json
 import re
 from decimal import Decimal
@@ -15,6 +14,7 @@ from baselinekit.model.results import Report
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.markdown import format_step_summary as step_summary
 from baselinekit.report.forms.table import FORMS, form_of, render_report
+from baselinekit.structs import replace
 
 TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
@@ -285,13 +285,13 @@ def test_an_unknown_ending_is_refused_with_those_that_are_known(path: str) -> No
 
 
 def test_endings_are_told_without_their_case() -> None:
-    run = dataclasses.replace(a_run(), results=())
+    run = replace(a_run(), results=())
     assert render_report(run, "A.JSON") == render_report(run, "dir.md/x.json")
     assert render_report(run, "x.xml") == render_report(run, "x.JUnit.xml")
 
 
 def test_forms_that_other_programs_read_name_a_file_as_its_repository_does() -> None:
-    run = dataclasses.replace(a_run(), folder="services/shop")
+    run = replace(a_run(), folder="services/shop")
     for path in ("x.junit.xml", "x.sarif", "x.ctrf.json", "github"):
         assert f"services/shop/{FILE}" in render_report(run, path), path
     for path in ("x.json", "x.md", "x.html"):  # a command to type is meant for the project's folder

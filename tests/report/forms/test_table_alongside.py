@@ -1,6 +1,5 @@
 """What is said of a run beside its results, in every form: weakened baselines, an earlier run, the judges."""
 
-import dataclasses
 import json
 from typing import Any
 from xml.etree import ElementTree
@@ -18,6 +17,7 @@ from baselinekit.model.results import (
     SuiteFacts,
 )
 from baselinekit.report.forms.table import render_report
+from baselinekit.structs import replace
 
 REVISED = (
     BaselineChange("users", FILE, 7, "loosened", ("ignore_fields: users.*.name",)),
@@ -159,16 +159,14 @@ def test_an_annotation_says_what_was_expected_and_what_came() -> None:
 
 
 def test_a_comment_keeps_its_limit_with_many_cases_and_metrics() -> None:
-    cases = tuple(dataclasses.replace(EARLIER.cases[0], id=f"{n}-" + "x" * 400) for n in range(500))
-    page = render_report(evals(earlier=dataclasses.replace(EARLIER, cases=cases)), "x.md")
+    cases = tuple(replace(EARLIER.cases[0], id=f"{n}-" + "x" * 400) for n in range(500))
+    page = render_report(evals(earlier=replace(EARLIER, cases=cases)), "x.md")
     assert len(page) <= 60_000
     assert "… and 480 more" in page
 
 
 def test_f33_names_of_metrics_from_a_file_stay_what_they_are() -> None:
-    earlier = dataclasses.replace(
-        EARLIER, run=NASTY, metrics=(MetricChange(NASTY, "regressed", 1, 0, 1, 1, 0, 1, 1),)
-    )
+    earlier = replace(EARLIER, run=NASTY, metrics=(MetricChange(NASTY, "regressed", 1, 0, 1, 1, 0, 1, 1),))
     suite = SuiteFacts(NASTY, None, (Metric(NASTY, None, why=NASTY), Metric(NASTY, 0.5, NASTY)))
     for path in ("x.md", "x.eval.md", "x.junit.xml", "x.sarif"):
         written = render_report(evals(earlier=earlier, suite=suite), path)

@@ -1,6 +1,5 @@
 """The page of an eval run: everything that the report of one states, in a form that nothing breaks out of."""
 
-import dataclasses
 import os
 import re
 
@@ -23,6 +22,7 @@ from baselinekit.model.results import (
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.html import markup
 from baselinekit.report.html.markup import read_asset
+from baselinekit.structs import replace
 
 STYLE, SCRIPT = read_asset("page.css"), read_asset("page.js")
 
@@ -127,7 +127,7 @@ def test_only_what_has_a_baseline_can_be_taken_for_right() -> None:
 
 def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
     many = tuple(CaseChange(f"c{n}", "regressed", (1, 1), (0, 1), 1.0) for n in range(700))
-    text = page_of(a_run(earlier=dataclasses.replace(EARLIER, cases=many))).text
+    text = page_of(a_run(earlier=replace(EARLIER, cases=many))).text
     assert "… and 688 more" in text
     assert "… and 200 that are not in this page" in text
     assert "c499" in text

@@ -1,0 +1,164 @@
+"""`--dask`: which options and files of the project are sent to the workers of a cluster."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import cache, partial
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from baselinekit.cli.clients import CACHE, operator_path
+from baselinekit.cli.worker import CompareWorker, Job, Order
+from baselinekit.clients.programs.git import Git
+from baselinekit.clients.trust import in_ci
+from baselinekit.commands.cluster import check_place, connect_to_cluster
+from baselinekit.commands.compare import OF_BASELINES, ComparePolicy
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import Chunk, Elsewhere, Grant, Workers
+from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.processes import Build
+from baselinekit.commands.project import CaptureEnvironment, Operator, Project
+from baselinekit.commands.shipping import Parcel, Sealed, SenderPath, UsedFiles, read_files
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.baselines import Baseline, Entry
+from baselinekit.model.recipes import Variable
+from baselinekit.store.journal import files_of, name_of
+from baselinekit.store.project import CONFIG_NAME
+from baselinekit.structs import replace
+
+_WORD = lazy_pattern(r"\w+")
+
+
+def check_dask_option(place: str) -> None:
+    """Refuse an invalid address, and `--processes` together with `--dask`."""
+    check_place(place)
+    context = click.get_current_context(silent=True)
+    if context and context.get_parameter_source("processes") is ParameterSource.COMMANDLINE:
+        message = "--dask and --processes both say where the work is done"
+        hint = "leave one of them out; --dask local:4 starts four workers"
+        raise InvalidInput(Problem("BK508", message, hint))
+
+
+def compare_on_cluster(place: str, job: Job, policy: ComparePolicy) -> Elsewhere[Entry, JudgedBaseline]:
+    """The workers of a cluster for a compare."""
+    used: dict[tuple[str, str], UsedFiles] = {}
+
+    def note(baselines: Sequence[Baseline]) -> None:
+        for baseline in baselines:
+            used[baseline.source.file, baseline.id] = UsedFiles(job.project)
+            used[baseline.source.file, baseline.id].add_baseline(baseline)
+
+    def build(order: Order, chunk: Chunk[Entry]) -> Build:
+        return partial(CompareWorker, order, policy.judging)
+
+    check_dask_option(place)
+    there = on_cluster(place, job, build, lambda entry: used[entry.source.file, entry.id])
+    return job.given_to(there, OF_BASELINES, note)
+
+
+def on_cluster(
+    place: str, job: Job, build: Callable[[Order, Chunk[Any]], Build], used_by: Callable[[Any], UsedFiles]
+) -> AbstractContextManager[Workers]:
+    """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
+    made for a chunk; `used_by`: the files that an item uses."""
+    order = order_to_send(job)
+    shared = cache(lambda: _shared_files(job, order))
+    environment = CaptureEnvironment(job.project, job.context.clients)
+    recording = order.recording
+    answers = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
+    answers += [os.path.join(job.project.root, CACHE)] if recording.cache else []
+    answers += files_of(job.project.root, name_of("answers", order.about)) if order.resume else []
+
+    def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
+        if not environment.seen:
+            with suppress(BaselinekitError):
+                environment.environment()
+        sent = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
+        used = [shared(), *map(used_by, chunk.items)]
+        folders = [SenderPath(folder) for each in used for folder in each.folders]
+        return Parcel(build(sent, chunk), chunk, grant, read_files(used, answers), folders).sealed()
+
+    return connect_to_cluster(place, is_private(job.project, order.operator), job.jobs, seal)
+
+
+def order_to_send(job: Job) -> Order:
+    """The order as it is sent to other machines: with absolute paths, and only those environment variables
+    that are needed."""
+    project, operator, recording = job.project, job.order.operator, job.recording
+
+    def path(name: str | None, folder: str = operator.cwd) -> SenderPath | None:
+        return None if name is None else SenderPath(os.path.normpath(os.path.join(folder, name)))
+
+    operator = replace(
+        operator,
+        cwd=SenderPath(operator.cwd),
+        environ=environment_to_send(project, operator),
+        config=path(project.config_file or CONFIG_NAME, project.root),
+        config_from=None,
+        targets=path(operator.targets),
+    )
+    offline = recording.offline and path(operator_path(project, recording.offline))
+    record_calls = recording.record_calls and path(operator_path(project, recording.record_calls))
+    recording = replace(recording, offline=offline, record_calls=record_calls)
+    return replace(job.order, operator=operator, recording=recording)
+
+
+def environment_to_send(project: Project, operator: Operator) -> dict[str, str]:
+    """The environment variables that the project declares to need, and whether this is CI."""
+    mappings = [
+        project.config.variables,
+        *(environment.variables for environment in project.config.environments.values()),
+    ]
+    names = {
+        variable.from_env
+        for mapping in mappings
+        for variable in mapping.values()
+        if isinstance(variable, Variable)
+    }
+    names |= {name for name, value in operator.secrets.items() if value is None}
+    for path in _targets_files(project, operator):
+        with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            names |= {*_WORD.findall(file.read())}
+    sent = {name: value for name, value in operator.environ.items() if name in names}
+    if in_ci(sent) != in_ci(operator.environ):
+        sent["CI"] = "true" if in_ci(operator.environ) else "false"
+    return sent
+
+
+def is_private(project: Project, sent: Operator) -> bool:
+    """Whether anything that is sent is confidential: secrets, values from env files, and values from the
+    operator's environment."""
+    values = project.scope.secrets or sent.file_values or sent.environ.keys() - {"CI"}
+    return bool(values or project.config.http.cert)
+
+
+def _targets_files(project: Project, operator: Operator) -> list[str]:
+    file = operator.targets if operator.targets is not None else project.config.targets
+    folder = operator.cwd if operator.targets is not None else project.root
+    return [os.path.normpath(os.path.join(folder, file))] if isinstance(file, str) else []
+
+
+def _shared_files(job: Job, order: Order) -> UsedFiles:
+    """What is sent with every chunk: the configuration, and the files that it names for all requests."""
+    project, config = job.project, str(order.operator.config)
+    shared = UsedFiles(project)
+    shared.folders |= {project.root: None, project.cwd: None}
+    if project.config_file is None or project.config_from is not None:
+        shared.stated[config] = _configuration(project, job.context)
+    http = project.config.http
+    files = [config, *_targets_files(project, order.operator)]
+    files += [os.path.join(project.root, name) for name in (http.verify, http.cert) if isinstance(name, str)]
+    shared.paths |= dict.fromkeys(files)
+    return shared
+
+
+def _configuration(project: Project, context: RunContext) -> bytes:
+    """The configuration of the run, where that is not what its file contains now."""
+    if project.config_file is None:
+        return b"version: 1\n"
+    git = Git(context.clients.execute, project.root)
+    tree = git.tree(git.commit(str(project.config_from), "--config-from"))
+    return git.contents({project.config_file: tree[project.config_file]})[project.config_file]

@@ -1,0 +1,494 @@
+"""Learns from several answers to one recipe what varies: a placeholder for each place, a rule for each list,
+and what can get neither.
+
+`learn_new` learns for a capture, whose first answer is stored; `learn_again` for `refresh --learn`, where the
+stored output and the answers may differ by a change as well."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Self
+
+from baselinekit.changes.texts import TextPart, fill_placeholders, judge_parts
+from baselinekit.lazy import lazy_pattern
+from baselinekit.learning.case import LearningCase, value_or_absent
+from baselinekit.learning.evidence import is_handwritten
+from baselinekit.learning.links import LinkView, bind_links
+from baselinekit.learning.lists import ListRule, Ruled, with_list_rules
+from baselinekit.learning.templating import OutputTemplater, single_element_arrays
+from baselinekit.learning.unvaried import created_id_path, lookalikes, made_by_write, moments_of_now
+from baselinekit.learning.varying import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Difference, Known
+from baselinekit.model.changes import KeptOutput
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
+from baselinekit.placeholders.grammar import has_marker, tokens_in, unescaped
+from baselinekit.placeholders.narrowest import accepts_all, is_alone
+from baselinekit.placeholders.nature import (
+    SinceCapture,
+    is_amount,
+    is_counted,
+    is_hash,
+    looks_like_id,
+    nature_of_change,
+)
+from baselinekit.report.values import short, short_words
+from baselinekit.structs import Struct, replace
+from baselinekit.values.equality import same_json
+from baselinekit.values.paths import render
+from baselinekit.values.places import places, value_at, with_values
+
+
+class Lesson(Struct):
+    """What is to be written: the baseline with its placeholders and rules; the places that vary, and those
+    that can get neither; the arrays of one element whose length a rule keeps from now on; how lists that vary
+    are compared; and the lookalikes, which look like ids and were the same each time."""
+
+    baseline: Baseline
+    volatile: tuple[Volatile, ...] = ()
+    refusals: tuple[UnlearnablePlace, ...] = ()
+    singles: tuple[str, ...] = ()
+    lists: tuple[ListRule, ...] = ()
+    lookalikes: tuple[Volatile, ...] = ()
+
+    @property
+    def output(self) -> Json:
+        return self.baseline.baseline.output if self.baseline.baseline else None
+
+    def storing(self, output: Json) -> Self:
+        """Return the lesson with another output to be written."""
+        return replace(self, baseline=replace(self.baseline, baseline=Known(output=output)))
+
+
+def _finished(
+    case: LearningCase,
+    volatile: Sequence[Volatile],
+    refusals: Sequence[UnlearnablePlace],
+    known_singles: Iterable[Path],
+    *,
+    keeps_singles: bool = True,
+) -> Lesson:
+    """Return what was learnt of the answers, and add to the refusals what the baseline would still reject. An
+    array of one element that now holds a placeholder would describe arrays of any length: a rule keeps it
+    `ordered`, or it is refused."""
+    stored = case.baseline.baseline or Known(output=None)
+    texts = {place: item.proposal.text for item in volatile for place in item.places}
+    output, known = with_values(case.stored, texts), set(known_singles)
+    singles = [
+        path
+        for path in single_element_arrays(output)
+        if path not in known and case.matcher.arrays.get(path) in (None, "each")
+        if case.matcher.type != "exact"
+    ]
+    refusals, rules = [*refusals], case.baseline.comparison
+    if keeps_singles:
+        arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, singles), "ordered")
+        rules = replace(rules, arrays={**arrays, **rules.arrays})
+    else:
+        refusals += map(_refused_single, singles)
+        singles = []
+    written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
+    if texts or refusals or singles:
+        case = case.under(written)
+    refusals += _remaining(case.settled, refusals)
+    return Lesson(written, tuple(volatile), tuple(refusals), tuple(map(render, singles)))
+
+
+def _refused_single(path: Path) -> UnlearnablePlace:
+    message = "its one element, with a placeholder in it, would describe arrays of any length"
+    hint = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"
+    return UnlearnablePlace(path, "template", message, hint)
+
+
+def _remaining(
+    settled: Sequence[Comparison], reported: Sequence[UnlearnablePlace]
+) -> Iterator[UnlearnablePlace]:
+    """Yield what would still fail, apart from what is reported already."""
+    paths = {place.path for place in reported}
+
+    def is_reported(spot: Difference) -> bool:
+        at = spot.at
+        return any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths)
+
+    for spot in (spot for comparison in settled for spot in comparison.differences):
+        if not is_reported(spot):
+            paths.add(spot.at)
+            message = "no placeholder was found that the rules accept in every replay"
+            yield UnlearnablePlace(spot.at, "unresolved", message, "write a rule for it by hand")
+
+
+def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: False) -> ReplayView:
+    recipe = case.baseline.current
+    return ReplayView(
+        outcomes=case.kind.outcomes(recipe),
+        wholes=case.kind.answers(recipe),
+        numeric=case.matcher.type == "numeric",
+        agreed=agreed,
+        arrays=case.matcher.arrays,
+        write=OutputTemplater(case.words.scope).text,
+        words=case.words,
+    )
+
+
+# A new baseline: the first answer is stored, so whatever differs in another one varies.
+
+
+def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
+    """Learn from the answers to a new recipe, the first of which is stored. A file that exists (not `is_new`)
+    keeps its rules, so that no rule can keep the length of an array there."""
+    recipe, outputs, view = case.baseline.current, case.outputs, _view(case, _agreed(case.settled[1:]))
+    volatile: list[Volatile] = []
+    refusals: list[UnlearnablePlace] = []
+    if not all(comparison.passed for comparison in case.settled[1:]):
+        found = learn_places(outputs, view)
+        volatile, refusals = list(found.volatile), list(found.refusals)
+    known = [*(place for item in volatile for place in item.places), *(place.path for place in refusals)]
+    steady = _SteadyValues(case, known)
+    volatile += steady.checked(moments_of_now(steady.values(may_name=True), case.now, view.write, case.words))
+    if len(outputs) == 1 and case.kind.writes(recipe):
+        made = made_by_write(outputs[0], recipe.input, case.now, view.write, case.words)
+        taken = {place for item in volatile for place in item.places}
+        new = (item for item in made if item.places[0] not in taken)
+        volatile += steady.checked(item for item in new if steady.is_literal(item.places[0]))
+    saved = [observation.saved for observation in case.observations]
+    is_made = len(saved) == 1 and bool(saved[0])  # by a flow that writes, and was replayed once
+    volatile = bind_links(volatile, outputs, LinkView(saved, is_made, steady.literal, view.write, case.words))
+    taken = {place for item in volatile for place in item.places}
+    ids = {path: value for path, value in steady.ids() if path not in taken}
+    same = lookalikes(ids, steady.compared, view.write, case.words)
+    if len(outputs) == 1 and not volatile:
+        lesson = Lesson(case.baseline)
+    else:
+        singles = () if is_new else single_element_arrays(case.stored)
+        lesson = _finished(case, volatile, refusals, singles, keeps_singles=is_new)
+    return replace(lesson, lookalikes=tuple(same))
+
+
+def with_lookalikes(lesson: Lesson) -> Lesson:
+    """Return the lesson with placeholders for the lookalikes as well."""
+    texts = {place: item.proposal.text for item in lesson.lookalikes for place in item.places}
+    lesson = replace(lesson, volatile=(*lesson.volatile, *lesson.lookalikes), lookalikes=())
+    return lesson.storing(with_values(lesson.output, texts))
+
+
+def counted_by_name(output: Json) -> Iterator[Path]:
+    """Yield the places whose names say that their number counts something in the service."""
+    for path, value in places(output):
+        if not isinstance(value, bool | dict | list) and is_amount(value) and is_counted(path, value):
+            yield path
+
+
+def _agreed(comparisons: Sequence[Comparison]) -> Callable[[Path], bool]:
+    """Return whether the rules of the baseline accept a place, and all in it, as it is in every answer."""
+    differing = {difference.at for comparison in comparisons for difference in comparison.differences}
+    above = {at[:end] for at in differing for end in range(len(at))}
+    all_kept = all(comparison.count == len(comparison.differences) for comparison in comparisons)
+
+    def agreed(path: Path) -> bool:
+        is_inside = any(path[:end] in differing for end in range(len(path) + 1))
+        return all_kept and not is_inside and path not in above
+
+    return agreed
+
+
+_NO_VALUE = "\0"
+
+
+class _SteadyValues:
+    """The values that were the same in all answers and are in the stored output as they came, outside of the
+    places that are known to vary."""
+
+    def __init__(self, case: LearningCase, known_paths: Iterable[Path]):
+        self._case, self._known = case, set(known_paths)
+        self._output, self._stored = case.outputs[0], case.stored
+        self._others = [output for output in case.outputs[1:] if not same_json(output, self._output)]
+        self._wholes = {(), *case.kind.answers(case.baseline.current)}
+        self._templater = OutputTemplater(case.words.scope)
+
+    def values(self, may_name: bool = False) -> Iterator[tuple[Path, Json]]:
+        """Yield them with their paths. `may_name`: also the texts in which variables are named."""
+        for path, value in places(self._output):
+            if isinstance(value, dict | list) or path in self._wholes or not self._is_same(path, value):
+                continue
+            if self.is_literal(path) or (may_name and self._is_named(path, value)):
+                yield path, value
+
+    def _is_same(self, path: Path, value: Json) -> bool:
+        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
+            return False
+        if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
+            return False  # the hash of a body of bytes: another one means another body
+        return all(same_json(value_or_absent(output, path), value) for output in self._others)
+
+    def ids(self) -> Iterator[tuple[Path, Json]]:
+        """Yield the values that look like ids, and the number of what a request has created."""
+        created = created_id_path(self._output)
+        return (
+            (path, value) for path, value in self.values() if path == created or looks_like_id(value, path)
+        )
+
+    def is_literal(self, path: Path) -> bool:
+        stored = value_or_absent(self._stored, path)
+        return stored == value_at(self._output, path) and not (isinstance(stored, str) and has_marker(stored))
+
+    def _is_named(self, path: Path, value: Json) -> bool:
+        """Whether the stored text is the value, apart from escapes and names of variables."""
+        stored = value_or_absent(self._stored, path)
+        return isinstance(stored, str) and self._templater.expanded(stored) == value
+
+    def checked(self, found: Iterable[Volatile]) -> list[Volatile]:
+        """Return those that the rules compare, and whose text still names the variables that are in it."""
+        items = [item for item in found if item.path not in self._wholes or not is_alone(item.proposal.text)]
+        compared = self.compared([item.places[0] for item in items]) if items else ()
+        return [item for item in items if item.places[0] in compared and self._keeps_variables(item)]
+
+    def _keeps_variables(self, item: Volatile) -> bool:
+        stored = value_or_absent(self._stored, item.places[0])
+        tokens = tokens_in(stored) if isinstance(stored, str) and has_marker(stored) else ()
+        return all(token.text in item.proposal.text for token in tokens)
+
+    def literal(self, paths: Iterable[Path]) -> set[Path]:
+        """Return those paths that are compared and stored as they came, except a whole answer."""
+        return self.compared([path for path in paths if path not in self._wholes and self.is_literal(path)])
+
+    def compared(self, paths: Sequence[Path]) -> set[Path]:
+        """Return those paths at which another value would be a difference."""
+        if self._case.matcher.is_plain:
+            return set(paths)
+        changed = with_values(self._output, dict.fromkeys(paths, _NO_VALUE))
+        differences = self._case.matcher.compare(Observation(changed, 0.0)).differences
+        return {difference.at for difference in differences} & set(paths)
+
+
+# A stored baseline: what differs from it varies, or has changed. A value on which all answers agree, but not
+# the stored output, is a change, unless by its nature it differs after a while.
+
+ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
+_DEFINITION = "what the metrics are called and divided by is no value: if it is right, baselinekit refresh"
+_REPLACE = "widen it, or have it replaced: --learn --drop-placeholders"
+_MOST_VALUES = 3
+_LONGEST_PART = 40
+_SEPARATOR = lazy_pattern(r"\S\s+\S|[,;&?]")
+_MESSAGES: Mapping[str, str] = {
+    "missing": "it is gone",
+    "extra": "it is new",
+    "order": "its elements come in another order",
+    "count": "it has another number of elements",
+    "type": "it is of another type",
+    "tolerance": "it is further off than its tolerance",
+    "similarity": "it says something else",
+}
+
+
+def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
+    """Whether a difference that stays would be learnt if the service is known to be unchanged: all but a key
+    that is gone or new."""
+    is_key = bool(place.path) and isinstance(place.path[-1], str)
+    return place.hint == ACCEPT and not (
+        is_key and place.message in (_MESSAGES["missing"], _MESSAGES["extra"])
+    )
+
+
+Mask = Callable[[Json, Path], Json]
+
+
+def learn_again(
+    case: LearningCase,
+    mask: Mask,
+    kept: KeptOutput | None = None,
+    *,
+    is_unchanged: bool = False,
+    replaces_handwritten: bool = False,
+) -> Lesson:
+    """Learn from the stored output and new answers. `kept` is the answer of an earlier compare; `mask` hides
+    the secrets in a value that is shown. `is_unchanged`: the user says that nothing was changed on the
+    service, so that whatever differs varies. `replaces_handwritten`: also replace a placeholder that a person
+    wrote, if it proves too narrow."""
+    ruled = with_list_rules(case, kept, is_unchanged)
+    if kept is None and not ruled.rules and all(comparison.passed for comparison in ruled.case.settled):
+        return Lesson(case.baseline)
+    answers = _Answers(ruled, mask, kept, is_unchanged)
+    volatile, refusals = answers.learn(replaces_handwritten)
+    volatile = [*(item for rule in ruled.rules for item in rule.volatile), *volatile]
+    known = [
+        *single_element_arrays(case.stored),
+        *(path for path in single_element_arrays(ruled.case.stored) if ruled.is_rewritten(path)),
+    ]
+    lesson = _finished(ruled.case, volatile, [*answers.stays, *refusals], known)
+    return replace(lesson, lists=ruled.rules)
+
+
+class _Answers:
+    """The values that the answers have at each place where they differ from the stored output, and what stays
+    as it is there (`stays`)."""
+
+    def __init__(self, ruled: Ruled, mask: Mask, kept: KeptOutput | None, is_unchanged: bool):
+        self._case, self._mask, self._is_unchanged = ruled.case, mask, is_unchanged
+        self._stored, self._count = ruled.case.stored, len(ruled.case.observations)
+        self._view, self._templater = _view(ruled.case), OutputTemplater(ruled.case.words.scope)
+        self._span = since_capture(ruled.case.baseline, ruled.case.now)
+        self._has_kept, self._varied = kept is not None, kept.varied if kept else ()
+        self._kept = {
+            path: value
+            for path, value in (kept.differing if kept else ())
+            if self._is_leaf(path) and not (ruled.is_rewritten(path) or ruled.case.is_definition(path))
+        }
+        self._values: dict[Path, dict[int, Json]] = {}
+        """The new values at each place, each by the number of its answer."""
+        self.stays: list[UnlearnablePlace] = []
+        self._changed_parts: list[UnlearnablePlace] = []
+        for number, comparison in enumerate(ruled.case.settled):
+            for difference in comparison.differences:
+                self._note(number, difference)
+        known = (self._stored, *([kept.resolved] if kept else []))
+        self.stays = [self._coming_and_going(place, known) for place in self.stays]
+
+    def _is_leaf(self, path: Path) -> bool:
+        value = value_or_absent(self._stored, path)
+        return value is not ABSENT and not isinstance(value, dict | list)
+
+    def _note(self, number: int, difference: Difference) -> None:
+        is_leaf = difference.kind in ("value", "type") and not isinstance(difference.actual, dict | list)
+        message = _MESSAGES.get(difference.kind)
+        if self._case.is_definition(difference.at):
+            message = message or "it says something else"
+            self.stays.append(UnlearnablePlace(difference.path, "structural", message, _DEFINITION))
+        elif is_leaf and self._is_leaf(difference.at):
+            self._values.setdefault(difference.at, {})[number] = difference.actual
+        elif all(place.path != difference.path for place in self.stays):
+            message = message or "it differs"
+            self.stays.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
+
+    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace:
+        """Return the place of a key that differs in only some of the answers with the rule that settles
+        it."""
+        settled = self._case.settled
+        number = sum(any(spot.path == place.path for spot in one.differences) for one in settled)
+        is_key = bool(place.path) and isinstance(place.path[-1], str)
+        if not is_key or place.hint != ACCEPT or number == self._count:
+            return place
+        path = render(place.path)
+        message = f"{place.message} in {number} of {self._count} answers"
+        hint = f"if it does not matter, `ignore_fields: [{path}]` (--ignore)"
+        is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
+        rule = ("--ignore", path) if is_known else ()  # a path that leads to nothing is refused
+        return UnlearnablePlace(place.path, "structural", message, hint, rule)
+
+    def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
+        """Return the placeholders, and the places that vary and cannot be learnt."""
+        learnt = {
+            path: values
+            for path in dict.fromkeys((*self._kept, *self._values))
+            if (values := self._values_at(path, replaces_handwritten))
+        }
+        outputs = [
+            with_values(self._stored, {path: values[n] for path, values in learnt.items()})
+            for n in range(1 + self._has_kept + self._count)
+        ]
+        found = learn_places(outputs, self._view)
+        # a row may be covered by what others taught
+        self.stays = [place for place in self.stays if place.path not in found.placeholders]
+        self.stays += self._changed_parts
+        return list(found.volatile), list(found.refusals)
+
+    def _values_at(self, path: Path, replaces_handwritten: bool) -> list[Json]:
+        """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
+        if nothing is to be learnt: a change is reported."""
+        new = self._values.get(path, {})
+        written = value_at(self._stored, path)
+        if not replaces_handwritten and is_handwritten(written, path, self._case.learnt):
+            if new:
+                self.stays.append(self._too_narrow(path, written, list(new.values())))
+            return []
+        stored = self._plain(written)
+        is_literal = stored != written or not (isinstance(written, str) and has_marker(written))
+        default = stored if is_literal else ABSENT
+        values = [new.get(number, default) for number in range(self._count)]
+        if not new and not is_literal:
+            outputs = self._case.outputs if self._is_unchanged else []
+            values = [value_or_absent(output, path) for output in outputs]
+            if not values or any(value is ABSENT or isinstance(value, dict | list) for value in values):
+                return []
+        elif not new and not self._varies(path, stored, [self._kept[path]]):
+            return []
+        varies = not new or self._varies(path, stored, values)
+        if self._has_kept:
+            values.insert(0, self._kept.get(path, default))
+        present = [value for value in values if value is not ABSENT]
+        values = [present[0] if value is ABSENT else value for value in values]
+        if new and not self._is_unchanged and isinstance(written, str) and _are_in_parts(written, values):
+            return self._judge_text(path, written, is_literal, values)
+        if not varies:
+            sides = [self._mask(value, path) for value in (stored, values[-1])]
+            before, after = map(short, sides)
+            if before == after:  # 29 and "29"
+                before, after = (
+                    f"{text} ({json_type(side)})" for text, side in zip((before, after), sides, strict=True)
+                )
+            message = f"it changed from {before} (on file) to {after} (in {self._all_answers})"
+            self.stays.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
+            return []
+        return [stored if is_literal else present[0], *values]
+
+    def _judge_text(self, path: Path, written: str, is_literal: bool, values: list[Json]) -> list[Json]:
+        """Do the same for a text, part by part: a part on which all answers agree stays as it is on file,
+        however much varies beside it, unless by nature it changes after a while."""
+        texts, words = [str(value) for value in values], self._case.words
+        stored = str(self._plain(written)) if is_literal else fill_placeholders(written, texts[0], words)
+
+        def is_natural(part: TextPart) -> bool:
+            place = (*path, part.name) if part.name else path
+            nature = nature_of_change(place, part.before, part.after, self._span)
+            return part.is_peer_port or (
+                nature is not None and not (nature == "id" and is_hash(path, stored))
+            )
+
+        judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
+        for part in judged.changes:
+            before, after = (
+                short_words(str(self._mask(text, path)), _LONGEST_PART) for text in (part.before, part.after)
+            )
+            name = f'the part after "{part.name}"' if part.name else "a part of it"
+            message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
+            self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
+        if not is_literal and any(has_marker(part.before) for part in judged.changes):
+            return []  # words have changed beside a placeholder: its place in the answers is unknown
+        answers: list[Json] = list(judged.answers)
+        if is_literal:
+            return [stored, *answers] if any(text != stored for text in answers) else []
+        return [] if accepts_all(written, answers, words) else [answers[0], *answers]
+
+    def _plain(self, written: Json) -> Json:
+        """Return a stored value without its escapes, and with the values of its variables. One with another
+        placeholder stays as it is."""
+        if not (isinstance(written, str) and has_marker(written)):
+            return written
+        expanded = self._templater.expanded(written)
+        return unescaped(written) if expanded is None else expanded
+
+    def _too_narrow(self, path: Path, written: Json, new_values: Sequence[Json]) -> UnlearnablePlace:
+        """Report a handwritten placeholder that is too narrow: it is replaced only if the user says so."""
+        shown_values = list(dict.fromkeys(short(self._mask(value, path)) for value in new_values))
+        values = ", ".join(shown_values[:_MOST_VALUES]) + (", …" if len(shown_values) > _MOST_VALUES else "")
+        message = f"{written}, written by hand, does not accept {values}"
+        return UnlearnablePlace(path, "unresolved", message, _REPLACE)
+
+    @property
+    def _all_answers(self) -> str:
+        return "the answer" if self._count == 1 else f"all {self._count} answers"
+
+    def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
+        is_agreed = all(value is not ABSENT and same_json(value, values[0]) for value in values)
+        is_known = self._is_unchanged or path in self._varied or not is_agreed
+        return is_known or nature_of_change(path, stored, values[0], self._span) is not None
+
+
+def _are_in_parts(written: str, values: Sequence[Json]) -> bool:
+    """Whether these are texts of several words or lines, and not single values."""
+    if is_alone(written) or not all(isinstance(value, str) for value in values):
+        return False
+    return any(map(_SEPARATOR.search, map(str, values)))
+
+
+def since_capture(baseline: Baseline, now: float) -> SinceCapture:
+    """Return the time since a baseline was captured."""
+    captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
+    return SinceCapture(captured.timestamp() if captured else None, now)

@@ -1,0 +1,150 @@
+"""An output as it is stored: texts that look like placeholders are escaped, declared values named, secrets
+found."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split
+from baselinekit.secrets.declared import KnownValues, with_variables
+from baselinekit.secrets.finding import BY_NAME, likeness
+from baselinekit.secrets.variables import Redactor, Scope, names_in
+from baselinekit.values.places import children
+
+DECLARED = "the secret"
+IN_A_NAME = ", in its name"
+_SHORTEST_VALUE = 8
+_VARIABLE = "var"
+
+
+class OutputTemplater:
+    """Writes `<<var(name)>>` where the value of a declared variable, or a secret, occurs in a text. Short
+    values are left alone: they occur by chance."""
+
+    def __init__(self, scope: Scope):
+        texts = ((name, value) for name, value in scope.values.items() if isinstance(value, str))
+        values = {name: value for name, value in texts if len(value) >= _SHORTEST_VALUE}
+        secrets = {name: secret.value for name, secret in scope.secrets.items()}
+        self._scope = scope
+        self._declared = KnownValues(values, secrets)
+        self._used: set[str] = set()
+
+    def template(self, value: Json) -> Json:
+        """Return the value with its texts as they are stored; the value itself if nothing changes."""
+        templated = self._templated(value)
+        return value if templated == value else templated
+
+    def _templated(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return list(map(self._templated, value))
+        if isinstance(value, dict):
+            return {key: self._templated(item) for key, item in value.items()}
+        return value
+
+    def expanded(self, text: str) -> str | None:
+        """Return the text that a stored text stands for. None if it holds a placeholder other than variables,
+        or nothing but variables."""
+        try:
+            parts = split(text)
+        except InvalidInput:
+            return None
+        tokens = [part for part in parts if isinstance(part, Token)]
+        if len(tokens) == len(parts) or any(token.name != _VARIABLE for token in tokens):
+            return None
+        values = {token.text: self._scope.declared(str(token.args[0])) for token in tokens}
+        if not all(isinstance(value, str) for value in values.values()):
+            return None
+        return "".join(str(values[part.text]) if isinstance(part, Token) else part for part in parts)
+
+    def notes(self) -> list[str]:
+        return [f"the value of {name} is stored as <<var({name})>>" for name in sorted(self._used)]
+
+    def text(self, text: str, followed: bool = False) -> str:
+        """Return a text as it is stored. `followed`: a placeholder comes right after it."""
+        result, position = "", 0
+        for start, end, name in self._declared.find(text):
+            before = escape(text[position:start], followed=True)
+            self._used.add(name)
+            result += f"{before}<<var({name})>>"
+            position = end
+        return result + escape(text[position:], followed)
+
+
+def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
+    """Return a new output with `<<var(name)>>` in each text that a mask would change: what is declared has a
+    name, and can be approved by it. `masked`: the same output with its secrets masked."""
+    if resolved is masked:
+        return resolved
+    templater = OutputTemplater(scope)
+
+    def named(value: Json, hidden: Json) -> Json:
+        if value is hidden:
+            return value
+        if isinstance(value, str):
+            parts = split(value)
+            return "".join(
+                part.text if isinstance(part, Token) else templater.text(part, followed=number < len(parts))
+                for number, part in enumerate(parts, 1)
+            )
+        if isinstance(value, list):
+            return [named(*pair) for pair in zip(value, hidden, strict=True)]
+        if isinstance(value, dict) and value.keys() == hidden.keys():
+            return {key: named(item, hidden[key]) for key, item in value.items()}
+        return value
+
+    return named(resolved, masked)
+
+
+def single_element_arrays(output: Json, path: Path = ()) -> Iterator[Path]:
+    """Yield the arrays of one element with a placeholder: stored, they describe arrays of any length."""
+    if isinstance(output, list) and len(output) == 1 and describes_many(output[0]):
+        yield path
+    for key, child in children(output):
+        if isinstance(child, dict | list):
+            yield from single_element_arrays(child, (*path, key))
+
+
+def with_names(value: Json, scope: Scope) -> Json:
+    """Return a recipe with `{{name}}` wherever the value of a secret was typed."""
+    secrets = {name: secret.value for name, secret in scope.secrets.items()}
+    return with_variables(value, KnownValues({}, secrets)) if secrets else value
+
+
+def secrets_in(
+    value: Json, redactor: Redactor, path: Path = (), lookalikes: bool = True
+) -> Iterator[tuple[Path, str]]:
+    """Yield the places where a recipe or an output holds a secret: a declared one, also encoded, or with
+    `lookalikes` what looks like one. Placeholders and variables are not secrets."""
+    for key, child in children(value):
+        at = (*path, key)
+        if isinstance(key, str) and (secret := _describe_secret(key, redactor, (), lookalikes)):
+            yield at, f"{secret}{IN_A_NAME}"
+        yield from secrets_in(child, redactor, at, lookalikes)
+    is_text = isinstance(value, str | int | float | Decimal) and not isinstance(value, bool)
+    if is_text and (secret := _describe_secret(value, redactor, path, lookalikes)):
+        yield path, secret
+
+
+def _describe_secret(value: Json, redactor: Redactor, path: Path, lookalikes: bool) -> str | None:
+    names = redactor.found_in(str(value))
+    if names:
+        return f"{DECLARED} {', '.join(sorted(names))}"
+    if not isinstance(value, str) or not lookalikes:
+        return None
+    literals = _literal_parts(value)
+    is_whole = literals == [value] and not any(names_in(value))
+    likenesses = (likeness(text, path) for text in literals)
+    return next((reason for reason in likenesses if reason and (reason != BY_NAME or is_whole)), None)
+
+
+def _literal_parts(text: str) -> list[str]:
+    """Return the parts of a text that are not placeholders."""
+    if not has_marker(text):
+        return [text]
+    try:
+        return [part for part in split(text) if isinstance(part, str)]
+    except InvalidInput:
+        return [text]

@@ -1,0 +1,292 @@
+"""Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
+from baselinekit.kinds.bodies import hash_path
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.placeholders.grammar import Token, escape, split
+from baselinekit.placeholders.narrowest import (
+    PlaceholderProposal,
+    accepts_all,
+    is_alone,
+    narrowest,
+)
+from baselinekit.placeholders.pieces import WIDE, Write
+from baselinekit.placeholders.table import TABLE, PlaceholderContext
+from baselinekit.structs import Struct, field, replace
+from baselinekit.values.equality import same_json
+from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.places import Wild, children, value_at
+
+# The replays are compared place by place. Where that would be a guess (rows in another order, a key that
+# comes and goes) nothing is learnt, and the reason is reported.
+
+RefusalKind = Literal[
+    "structural",
+    "type",
+    "array_length",
+    "root_value",
+    "order_ambiguous",
+    "too_broad",
+    "outcome",
+    "numeric",
+    "template",
+    "unresolved",
+]
+Shape = tuple[str | int | Wild, ...]
+"""The path of a value, with a `*` for each index of a row."""
+
+_SCALARS = ("string", "number", "boolean")
+
+
+class UnlearnablePlace(Struct):
+    """A place that varies and for which no placeholder may stand. `message` says why, `hint` what its owner
+    can do; `rule` is the option that states it, for `refresh`."""
+
+    path: Path
+    kind: RefusalKind
+    message: str
+    hint: str
+    rule: tuple[str, ...] = ()
+
+
+class VaryingPlace(Struct):
+    """A place that held a value in every replay, but not always the same one."""
+
+    path: Path
+    values: tuple[Json, ...]
+
+
+class ReplayView(Struct):
+    """How the replays are compared. `agreed`: whether the rules of the baseline accept a place as it is in
+    every replay; `arrays`: how an array is compared, by its path; `numeric`: only numbers are compared.
+    `outcomes`: the paths that say whether the run succeeded; `wholes`: the paths that hold a whole answer.
+    `write` and `words` are for the texts that are stored."""
+
+    outcomes: Collection[Path] = ()
+    wholes: Collection[Path] = ()
+    numeric: bool = False
+    agreed: Callable[[Path], bool] = lambda path: False
+    arrays: Mapping[Path, str] = field(default_factory=dict)
+    write: Write = escape
+    words: PlaceholderContext = field(default_factory=PlaceholderContext)
+
+
+class _ReplayDifferences:
+    """Collects every place where the replays differ, in the order of the first replay."""
+
+    def __init__(self, view: ReplayView):
+        self._view = view
+        self.leaves: list[VaryingPlace] = []
+        self.refusals: list[UnlearnablePlace] = []
+
+    def compare(self, path: Path, values: Sequence[Json]) -> None:
+        types = {json_type(value) for value in values}
+        if types == {"object"}:
+            self.compare_objects(path, values)
+        elif types == {"array"}:
+            self.compare_arrays(path, values)
+        elif not all(same_json(value, values[0]) for value in values[1:]) and not self._view.agreed(path):
+            self.compare_scalars(path, values, types)
+
+    def compare_objects(self, path: Path, values: Sequence[Json]) -> None:
+        for key in dict.fromkeys(key for value in values for key in value):
+            present = sum(key in value for value in values)
+            member_path = (*path, key)
+            if present == len(values):
+                self.compare(member_path, [value[key] for value in values])
+            elif not self._view.agreed(member_path):
+                reason = f"it is present in {present} of {len(values)} replays"
+                hint = f"if it does not matter, `ignore_fields: [{render(member_path)}]` (--ignore)"
+                rule = ("--ignore", render(member_path)) if key in values[0] else ()  # which is stored
+                self.refuse(member_path, "structural", reason, hint, *rule)
+
+    def compare_arrays(self, path: Path, values: Sequence[Json]) -> None:
+        lengths = {len(value) for value in values}
+        if len(lengths) > 1:
+            if not self._view.agreed(path):
+                reason = f"{min(lengths)} to {max(lengths)} elements: a placeholder would hide how many"
+                all_rows = render((*path, Wild.ANY))
+                hint = f"request the same ones each time, or `ignore_values: ['{all_rows}']`"
+                self.refuse(path, "array_length", reason, hint, "--ignore", render(path))
+            return
+        values = sort_rows_alike(values, self._view.arrays.get(path, ""))
+        order = order_rule(values)
+        if order is None:
+            for index in range(lengths.pop()):
+                self.compare((*path, index), [value[index] for value in values])
+        elif not self._view.agreed(path):
+            key, path_text = order.removeprefix(BY), render(path)
+            setting, option = (order, order) if key == order else (f"{{by: {key}}}", f"by:{key}")
+            rule = f"`arrays: {{{path_text}: {setting}}}` (--array '{path_text}={option}')"
+            hint = f"if their order does not matter, {rule}"
+            reason = "the same elements in another order"
+            self.refuse(path, "order_ambiguous", reason, hint, "--array", f"{path_text}={option}")
+
+    def compare_scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
+        value_types = types - {"null"}
+        if path in self._view.outcomes:
+            outcomes = ", ".join(map(str, dict.fromkeys(values)))
+            reason = f"it is {outcomes}: success or failure is never treated as noise"
+            self.refuse(path, "outcome", reason, "find out why; `compare --repeat` shows how often")
+        elif len(value_types) > 1 or not value_types <= set(_SCALARS):
+            type_names = " or ".join(sorted(types))
+            hint = f"make it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
+            self.refuse(path, "type", f"it is {type_names}", hint, "--ignore", render(path))
+        elif self._view.numeric and value_types == {"number"}:
+            numbers = [value for value in values if value is not None]
+            width = max(numbers) - min(numbers)
+            hint = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
+            reason = "with `type: numeric` a number has a tolerance"
+            self.refuse(path, "numeric", reason, hint, "--tolerance", f"{render(path)}={width}")
+        else:
+            self.leaves.append(VaryingPlace(path, tuple(values)))
+
+    def refuse(self, path: Path, kind: RefusalKind, reason: str, hint: str, *rule: str) -> None:
+        self.refusals.append(UnlearnablePlace(path, kind, reason, hint, rule if path else ()))
+
+
+# A varying place gets the narrowest placeholder that accepts every value seen, or a refusal. A leaf that
+# varies in most rows of an array is taken to vary in all of them. Each row keeps its own lines: one row that
+# describes all the others would accept any number of them.
+
+SURE = frozenset(
+    row.name
+    for row in TABLE.values()
+    if row.learnt and row.learnt.when == "sure" and row.learnt.of in ("string", "number")
+)
+"""Forms that no text has by chance: a text made of them is recognizable even where all of it varies."""
+
+_LONGEST_UNKNOWN = 100
+"""Characters of a text of which only the length is checked: in a longer one, the content matters."""
+
+
+class Volatile(Struct):
+    """What is learnt of one place, or of the same place in many rows: `path` then has a `*` for the row.
+    `values`: the distinct values that were seen."""
+
+    path: Shape
+    places: tuple[Path, ...]
+    values: tuple[Json, ...]
+    proposal: PlaceholderProposal
+
+
+class LearntPlaces(Struct):
+    volatile: tuple[Volatile, ...]
+    refusals: tuple[UnlearnablePlace, ...]
+
+    @property
+    def placeholders(self) -> dict[Path, str]:
+        return {place: volatile.proposal.text for volatile in self.volatile for place in volatile.places}
+
+
+def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
+    """Learn from several outputs of one recipe; the first of them is the one that is stored."""
+    differences = _ReplayDifferences(view)
+    differences.compare((), outputs)
+    by_shape: dict[Shape, list[VaryingPlace]] = {}
+    for leaf in differences.leaves:
+        by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
+    volatile: list[Volatile] = []
+    refusals = list(differences.refusals)
+    rows = _paths_by_shape(outputs[0], set(by_shape))
+    for shape, leaves in by_shape.items():
+        for place in _volatile_places_of(shape, leaves, rows[shape], outputs, view):
+            refusal = _find_refusal(place, view.wholes, outputs[0])
+            if refusal is None:
+                volatile.append(place)
+            else:
+                refusals.append(refusal)
+    return LearntPlaces(tuple(volatile), tuple(refusals))
+
+
+def _paths_by_shape(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
+    """Return the paths of each shape in the output."""
+    prefixes = {shape[:end] for shape in shapes for end in range(len(shape) + 1)}
+    paths: dict[Shape, list[Path]] = {shape: [] for shape in shapes}
+    pending: list[tuple[Path, Json]] = [((), output)]
+    while pending:
+        path, value = pending.pop()
+        shape = of_any_row(path)
+        if shape in paths:
+            paths[shape].append(path)
+        if shape in prefixes:
+            pending += [((*path, key), child) for key, child in children(value)]
+    return paths
+
+
+def _volatile_places_of(
+    shape: Shape,
+    leaves: Sequence[VaryingPlace],
+    rows: Sequence[Path],
+    outputs: Sequence[Json],
+    view: ReplayView,
+) -> Iterator[Volatile]:
+    """Yield one volatile place for all rows if most of them vary in the same way, else one for each that
+    varies."""
+
+    def indexes(path: Path) -> list[int]:
+        return [key for key in path if isinstance(key, int)]
+
+    proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
+    texts = {proposal.text for proposal in proposals}
+    if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
+        other_paths = set(rows) - {leaf.path for leaf in leaves}
+        values = [value_at(output, path) for path in other_paths for output in outputs]
+        if accepts_all(proposals[0].text, values, view.words):
+            distinct_values = _distinct(value for leaf in leaves for value in leaf.values)
+            yield Volatile(shape, tuple(sorted(rows, key=indexes)), distinct_values, proposals[0])
+            return
+    for leaf, proposal in zip(leaves, proposals, strict=True):
+        yield Volatile(leaf.path, (leaf.path,), _distinct(leaf.values), proposal)
+
+
+def _distinct(values: Iterable[Json]) -> tuple[Json, ...]:
+    return tuple({f"{type(value)}{value}": value for value in values}.values())
+
+
+def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) -> UnlearnablePlace | None:
+    """Return the refusal of a placeholder that would hide too much: a whole output, or the content of a long
+    text."""
+    path, text = volatile.places[0], volatile.proposal.text
+    path_text = render(volatile.path)
+    meaning = "compare its meaning: --method judge"
+    is_root = path == () or path in wholes
+    fixed_length = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
+    is_wide = any(wide in text for wide in WIDE)
+    share = 2 if is_wide else 3  # of a text that must stay: half, or a third
+    is_recognizable = not is_wide and any(
+        part.name in SURE for part in split(text) if isinstance(part, Token)
+    )
+    keeps_enough = not is_alone(text) and share * fixed_length >= min(
+        len(str(value)) for value in volatile.values
+    )
+    if is_root and not (is_recognizable or keeps_enough):
+        reason = "all of it varies: a placeholder would accept anything"
+        hint = f"request something stable, or {meaning}"
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text) if path else ())
+    parent = path[:-1]
+    if parent in wholes and path == hash_path(parent, value_at(output, parent)):
+        reason = "its bytes vary: a placeholder would accept any others of this size"
+        hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text))
+    is_long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
+    if volatile.proposal.says_little and is_long:
+        reason = "only the length of the text would be checked"
+        hint = (
+            f"`ignore_values: [{path_text}]`, or `fields: {{{path_text}: {{type: semantic, method: judge}}}}`"
+        )
+        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", path_text))
+    return None
+
+
+def masked_places(
+    places: Iterable[Volatile], mask: Callable[[Json, Path], Json], most: int | None = None
+) -> tuple[Volatile, ...]:
+    """Return the places with their first values, masked."""
+    return tuple(
+        replace(place, values=tuple(mask(value, place.places[0]) for value in place.values[:most]))
+        for place in places
+    )

@@ -1,0 +1,59 @@
+"""`Struct`, the base of the classes that stand in files: each class is the model, the form of a file, and its
+JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, cast, dataclass_transform
+
+import msgspec
+from msgspec import NODEFAULT, field
+from msgspec.structs import asdict, fields
+
+__all__ = ["NODEFAULT", "MutableStruct", "Struct", "asdict", "field", "fields", "plain", "replace"]
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Values do not change, and are equal if their fields are."""
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class MutableStruct(msgspec.Struct, eq=False):
+    """Values change, and each is equal to itself only."""
+
+
+def replace(value: T, /, **changes: Any) -> T:
+    """Return a copy of a struct, named tuple or dataclass with other values in some fields, as
+    `copy.replace` of Python 3.13 does."""
+    of_type = getattr(value, "__replace__", None) or getattr(value, "_replace", None)
+    return cast(T, of_type(**changes) if of_type else dataclasses.replace(cast(Any, value), **changes))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as a file states it: structs as mappings, without fields that have their default."""
+    if isinstance(value, Struct):
+        written = {}
+        for name, key, default in _keys(type(value)):
+            item = getattr(value, name)
+            if item != default or isinstance(item, bool) is not isinstance(default, bool):
+                written[key] = plain(item)
+        return written
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _keys(kind: type[Struct]) -> list[tuple[str, str, Any]]:
+    """Return the name of each field, its key in files, and its default."""
+    return [
+        (
+            field.name,
+            field.encode_name,
+            field.default if field.default_factory is NODEFAULT else field.default_factory(),
+        )
+        for field in fields(kind)
+    ]

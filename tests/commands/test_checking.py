@@ -1,0 +1,115 @@
+"""The worker of a run: what it holds until its turn, and what it reads again then, judge alike."""
+
+from pathlib import Path
+
+import pytest
+from desk import Desk
+
+from baselinekit.commands.checking import Checker, JudgePolicy, ReadFiles
+from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.loading import find_files
+from baselinekit.commands.project import CaptureEnvironment
+from baselinekit.commands.selection import Selectable
+from baselinekit.model.baselines import Entry
+from baselinekit.structs import replace
+
+ALL, LITTLE, NOTHING = 1_000_000, 44_000, 0
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """Four files; one of them holds two baselines."""
+    desk = Desk(tmp_path)
+    for name in "abc":
+        desk.put(name, "status: 200\nbody: {n: 1}\n")
+    texts = [desk.put(name, "status: 200\nbody: {n: 1}\n").read_text() for name in "de"]
+    (desk.folder / "baselines/e.yaml").unlink()
+    (desk.folder / "baselines/d.yaml").write_text("---\n".join(texts))
+    for number, name in enumerate("abcde"):
+        desk.says(name, {"n": 1 + number % 2})
+    return desk
+
+
+def every(entry: Selectable) -> bool:
+    return True
+
+
+def reading(desk: Desk, most_held: int) -> tuple[Checker, ReadFiles]:
+    context, project = desk.context(), desk.project
+    worker = Checker(CaptureEnvironment(project, context.clients), JudgePolicy(), context, most_held)
+    return worker, worker.read([*find_files(project, ()).files], every)
+
+
+def told(judged: JudgedBaseline) -> tuple[str, str, bool]:
+    return judged.result.id, judged.result.outcome, judged.pending is not None
+
+
+@pytest.mark.parametrize("most_held", [ALL, LITTLE, NOTHING])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (3, 0, 4, 1, 2)])
+def test_what_is_held_and_what_is_read_again_are_judged_alike(
+    desk: Desk, most_held: int, order: tuple[int, ...]
+) -> None:
+    worker, read = reading(desk, most_held)
+    assert [entry.id for entry in read.entries] == list("abcde")
+    assert read.unfit == {}
+    found = {number: told(worker.judge(read.entries[number])) for number in order}
+    assert [found[number] for number in range(5)] == [
+        ("a", "passed", False),
+        ("b", "failed", True),
+        ("c", "passed", False),
+        ("d", "failed", True),
+        ("e", "passed", False),
+    ]
+
+
+@pytest.mark.parametrize("most_held", [ALL, NOTHING])
+def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int) -> None:
+    desk.put("b", "status: 200\nbody: {n: 1}\n", "ignore_fields: ['$.body[0:2:0]']\n")
+    _, read = reading(desk, most_held)
+    (unfit,) = read.unfit.values()
+    assert (unfit.source.file, unfit.error.problems[0].code) == ("baselines/b.yaml", "BK201")
+
+
+@pytest.mark.parametrize("most_held", [ALL, NOTHING])
+def test_an_output_beside_its_file_is_part_of_what_is_held(desk: Desk, most_held: int) -> None:
+    file = desk.folder / "baselines/b.yaml"
+    before, _, behind = file.read_text().partition("  output:")
+    rest = behind[behind.index("current:") :]
+    file.write_text(f"{before}  output_file: b.output.json\n{rest}")
+    (desk.folder / "baselines/b.output.json").write_text('{"status": 200, "body": {"n": 2}}')
+    worker, read = reading(desk, most_held)
+    assert read.unfit == {}
+    assert [worker.judge(entry).result.outcome for entry in read.entries][:3] == ["passed"] * 3
+
+
+@pytest.mark.parametrize("now", [None, "no: baseline\n", "id: other\ncurrent: {input: {endpoint: /x}}\n"])
+def test_a_file_that_changes_before_its_turn_is_an_error_of_its_own(desk: Desk, now: str | None) -> None:
+    worker, read = reading(desk, NOTHING)
+    assert read.unfit == {}
+    file = desk.folder / "baselines/a.yaml"
+    file.unlink() if now is None else file.write_text(now)
+    results = [worker.judge(entry).result for entry in read.entries]
+    assert [result.outcome for result in results] == ["error", "failed", "passed", "failed", "passed"]
+    assert results[0].code == "BK115"
+    assert "compare again" in (results[0].reason or "")
+
+
+def test_what_a_baseline_says_is_digested_without_its_record(desk: Desk) -> None:
+    def contents() -> dict[str, str]:
+        return {entry.id: entry.content for entry in reading(desk, ALL)[1].entries}
+
+    before, file = contents(), desk.folder / "baselines/a.yaml"
+    file.write_text(file.read_text().replace("failure_count: 3", "failure_count: 4"))
+    assert contents() == before
+    file.write_text(file.read_text().replace("n: 1", "n: 5"))
+    assert {id for id, content in contents().items() if content != before[id]} == {"a"}
+
+
+def test_an_entry_says_where_its_baseline_is_and_what_it_claims(desk: Desk) -> None:
+    entries = reading(desk, ALL)[1].entries
+    assert [(entry.source.file, entry.source.document) for entry in entries[3:]] == [
+        ("baselines/d.yaml", 0),
+        ("baselines/d.yaml", 1),
+    ]
+    assert {entry.claim for entry in entries} == {None}
+    assert isinstance(replace(entries[0], id="other"), Entry)

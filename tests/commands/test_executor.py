@@ -1,0 +1,175 @@
+"""The work of a run that others do: each item counts once whoever is lost, limits hold for all together, and
+what claims everything is done by the caller."""
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from baselinekit.commands.context import Stop
+from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Terms, divide
+from baselinekit.errors import Problem
+from baselinekit.kinds.kind import ALONE
+from baselinekit.model.recipes import Limits, ModelUsage
+
+Judged = tuple[int, str]
+TERMS = Terms[int, Judged](
+    id=str,
+    code=lambda judged: judged[1] if judged[1].startswith("BK6") else None,
+    is_failure=lambda item, judged: judged[1] == "failed",
+    error=lambda item, problem: (item, problem.code),
+)
+
+
+@dataclass
+class Asked:
+    """The models of the caller."""
+
+    limits: Limits = field(default_factory=Limits)
+    spent: ModelUsage = field(default_factory=ModelUsage)
+    taken_over: int = 0
+
+    def take(self, done: ChunkDone[Any]) -> None:
+        if done.spent is not None:
+            self.spent = ModelUsage(self.spent.calls + done.spent.calls)
+
+    def take_over(self) -> None:
+        self.taken_over += 1
+
+
+class Workers:
+    """Each item takes one call. `losing`: how often a worker is lost with an item; `failing`: what fails;
+    `shares`: only so many workers may ask."""
+
+    threads = 1
+
+    def __init__(self, count: int, losing: dict[int, int], failing: set[int], shares: int = 9):
+        self.count, self.losing, self.failing, self.shares = count, Counter(losing), failing, shares
+        self.pool = ThreadPoolExecutor(count)
+        self.judged: Counter[int] = Counter()
+
+    def submit(self, worker: int, method: str, *arguments: Any) -> "Future[Any]":
+        return self.pool.submit(self.judge, *pickle.loads(pickle.dumps(arguments)))
+
+    def judge(self, chunk: Chunk[int], grant: Grant) -> ChunkDone[Judged] | int:
+        judged: list[Judged | None] = []
+        calls = failures = 0
+        for item in chunk.items:
+            if self.losing[item] > 0:
+                self.losing[item] -= 1
+                return 1
+            left = grant.limits.get("calls", Decimal(99)) - grant.spent.calls - calls
+            if grant.failures is not None and failures >= grant.failures:
+                judged.append(None)
+            elif grant.number >= self.shares:
+                judged.append((item, "BK621"))
+            elif left <= 0:
+                judged.append((item, "BK620"))
+            else:
+                calls += 1
+                failures += item in self.failing
+                judged.append((item, "failed" if item in self.failing else "passed"))
+                self.judged[item] += 1
+        return ChunkDone(tuple(judged), {"here": False}, ModelUsage(calls))
+
+    def outcome(self, worker: int, future: "Future[Any]") -> Any:
+        return future.result()
+
+    def lost(self, id: str) -> Problem:
+        return Problem("BK360", f"{id} is lost", "")
+
+    def look(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+@contextmanager
+def at(workers: Workers) -> Iterator[Workers]:
+    with workers.pool:
+        yield workers
+
+
+def ran(
+    workers: Workers, claims: list[str | None], limits: Limits, maxfail: int | None = None
+) -> tuple[dict[int, str], list[int], Asked]:
+    """What became of each item, which were done here, and what was asked."""
+    outcomes: dict[int, str] = {}
+    here: list[int] = []
+    asked = Asked(limits)
+
+    def finished(item: int, judged: Judged) -> tuple[int, ...]:
+        assert item not in outcomes
+        outcomes[item] = judged[1]
+        return ()
+
+    def judge(item: int) -> Judged:
+        here.append(item)
+        return item, "passed"
+
+    with Elsewhere(at(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
+        chunks = elsewhere.divide([(claim, None, (n,)) for n, claim in enumerate(claims)])
+        elsewhere.run(chunks, judge, Stop(), lambda: None, finished)
+    return outcomes, here, asked
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.sampled_from([None, None, None, ALONE, "orders"]), max_size=60),
+    st.integers(1, 4),
+    st.dictionaries(st.integers(0, 60), st.integers(1, 6), max_size=3),
+)
+def test_each_item_counts_once_whatever_is_lost(
+    claims: list[str | None], count: int, losing: dict[int, int]
+) -> None:
+    workers = Workers(count, losing, set())
+    outcomes, here, asked = ran(workers, claims, Limits())
+    assert sorted(outcomes) == list(range(len(claims)))
+    assert here == [n for n, claim in enumerate(claims) if claim == ALONE]
+    deadly = {n for n, times in losing.items() if times >= 4 and n < len(claims) and n not in here}
+    assert deadly <= {n for n, outcome in outcomes.items() if outcome == "BK360"}
+    if len(losing) == 1:  # what is lost with one item is no error of another one
+        assert {n for n, outcome in outcomes.items() if outcome != "passed"} == deadly
+    assert asked.taken_over == len(here)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 40), st.integers(0, 50), st.integers(1, 4))
+def test_exactly_the_calls_that_are_allowed_are_made(count: int, calls: int, workers: int) -> None:
+    at_work = Workers(workers, {}, set())
+    outcomes, _, asked = ran(at_work, [None] * count, Limits(calls=calls))
+    assert Counter(outcomes.values()) == +Counter(passed=min(calls, count), BK620=max(0, count - calls))
+    assert asked.spent.calls == min(calls, count)
+
+
+@pytest.mark.parametrize("maxfail", [1, 3])
+def test_nothing_more_begins_after_the_failures_that_end_a_run(maxfail: int) -> None:
+    outcomes, _, _ = ran(Workers(3, {}, set(range(90))), [None] * 90, Limits(), maxfail)
+    assert maxfail <= len(outcomes) <= maxfail + 2
+
+
+def test_a_worker_without_a_share_leaves_its_questions_to_the_first() -> None:
+    workers = Workers(3, {}, set(), shares=1)
+    outcomes, _, _ = ran(workers, [None] * 30, Limits())
+    assert set(outcomes.values()) == {"passed"}
+    assert set(workers.judged.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("groups", "most", "chunks"),
+    [
+        ([(None, None, "ab"), (None, None, "c"), (None, None, "d")], 3, ["abc", "d"]),
+        ([(None, None, "abcd"), (None, None, "e")], 3, ["abcd", "e"]),
+        ([(None, 0, "a"), (None, 1, "b"), (None, 0, "c")], 9, ["ac", "b"]),
+        ([("orders", None, "a"), (None, None, "b"), ("orders", None, "c")], 9, ["ac", "b"]),
+        ([(ALONE, None, "ab"), (None, None, "c")], 9, ["a", "b", "c"]),
+    ],
+)
+def test_groups_stay_together(groups: list[Any], most: int, chunks: list[str]) -> None:
+    assert ["".join(chunk.items) for chunk in divide(groups, most)] == chunks
