@@ -1,5 +1,7 @@
 """The options of `baselinekit refresh` and `review`."""
 
+from dataclasses import dataclass
+
 import click
 
 from baselinekit.cli.options import (
@@ -17,10 +19,10 @@ from baselinekit.cli.options import (
 )
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import ApprovalNote
-from baselinekit.structs import MutableStruct
 
 
-class StampOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class StampOptions:
     """What is noted in the file about the approval."""
 
     version: str | None = option(
@@ -34,7 +36,8 @@ class StampOptions(MutableStruct):
         return ApprovalNote(self.version or described, self.by, self.reason)
 
 
-class RefreshOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class RefreshOptions:
     """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
     that ID or PATH names.
 
@@ -128,7 +131,8 @@ class RefreshOptions(MutableStruct):
             raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
 
 
-class ReviewOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ReviewOptions:
     """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
     put a placeholder there, ignore the path. Nothing is written before the end.
 

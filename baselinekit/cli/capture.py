@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -22,13 +23,13 @@ from baselinekit.cli.options import (
 )
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
-from baselinekit.structs import MutableStruct
 
 TYPES = ("exact", "structural", "numeric", "semantic")
 MODES = ("ordered", "unordered", "subset", "each")
 
 
-class RuleOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class RuleOptions:
     """What counts as equal: the `comparison:` of the new baseline."""
 
     type: str | None = option(type=click.Choice(TYPES))
@@ -62,7 +63,8 @@ class RuleOptions(MutableStruct):
     )
 
 
-class NewBaselineOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class NewBaselineOptions:
     """The name of a new baseline, and how it is compared."""
 
     id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
@@ -85,7 +87,8 @@ class NewBaselineOptions(MutableStruct):
         return record
 
 
-class StoringOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class StoringOptions:
     """How often the request is sent, what may be stored, and what is printed."""
 
     placeholders: tuple[str, ...] = several(
@@ -117,7 +120,8 @@ class StoringOptions(MutableStruct):
         return self.quiet or self.as_json
 
 
-class GradingOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class GradingOptions:
     """Grades for the answer of a model."""
 
     scores: tuple[str, ...] = several(
@@ -146,7 +150,8 @@ def collect_option(*parts: str) -> Any:
     )
 
 
-class ManyOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ManyOptions:
     """Options for several requests that are captured at once."""
 
     dry_run: bool = flag(help="Show what would be asked, and write nothing.")
@@ -156,7 +161,8 @@ class ManyOptions(MutableStruct):
     jobs: int = jobs_option("How many requests may be under way at once.", default=8)
 
 
-class HttpOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class HttpOptions:
     """Send a request and record status, content-type and body of the answer.
 
     URL is absolute, or begins with / if the project has a base_url. The options of a request are curl's. A
@@ -223,7 +229,8 @@ class HttpOptions(MutableStruct):
     project: ProjectOptions = including(ProjectOptions)
 
 
-class AskingOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class AskingOptions:
     """What to collect of a model's answer."""
 
     grading: GradingOptions = including(GradingOptions)
@@ -235,6 +242,7 @@ class AskingOptions(MutableStruct):
     project: ExecutingOptions = including(ExecutingOptions)
 
 
+@dataclass(eq=False, repr=False)
 class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
@@ -251,6 +259,7 @@ class SkillOptions(AskingOptions):
     timeout: float | None = option(type=Number(), metavar="SECONDS")
 
 
+@dataclass(eq=False, repr=False)
 class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
@@ -270,7 +279,8 @@ class PromptOptions(AskingOptions):
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
-class CommandOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class CommandOptions:
     """Run a program (after --) and record its exit code and what it prints."""
 
     argv: tuple[str, ...] = argument(nargs=-1, required=True, type=click.UNPROCESSED)
@@ -286,7 +296,8 @@ class CommandOptions(MutableStruct):
     project: ExecutingOptions = including(ExecutingOptions)
 
 
-class DraftOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class DraftOptions:
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
     file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a
     prompt folder (by its path, its id or an alias) each case becomes a baseline.

@@ -1,5 +1,7 @@
 """The options of `baselinekit compare`."""
 
+from dataclasses import dataclass
+
 import click
 
 from baselinekit.cli.options import (
@@ -16,10 +18,10 @@ from baselinekit.cli.options import (
     processes_option,
     several,
 )
-from baselinekit.structs import MutableStruct
 
 
-class CompareOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class CompareOptions:
     """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 
     A pass updates last_passed in the file, a failure raises failure_count. In CI nothing is written.

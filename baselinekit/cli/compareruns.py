@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -16,7 +17,6 @@ from baselinekit.report.beside import describe_earlier
 from baselinekit.report.resultfile import EARLIER
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.secrets.variables import Redactor
-from baselinekit.structs import MutableStruct
 from baselinekit.values.texts import count_noun
 
 _THRESHOLD = 0.1
@@ -24,7 +24,8 @@ _MOST_IDS = 10
 _WIDEST = 50
 
 
-class CompareRunsOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class CompareRunsOptions:
     """Compare two runs of eval cases, case by case: BEFORE and NOW are files of `run -o x.json`, or results
     of AgentV (.jsonl, .yaml).
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -34,7 +35,7 @@ from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import check_place, write_text
-from baselinekit.structs import MutableStruct, replace
+from baselinekit.structs import replace
 from baselinekit.suites.writing.conversion import (
     FORMS,
     Conversion,
@@ -52,7 +53,8 @@ _OUTPUT_HELP = "Where it goes: a file, or the folder of a prompt [default: by it
 _PARTIAL_HELP = "Write what carries over, and list the rest in the file."
 
 
-class ConvertOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ConvertOptions:
     """Write eval cases in another form: cases (a file of test cases), eva (a prompt folder), agentv.
 
     \b
@@ -77,7 +79,8 @@ class ConvertOptions(MutableStruct):
     project: ReadingOptions = including(ReadingOptions)
 
 
-class ImportOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ImportOptions:
     """Take over what another tool keeps: an eval file (a configuration of promptfoo, the evals.json of a
     skill) as a file of test cases; snapshots and cassettes of pytest as baselines.
 

@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 from contextlib import chdir, suppress
+from dataclasses import dataclass
 
 import click
 
@@ -14,7 +15,6 @@ from baselinekit.cli.options import color_option, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.wording import Style
-from baselinekit.structs import MutableStruct
 
 _FOLDER, _PORT = "baselines-demo", 8080
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
@@ -60,7 +60,8 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
 )
 
 
-class DemoOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class DemoOptions:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that
     you can look at them.

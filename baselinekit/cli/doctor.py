@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -51,7 +52,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
 from baselinekit.sandbox.sandbox import Sandbox
-from baselinekit.structs import MutableStruct, asdict, replace
+from baselinekit.structs import asdict, replace
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
@@ -69,7 +70,8 @@ _LONGEST_REASON = 200
 _MOST_CODES = 3
 
 
-class DoctorOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class DoctorOptions:
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
 
@@ -363,7 +365,8 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
 # `baselinekit calibrate`.
 
 
-class CalibrateOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class CalibrateOptions:
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 
     The result is written beside the file, as x.measured.json, and every run shows it from then on.

@@ -1,5 +1,6 @@
 """The options of `baselinekit run`, `gate` and `grade`."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import click
@@ -22,7 +23,6 @@ from baselinekit.cli.options import (
 )
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE
-from baselinekit.structs import MutableStruct
 
 _PLANS = (".yaml", ".yml")
 
@@ -43,7 +43,8 @@ def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: s
     return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
-class RunOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class RunOptions:
     """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
 
     The reports of a suite are kept in results/ beside it, unless it names another folder.
@@ -138,7 +139,8 @@ class RunOptions(MutableStruct):
     color: str = color_option()
 
 
-class GateOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
     A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
@@ -202,7 +204,8 @@ class GateOptions(MutableStruct):
         return [path for path in self.results if path not in self.plans]
 
 
-class GradeOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class GradeOptions:
     """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 
     A run does not wait for people: a case is unscored until enough of them have rated it and agree.

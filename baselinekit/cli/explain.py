@@ -1,6 +1,7 @@
 """`baselinekit explain` and `baselinekit schema`: what codes, rules and files mean."""
 
 import json
+from dataclasses import dataclass
 
 import click
 
@@ -15,12 +16,12 @@ from baselinekit.cli.options import (
 )
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.structs import MutableStruct
 
 # `baselinekit explain CODE|ID`.
 
 
-class ExplainOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ExplainOptions:
     """Say what an error code such as BK101 means and how to fix it.
 
     With the id of a baseline: what is requested, where the path of each rule starts, how each array is
@@ -56,7 +57,8 @@ def explain(options: ExplainOptions) -> None:
 # `baselinekit schema`.
 
 
-class SchemaOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class SchemaOptions:
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 
     Files that capture and init --eval write name it in their first line, so that an editor marks mistakes.

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
@@ -25,7 +26,7 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
-from baselinekit.structs import MutableStruct, replace
+from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import folders_below, load_valid_folder
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
 from baselinekit.values.texts import count_noun
@@ -34,7 +35,8 @@ _SKILLS = "skills"
 _EXAMPLES = "examples"
 
 
-class ExportOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ExportOptions:
     """Write a prompt folder as a skill folder, ID/SKILL.md, which agents load: its description with its
     triggers, its instructions with their variables explained, and its examples.
 

@@ -1,6 +1,7 @@
 """`baselinekit generate rubrics`: a model drafts rubrics for the cases of an eval file."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -35,7 +36,6 @@ from baselinekit.evals.rubricdrafts import (
 from baselinekit.files.text import decode
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
-from baselinekit.structs import MutableStruct
 from baselinekit.suites.targets import DEFAULT
 from baselinekit.values.texts import count_noun
 
@@ -43,7 +43,8 @@ _JOBS = 4
 _JUDGE = "judge"
 
 
-class RubricsOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class RubricsOptions:
     """Draft rubrics for the cases of FILES that have an expected_outcome and none: 3 to 7 items each.
 
     FILES are AgentV's, YAML or JSON Lines. They are read and checked first; the rubrics are added to

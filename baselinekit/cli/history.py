@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import dataclass
 
 import click
 
@@ -33,13 +34,13 @@ from baselinekit.report.wording import format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import remove
 from baselinekit.store.results import write_text
-from baselinekit.structs import MutableStruct
 from baselinekit.values.texts import count_noun
 
 # `baselinekit history`.
 
 
-class HistoryOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class HistoryOptions:
     """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
     that did not always pass; for IDs (globs), everything that is known about them.
 
@@ -90,7 +91,8 @@ def history(options: HistoryOptions) -> int:
 # `baselinekit merge`.
 
 
-class MergeOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class MergeOptions:
     """Combine RESULTS, the files that `compare --shard 1/4 -o 1.json` and the other shards wrote.
 
     The report is that of one run without shards. A missing shard makes it incomplete; files of different
@@ -150,7 +152,8 @@ _KIND_NAMES = {
 }
 
 
-class OrphansOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class OrphansOptions:
     """List baselines whose prompt, input file, skill, command or model no longer exists, and output and
     pending files that belong to no baseline. With --from also baselines that complete runs never ran; the
     files of all shards count as one run.

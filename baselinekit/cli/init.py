@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 
 import click
 
@@ -16,7 +17,6 @@ from baselinekit.model.recipes import Config
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
-from baselinekit.structs import MutableStruct
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 
 # `baselinekit init`.
@@ -61,7 +61,8 @@ version: 1
 """
 
 
-class InitOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class InitOptions:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
     With --eval also the folder evals/, with a small suite, graders and thresholds to start from. In a git

@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ import click
 from baselinekit.cli import entry
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.structs import MutableStruct, replace
+from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -217,7 +217,8 @@ def _baselines() -> list[Baseline]:
         return []
 
 
-class ReadingOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class ReadingOptions:
     """Where the project is and what the operator says about it, for commands that send and run nothing."""
 
     config: str | None = option(
@@ -250,19 +251,22 @@ class ReadingOptions(MutableStruct):
     )
 
 
+@dataclass(eq=False, repr=False)
 class ExecutingOptions(ReadingOptions):
     """Those of commands that ask models and send no request."""
 
     allow_exec: bool = flag(help="Allow files to run programs that the configuration does not name.")
 
 
+@dataclass(eq=False, repr=False)
 class ProjectOptions(ExecutingOptions):
     """Those of commands that send requests."""
 
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
 
 
-class RecordingOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class RecordingOptions:
     """Recording of model answers, and limits on asking models."""
 
     record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
@@ -285,7 +289,8 @@ class RecordingOptions(MutableStruct):
             check_place(os.path.join(self.record_calls, "calls"))
 
 
-class SelectionOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class SelectionOptions:
     """Which baselines are selected."""
 
     expression: str | None = option(

@@ -1,6 +1,7 @@
 """`baselinekit promote`: advance a prompt by one stage if its logs permit it."""
 
 import json
+from dataclasses import dataclass
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
@@ -17,10 +18,11 @@ from baselinekit.evals import promotion
 from baselinekit.evals.promotion import PromotionGate, PromotionStep
 from baselinekit.model.values import Json
 from baselinekit.report.wording import Style
-from baselinekit.structs import MutableStruct, asdict
+from baselinekit.structs import asdict
 
 
-class PromoteOptions(MutableStruct):
+@dataclass(eq=False, repr=False)
+class PromoteOptions:
     """Take a prompt from draft to tested, or from tested to ready: PROMPT is its folder, its id or an alias.
 
     \b
