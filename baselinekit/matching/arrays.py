@@ -8,16 +8,14 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, Rule, State
+from baselinekit.matching.rules import Mode, Rule, State, mode_of
 from baselinekit.matching.walk import Mismatch, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import (
     Bindings,
-    describes_many,
     escape_value,
     has_marker,
-    holds_marker,
     tokens_in,
 )
 from baselinekit.values.alignment import (
@@ -35,22 +33,6 @@ from baselinekit.values.alignment import (
 )
 from baselinekit.values.equality import bytes_of, freeze, identical, is_number, same_json
 from baselinekit.values.paths import render
-
-
-def mode_of(array_mode: ArrayMode | None, expected: list[Json], mode: Mode) -> ArrayMode | None:
-    """How an array is compared: one element with a placeholder describes all, unless a rule decides."""
-    single = array_mode is None and len(expected) == 1 and mode.type in ("structural", "semantic")
-    return "each" if single and describes_many(expected[0]) else array_mode
-
-
-def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
-    """The reason why rows cannot be paired by a key; None if they can."""
-    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
-    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
-        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
-    if len({freeze(name) for name in names}) != len(names):
-        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
-    return None
 
 
 def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: WalkPlace) -> Json:

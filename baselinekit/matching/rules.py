@@ -20,8 +20,9 @@ from baselinekit.model.baselines import (
     least_similarity,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker
 from baselinekit.structs import Struct, replace
+from baselinekit.values.equality import freeze
 from baselinekit.values.paths import Pattern, Specificity, reached, without_deep
 from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, children, fits
 
@@ -372,3 +373,22 @@ def field_tolerance(rule: FieldRule) -> Tolerance | None:
         if name in BOUNDS and not isinstance(value, Tolerance | bool)
     }
     return Tolerance(**bounds) if bounds else None
+
+
+# Arrays: what is known of one before it is compared.
+
+
+def mode_of(array_mode: ArrayMode | None, expected: list[Json], mode: Mode) -> ArrayMode | None:
+    """How an array is compared: one element with a placeholder describes all, unless a rule decides."""
+    single = array_mode is None and len(expected) == 1 and mode.type in ("structural", "semantic")
+    return "each" if single and describes_many(expected[0]) else array_mode
+
+
+def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
+    """The reason why rows cannot be paired by a key; None if they can."""
+    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
+    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
+        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
+    if len({freeze(name) for name in names}) != len(names):
+        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
+    return None

@@ -1,4 +1,4 @@
-"""The similarity of two texts, and the words that may make their facts differ.
+"""Texts that may be worded otherwise: their similarity, and the words that may make their facts differ.
 
 Where no model reads the texts, numbers, identifiers and negations must agree before any score counts: no
 score tells `allowed` from `not allowed`, or user 17 from user 18. A word that carries a fact by itself must
@@ -8,11 +8,17 @@ changes are not noticed: tests/matching/test_semantic_fact_pairs.py counts them.
 A judge is asked about these words instead: it alone can tell that `closed` and `does not open` are the
 same."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 
 from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.rules import Mode
+from baselinekit.matching.walk import Walk, WalkPlace, same_scalar
+from baselinekit.model.baselines import SimilarityQuestion
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape
 
 _WORD = lazy_pattern(r"\w+(?:['’]\w+)*")
 _NUMBER = lazy_pattern(r"[-+]?\d+(?:[.,]\d+)*%?")
@@ -158,3 +164,36 @@ def similarity(expected: str, actual: str) -> float:
         matched = row & places.get(word, 0)
         row = ((row + matched) | (row - matched)) & all_bits
     return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
+
+
+def compare_wording(walk: Walk, e: Json, literal: str, a: Json, place: WalkPlace) -> Json:
+    """Compare a text that may be worded otherwise."""
+    mode = place.mode
+    if not isinstance(a, str):
+        return walk.replaced(e, a, place)
+    if same_scalar(literal, a, mode):
+        return e
+    note = None if mode.method == "judge" else next(differing_words(literal, a), None)
+    if note is None:
+        score, reason = find_similarity(walk, literal, a, mode)
+        if score >= mode.min_similarity:
+            return e
+        note = f"similarity {score:.2f}, at least {mode.min_similarity:g} is required{reason}"
+    walk.differ(place.path, "similarity", e, a, place.at, note=note)
+    return escape(a)
+
+
+def find_similarity(walk: Walk, literal: str, a: str, mode: Mode) -> tuple[float, str]:
+    """The similarity of two texts, and its source. Where a question is asked first, they count as similar
+    until it is answered."""
+    if mode.method == "words":
+        return similarity(literal, a), ""
+    question = SimilarityQuestion(literal, a, mode.method)
+    if question in walk.answers:
+        score, reason = walk.answers[question]
+        return score, f" ({mode.method}: {reason})" if reason else f" ({mode.method})"
+    if walk.collecting_questions:
+        walk.questions[question] = None
+        return math.inf, ""
+    walk.deferred += 1
+    return 0.0, ""

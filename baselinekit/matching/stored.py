@@ -2,8 +2,7 @@
 something, the arrays with a mode of their own."""
 
 from baselinekit.errors import Problem
-from baselinekit.matching.arrays import mode_of, reason_against_key
-from baselinekit.matching.rules import Form, Mode, Modes, Rule, State
+from baselinekit.matching.rules import Form, Mode, Modes, Rule, State, mode_of, reason_against_key
 from baselinekit.matching.walk import Link, Templates, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path

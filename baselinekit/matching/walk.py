@@ -1,13 +1,11 @@
 """The walk: the expected and the actual output side by side. It gives the differences, and *resolved*: the
 actual output seen through the expected one, which is the expected value itself where nothing differs."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.matching.rules import Form, Mode, Modes, Rule, State
-from baselinekit.matching.semantic import differing_words, similarity
 from baselinekit.matching.tolerance import describe_change, within
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -262,7 +260,9 @@ class Walk(MutableStruct):
         if mode.type == "numeric" and not number:
             return e
         if mode.type == "semantic" and isinstance(literal, str):
-            return self.wording(e, literal, a, place)
+            from baselinekit.matching.semantic import compare_wording  # few texts may be worded otherwise
+
+            return compare_wording(self, e, literal, a, place)
         if mode.tolerances and number:
             if not is_number(a):
                 return self.replaced(e, a, place)
@@ -273,37 +273,6 @@ class Walk(MutableStruct):
                     return a
             return e
         return e if same_scalar(literal, a, mode) else self.replaced(e, a, place)
-
-    def wording(self, e: Json, literal: str, a: Json, place: WalkPlace) -> Json:
-        """Compare a text that may be worded otherwise."""
-        mode = place.mode
-        if not isinstance(a, str):
-            return self.replaced(e, a, place)
-        if same_scalar(literal, a, mode):
-            return e
-        note = None if mode.method == "judge" else next(differing_words(literal, a), None)
-        if note is None:
-            score, reason = self.find_similarity(literal, a, mode)
-            if score >= mode.min_similarity:
-                return e
-            note = f"similarity {score:.2f}, at least {mode.min_similarity:g} is required{reason}"
-        self.differ(place.path, "similarity", e, a, place.at, note=note)
-        return escape(a)
-
-    def find_similarity(self, literal: str, a: str, mode: Mode) -> tuple[float, str]:
-        """The similarity of two texts, and its source. Where a question is asked first, they count as similar
-        until it is answered."""
-        if mode.method == "words":
-            return similarity(literal, a), ""
-        question = SimilarityQuestion(literal, a, mode.method)
-        if question in self.answers:
-            score, reason = self.answers[question]
-            return score, f" ({mode.method}: {reason})" if reason else f" ({mode.method})"
-        if self.collecting_questions:
-            self.questions[question] = None
-            return math.inf, ""
-        self.deferred += 1
-        return 0.0, ""
 
     def is_compared(self, e: Json, mode: Mode, stored: State | None) -> bool:
         """Whether a numeric comparison looks at a value, or at anything in it."""
