@@ -289,7 +289,7 @@ class Matcher(Struct):
     def new_walk(self, answers: Answers = _NO_ANSWERS) -> Walk:
         stored = self.stored
         templates, modes, ids = stored.templates, stored.modes, stored.with_placeholders
-        walk = Walk(_compare_arrays, templates, modes, self.form, ids, stored.has_bindings, answers)
+        walk = Walk(_arrays, _wording, templates, modes, self.form, ids, stored.has_bindings, answers)
         walk.hits.update(stored.hits)
         return walk
 
@@ -433,9 +433,16 @@ def is_limit(difference: Difference) -> bool:
     return rule == "max_age" or rule.startswith(("latency.", "cost.", "max_age."))
 
 
-def _compare_arrays(*given: Any) -> Json:
-    from baselinekit.matching.arrays import (
-        compare,  # half of this package, and few outputs have arrays with rules
-    )
+# Most outputs of a run need neither of these modules.
+
+
+def _arrays(*given: Any) -> Json:
+    from baselinekit.matching.arrays import compare
 
     return compare(*given)
+
+
+def _wording(*given: Any) -> Json:
+    from baselinekit.matching.semantic import compare_wording
+
+    return compare_wording(*given)

@@ -93,6 +93,8 @@ class Walk(MutableStruct):
 
     array: Callable[..., Json]
     """Compares two arrays: `arrays.compare`, which uses the walk."""
+    wording: Callable[..., Json]
+    """Compares texts that may be worded otherwise: `semantic.compare_wording`."""
     templates: Templates
     modes: Modes
     form: Form
@@ -260,9 +262,7 @@ class Walk(MutableStruct):
         if mode.type == "numeric" and not number:
             return e
         if mode.type == "semantic" and isinstance(literal, str):
-            from baselinekit.matching.semantic import compare_wording  # few texts may be worded otherwise
-
-            return compare_wording(self, e, literal, a, place)
+            return self.wording(self, e, literal, a, place)
         if mode.tolerances and number:
             if not is_number(a):
                 return self.replaced(e, a, place)
