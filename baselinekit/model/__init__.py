@@ -1,1 +1,1 @@
-"""What all packages share: frozen dataclasses, standard library only; no parsing, no IO."""
+"""What all packages share: structs, without parsing and without IO."""
