@@ -14,7 +14,6 @@ SLIPS = [
     ("DELTE", "DELETE"),
     ("PTACH", "PATCH"),
     ("OPTION", "OPTIONS"),
-    ("PROPFIN", "PROPFIND"),
 ]
 
 
