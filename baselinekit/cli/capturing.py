@@ -361,9 +361,12 @@ def _refuse_unread(project: Project, files: Sequence[str]) -> None:
     for file in dict.fromkeys(file for file in files if not lies_in(file, folders)):
         new = os.path.join(project.folders[0], os.path.basename(file))
         message = f"a compare does not look there, only in {', '.join(project.folders)}"
-        hint = (
-            f"mv {shlex.quote(file)} {shlex.quote(new)}, or name its folder in {CONFIG_NAME} (`baselines:`)"
+        folder = os.path.dirname(new)
+        create = (
+            "" if os.path.isdir(os.path.join(project.root, folder)) else f"mkdir -p {shlex.quote(folder)} && "
         )
+        move = f"{create}mv {shlex.quote(file)} {shlex.quote(new)}"
+        hint = f"{move}, or name its folder in {CONFIG_NAME} (`baselines:`)"
         problems.append(Problem("BK529", message, hint, Place(file)))
     if problems:
         raise InvalidInput(*problems)

@@ -26,7 +26,7 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, texts_i
 from baselinekit.placeholders.narrowest import takes_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, plain
 from baselinekit.values.changes import match_elements
 from baselinekit.values.equality import canonical, identical, is_number
 from baselinekit.values.paths import iterate_places, parse, roots
@@ -514,4 +514,4 @@ def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Way]:
 
 
 def short(value: Json) -> str:
-    return mask_and_clip(compact(value), _MOST_CHARACTERS, no_mask, counted=False)
+    return mask_and_clip(compact(plain(value)), _MOST_CHARACTERS, no_mask, counted=False)

@@ -19,7 +19,7 @@ from baselinekit.commands.weakened import (
 )
 from baselinekit.evals.selection import PROMPTS, folders
 from baselinekit.model.baselines import Metadata
-from baselinekit.model.evals import Case, Suite
+from baselinekit.model.evals import Case, Expected, Suite
 from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.structs import replace
@@ -29,6 +29,7 @@ from baselinekit.values.paths import render
 _MOST_FILES = 5_000
 """With more files in a commit, only those in the folders of evals are read."""
 
+_VALUE = ("expected", "value")
 _OF_A_CASE = ("expected", "pass_rule", "retries", "weight", "scripts", "wanted", "context")
 
 
@@ -119,7 +120,12 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
     if old.kind == "regression" != new.kind:
         yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
-        yield from compare_values(getattr(old, key), getattr(new, key), (key,))
+        for way in compare_values(getattr(old, key), getattr(new, key), (key,)):
+            yield (
+                replace(way, weakens=True)
+                if way.at == _VALUE and _asks_less(old.expected, new.expected)
+                else way
+            )
     now = {grader.name: grader for grader in new.graders}
     for before in old.graders:
         if before.name not in now:
@@ -133,6 +139,27 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
     elif old.baseline is not None and new.baseline is not None:
         yield from weakened(old.baseline, new.baseline, project.words, project.words)
     yield from compare_metadata(_metadata(old), _metadata(new))
+
+
+def _asks_less(old: Expected | None, new: Expected | None) -> bool:
+    """Whether another expected value is no other expectation, as after a refresh, but a weaker one: another
+    pattern, or texts and calls that the old ones include."""
+    if old is None or new is None or old.type != new.type:
+        return False
+    if old.type == "pattern":
+        return True
+    before, after = ([value] if isinstance(value, str) else value for value in (old.value, new.value))
+    if old.type not in ("contains", "functional") or not (
+        isinstance(before, list) and isinstance(after, list)
+    ):
+        return False
+    return all(
+        any(
+            one == other or (isinstance(one, str) and isinstance(other, str) and one in other)
+            for other in before
+        )
+        for one in after
+    )
 
 
 def _metadata(case: Case) -> Metadata:

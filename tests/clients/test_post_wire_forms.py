@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ from baselinekit.clients.models.dispatch import Models
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Message, Model, ModelQuestion, Prices, Tool
 from baselinekit.model.traces import ToolCall
+from baselinekit.structs import replace
 
 WEATHER = Tool("weather", "What it is like outside", {"type": "object", "properties": {"city": {}}})
 
@@ -139,6 +141,14 @@ def test_a_server_without_a_key_gets_none(client: Client) -> None:
     with ModelServer() as server:
         of(server, client, "openai", key=None).ask(question())
     assert "authorization" not in server.seen[0].headers
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_tool_without_a_description_is_sent_without_one(client: Client, form: str) -> None:
+    with ModelServer() as server, suppress(CannotReplay):
+        of(server, client, form).ask(question(tools=(replace(WEATHER, description=""),)))
+    (tool,) = server.seen[0].body["tools"]
+    assert "description" not in {**tool, **tool.get("function", {})}
 
 
 def test_an_answer_has_all_that_was_said(client: Client) -> None:

@@ -48,3 +48,65 @@ def test_find_weakened_cases_with_another_grader_lists_what_asks_for_less(
     found = find_weakened_cases(project, here.asked(), start, strict=True)
     assert [item.change for item in found.changes] == [change] * bool(change)
     assert not found.notes
+
+
+FUNCTION = "method: function_output, function_name: f"
+EXPECTING = """\
+- id: a
+  input: {{type: echo, content: hello world}}
+  expected: {{{expected}}}
+  grader: {{type: code, config: {{{config}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ("type: pattern, value: '^hello'", "type: pattern, value: 'h.+'", "loosened"),
+        ("type: contains, value: [hello, world]", "type: contains, value: [hello]", "loosened"),
+        ("type: contains, value: hello world", "type: contains, value: hello", "loosened"),
+        ("type: contains, value: hello", "type: contains, value: goodbye", "changed"),
+        ("type: contains, value: [hello]", "type: contains, value: [hello, world]", "changed"),
+        ("type: exact, value: hello world", "type: exact, value: hello", "changed"),
+    ],
+)
+def test_find_weakened_cases_with_another_expected_value_tells_less_from_other(
+    tmp_path: Path, before: str, after: str, change: str
+) -> None:
+    methods = {"pattern": "regex", "contains": "contains", "exact": "exact_match"}
+    config = f"method: {methods[before.split(',')[0].split()[1]]}"
+    assert changes(
+        tmp_path, *(EXPECTING.format(expected=text, config=config) for text in (before, after))
+    ) == [change]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            f"{FUNCTION}, test_cases: [{{args: [1], expected: 1}}, {{args: [2], expected: 2}}]",
+            f"{FUNCTION}, test_cases: [{{args: [1], expected: 1}}]",
+        ),
+        (
+            "method: tool_trajectory, mode: exact, expected: [{tool: a}, {tool: b}]",
+            "method: tool_trajectory, mode: exact, expected: [{tool: a}]",
+        ),
+        ("method: contains, all: [hello, world]", "method: contains, all: [hello]"),
+    ],
+)
+def test_find_weakened_cases_with_a_shorter_list_of_any_grader_names_what_is_gone(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    texts = (
+        EXPECTING.format(expected="type: contains, value: hello", config=text) for text in (before, after)
+    )
+    assert changes(tmp_path, *texts) == ["loosened"]
+
+
+def changes(folder: Path, before: str, after: str) -> list[str]:
+    here = Checkout(folder)
+    here.write({"evals/a.yaml": before})
+    start = here.commit()
+    here.write({"evals/a.yaml": after})
+    project = open_project(Operator(cwd=str(here.folder)))
+    return [item.change for item in find_weakened_cases(project, here.asked(), start, strict=True).changes]

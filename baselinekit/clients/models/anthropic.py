@@ -70,7 +70,7 @@ def _body(question: Question) -> dict[str, Json]:
         "tools": [
             {
                 "name": tool.name,
-                "description": tool.description,
+                **({"description": tool.description} if tool.description else {}),
                 "input_schema": tool.parameters or {"type": "object", "properties": {}},
             }
             for tool in ask.tools

@@ -69,7 +69,7 @@ def _body(question: Question) -> dict[str, Json]:
                 "type": "function",
                 "function": {
                     "name": tool.name,
-                    "description": tool.description,
+                    **({"description": tool.description} if tool.description else {}),
                     "parameters": tool.parameters or {"type": "object", "properties": {}},
                 },
             }
