@@ -29,7 +29,6 @@ ORDER = [
     "importers",
     "report",
     "matching",
-    "replaying",
     "store",
     "kinds",
     "schema",
@@ -60,7 +59,7 @@ PURE = {
     "schema",
     "placeholders",
 }
-PURE |= {"kinds", "importers", "matching", "graders", "learning", "changes"}
+PURE |= {"importers", "matching", "graders", "learning", "changes"}
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {
@@ -93,7 +92,7 @@ PUBLIC = {"library", "pytest_plugin"}
 NAMED_FOR_USERS = {"library"}
 """Its classes are called as the user says it, whatever the house calls its own."""
 
-KNOW_KINDS = {"kinds", "replaying"}
+KNOW_KINDS = {"kinds"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
 PROGRAMS = {"judge", "clients.programs.call", "sandbox.confined", "demo.service"}
@@ -106,9 +105,6 @@ WORLD = {
     *("urllib.request", "urllib3", "uuid1"),
 }
 """Modules by which a rule would touch the world. Of `os` the lexical half of os.path is allowed."""
-
-TABLES_BY_NAME = {"kinds.table"}
-"""Rules that import a module of their own package by the name in a table, with the first use of its row."""
 
 LEXICAL = {
     "path",
@@ -140,7 +136,7 @@ TIME_OF_DAY = {
 READS_THE_TIME = {
     "cli.entry": "the clock, from which everybody has it",
     "cli.watch": "wording of a time of the clock's",
-    "replaying.settings": "the clients' own clock, where they are handed no other",
+    "kinds.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
     "store.record": "part of a name that occurs once",
     "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
@@ -159,7 +155,7 @@ CUT_ELSEWHERE = {
     "report.differences": "lines and words of a text that was masked",
     "clients.models.minilm": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
-    "replaying.http": "what is read of a date",
+    "kinds.http": "what is read of a date",
     "store.results": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
     "clients.trust": "what is read of a host",
@@ -299,8 +295,6 @@ def pure(package: Package) -> Iterator[str]:
         if not is_among(module, PURE):
             continue
         for name, line in imports(module, source, package):
-            if name == "importlib" and module in TABLES_BY_NAME:
-                continue
             if name != "os.path" and any(name == one or name.startswith(f"{one}.") for one in WORLD):
                 yield f"{module}:{line} imports {name}"
         yield from (f"{module}:{line} uses {what}" for what, line in _worldly(source))
@@ -385,7 +379,7 @@ def _prints_or_exits(node: ast.AST) -> str:
 
 
 def kinds(package: Package) -> Iterator[str]:
-    """Rule 9: only kinds/ and replaying/ know a recipe kind by its name or by its classes."""
+    """Rule 9: only kinds/ knows a recipe kind by its name or by its classes."""
     classes = {"HttpRequest"} | {
         node.name
         for module, source in package.items()

@@ -16,10 +16,10 @@ from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.commands.refresh import RefreshScope, accepted_by, propose
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshProposal
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
-from baselinekit.replaying.settings import Clients
 
 HEAD = """\
 id: {id}   # the id of {id}

@@ -76,10 +76,9 @@ SNIPPETS = {
     "": "",
     "errors": "",
     "escape": "",
-    "replaying.http": "",
-    "replaying.dispatch": "",
+    "kinds.dispatch": "",
     "clients.http": "",
-    "replaying.settings": "",
+    "kinds.settings": "",
     "kinds.http": "class HttpExecution: ...",
     "report.values": "",
     "values.paths": "",
@@ -96,12 +95,12 @@ SNIPPETS = {
     ("rule", "module", "source"),
     [
         (architecture.order, "errors", "from baselinekit.store import files"),
-        (architecture.order, "model.x", "def f():\n    import baselinekit.replaying.http"),
+        (architecture.order, "model.x", "def f():\n    import baselinekit.kinds.http"),
         (architecture.order, "values.x", "from baselinekit.clients import trust\n"),
         (architecture.order, "matching.x", "from ..commands import verbs"),
         (architecture.order, "attic.x", "import baselinekit.errors"),
         (architecture.order, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.project import File"),
-        (architecture.circles, "errors", "def f():\n    from baselinekit.replaying import http\n"),
+        (architecture.circles, "errors", "def f():\n    from baselinekit.kinds import http\n"),
         (architecture.pure, "matching.x", "import time"),
         (architecture.pure, "matching.x", "from random import choice"),
         (architecture.pure, "escape", "import os"),
@@ -110,11 +109,11 @@ SNIPPETS = {
         (architecture.pure, "escape", "x = open('a')"),
         (architecture.pure, "placeholders.x", "import datetime\nx = datetime.datetime.now()"),
         (architecture.pure, "graders.x", "from urllib.request import urlopen"),
-        (architecture.clocks, "replaying.http", "import time\nx = time.time()"),
+        (architecture.clocks, "kinds.http", "import time\nx = time.time()"),
         (architecture.clocks, "cli.x", "from time import time"),
         (architecture.clocks, "evals.x", "import datetime\nx = datetime.datetime.now(datetime.UTC)"),
         (architecture.owners, "store.files", "import httpx"),
-        (architecture.owners, "replaying.x", "def f():\n    import httpx._client"),
+        (architecture.owners, "kinds.x", "def f():\n    import httpx._client"),
         (architecture.owners, "store.files", "import numpy"),
         (architecture.owners, "commands.x", "import click"),
         (architecture.clients, "commands.x", "from baselinekit.clients.http import Client"),
@@ -142,7 +141,7 @@ SNIPPETS = {
         (architecture.kinds, "report.x", "match recipe.execution:\n    case HttpExecution():\n        pass"),
         (architecture.cuts, "commands.x", "x = text[:80]"),
         (architecture.cuts, "clients.models.x", "x = f'{said[:300]}'"),
-        (architecture.cuts, "replaying.x", "x = text[-_LONGEST_TAIL:]"),
+        (architecture.cuts, "kinds.x", "x = text[-_LONGEST_TAIL:]"),
         (architecture.cuts, "report.x", "x = text[: _LONGEST - 1] + '…'"),
         (architecture.cuts, "graders.x", "def f(text, limit):\n    return text[:limit]"),
         (architecture.cuts, "cli.x", "import textwrap\nx = textwrap.shorten(text, 9)"),
@@ -154,7 +153,7 @@ SNIPPETS = {
     ],
 )
 def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: str) -> None:
-    reach_back = {"replaying.http": "from baselinekit import errors"} if rule is architecture.circles else {}
+    reach_back = {"kinds.http": "from baselinekit import errors"} if rule is architecture.circles else {}
     assert list(rule({**SNIPPETS, **reach_back, module: source}))
 
 
@@ -169,7 +168,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (architecture.circles, "store.x", "from baselinekit.store import files"),
         (architecture.pure, "clients.trust", "import os.path\nx = os.path.commonpath([]) + os.sep"),
         (architecture.pure, "store.files", "import time"),
-        (architecture.clocks, "replaying.http", "import time\nx = time.monotonic()"),
+        (architecture.clocks, "kinds.http", "import time\nx = time.monotonic()"),
         (architecture.clocks, "cli.entry", "import time\nx = time.time"),
         (architecture.cuts, "commands.x", "x = clipped(text, 80, redactor.mask)"),
         (
@@ -183,7 +182,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (architecture.owners, "clients.http", "import httpx, ssl"),
         (architecture.clients, "cli.main", "from baselinekit.clients.http import Client\nprint(1)"),
         (architecture.kinds, "kinds.http", "class HttpExecution: ...\nx = isinstance(y, HttpExecution)"),
-        (architecture.kinds, "replaying.http", "x = recipe.kind == 'http'"),
+        (architecture.kinds, "kinds.x", "x = recipe.kind == 'http'"),
         (architecture.kinds, "suites.x", "x = HttpExecution('http')"),
         (architecture.kinds, "cli.x", "x = {'type': 'http'}"),
         (architecture.kinds, "clients.trust", "x = parts.scheme == 'http'"),

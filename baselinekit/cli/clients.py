@@ -17,10 +17,10 @@ from baselinekit.commands.context import Clock, RunContext, Stop
 from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
 from baselinekit.model.results import Report
-from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
 from baselinekit.structs import replace
 

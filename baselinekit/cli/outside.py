@@ -10,11 +10,11 @@ from baselinekit.errors import NotRecorded
 from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
 from baselinekit.files.jsontext import encode
+from baselinekit.kinds.messages import row_of
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.recipes import Observation, SandboxResult
-from baselinekit.replaying.settings import Clients
-from baselinekit.replaying.traces import row_of
 from baselinekit.sandbox.sandbox import Execute, Sandbox
 from baselinekit.store.atomic import cannot_write
 

@@ -37,11 +37,11 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
+from baselinekit.kinds.settings import ModelClient
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.results import BaselineChanges, Report
-from baselinekit.replaying.settings import ModelClient
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges, describe_weakened
 from baselinekit.report.confusion import describe_classes

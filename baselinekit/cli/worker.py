@@ -17,9 +17,9 @@ from baselinekit.commands.judging import JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.commands.selection import IsWanted
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.values import Json
-from baselinekit.replaying.settings import Clients
 from baselinekit.structs import Struct, replace
 
 if TYPE_CHECKING:  # most runs ask no model

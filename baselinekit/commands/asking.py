@@ -8,9 +8,9 @@ from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import observe
 from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.replaying.settings import Setting
 from baselinekit.structs import MutableStruct, Struct, replace
 
 TICK = 1.1

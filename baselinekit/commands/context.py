@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, ModelQuestion
-from baselinekit.replaying.settings import Clients
 from baselinekit.structs import Struct, field, replace
 
 Done = TypeVar("Done")

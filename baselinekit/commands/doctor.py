@@ -7,6 +7,7 @@ from baselinekit.commands.judging import check, target_of
 from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
@@ -23,7 +24,6 @@ from baselinekit.model.baselines import (
 from baselinekit.model.recipes import Config, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all

@@ -38,10 +38,10 @@ from baselinekit.importers.drafts import (
     with_unique_ids,
 )
 from baselinekit.importers.table import importer_of
+from baselinekit.kinds.dispatch import digest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
-from baselinekit.replaying.dispatch import digest
 from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store import writing
 from baselinekit.store.reading import records_by_id

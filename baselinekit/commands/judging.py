@@ -19,7 +19,10 @@ from baselinekit.errors import (
     internal_error,
 )
 from baselinekit.files.jsontext import pretty
-from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
+from baselinekit.kinds import dispatch as replaying
+from baselinekit.kinds.dispatch import recipe_hash
+from baselinekit.kinds.kind import CHECKS, FAILED, PASSED, SCORES
+from baselinekit.kinds.settings import EXECUTION, Setting, undefined_in
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
@@ -27,9 +30,6 @@ from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Di
 from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Request, Scores
 from baselinekit.model.results import Report, ReportedDifference, Result, Typed
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.replaying import dispatch as replaying
-from baselinekit.replaying.dispatch import recipe_hash
-from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
 from baselinekit.secrets.variables import MASK, Redactor, Scope, as_text
 from baselinekit.store.results import (
@@ -109,7 +109,7 @@ def _as_dict(output: Json) -> dict[str, Json]:
 
 
 def _add_scores(observation: Observation, scores: Scores, setting: Setting) -> Observation:
-    from baselinekit.replaying.files import rubric_of
+    from baselinekit.kinds.files import rubric_of
 
     output = observation.output
     content = output.get("text", output) if isinstance(output, dict) else output

@@ -7,6 +7,7 @@ from typing import TypeVar
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.commands.context import RunContext
+from baselinekit.commands.environment import capture_environment
 from baselinekit.commands.project import Project, environment_of, observed_for
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.kinds.kind import Flag, RecipeKind, RecognisedForm
@@ -24,7 +25,6 @@ from baselinekit.placeholders.grammar import Token, escape, has_marker, split
 from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, field, replace

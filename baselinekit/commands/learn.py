@@ -12,6 +12,8 @@ from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.refresh import RefreshScope, find_baselines
 from baselinekit.commands.selection import select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
+from baselinekit.kinds.dispatch import recipe_hash
+from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.case import LearningCase
 from baselinekit.learning.evidence import evidence_of, select_valid_evidence
@@ -22,8 +24,6 @@ from baselinekit.model.baselines import Baseline, By, Comparison, known_path
 from baselinekit.model.changes import Applied, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path, parse_time
-from baselinekit.replaying.dispatch import recipe_hash
-from baselinekit.replaying.settings import Setting
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.structs import Struct, replace

@@ -21,13 +21,13 @@ from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
 from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import Lesson
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Known
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.reading import LoadedFiles, parse_record
 from baselinekit.structs import Struct, replace

@@ -10,10 +10,10 @@ from itertools import zip_longest
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json
-from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import id_of, read_record
 

@@ -17,10 +17,10 @@ from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
 from baselinekit.commands.since import used_files
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
-from baselinekit.replaying.settings import Clients
 from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.structs import Struct

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
 from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import since_capture
 from baselinekit.learning.lists import lists_above
@@ -25,7 +26,6 @@ from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.nature import Nature, nature_of_change
-from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.secrets.variables import Redactor
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render

@@ -13,6 +13,8 @@ from baselinekit.commands.pending import compared_with
 from baselinekit.commands.project import Project, as_variant, flatten
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
+from baselinekit.kinds.dispatch import recipe_hash
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.evidence import select_valid_evidence
@@ -37,8 +39,6 @@ from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, split, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
-from baselinekit.replaying.dispatch import recipe_hash
-from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.kinds.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
 from baselinekit.model.recipes import (
@@ -23,7 +24,6 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
-from baselinekit.replaying.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
 from baselinekit.structs import Struct, field, replace
@@ -367,7 +367,7 @@ class CaptureEnvironment:
             if self._known is not None:
                 self.seen = dict(self._known)
             elif not self.seen:
-                from baselinekit.replaying.environment import capture_environment
+                from baselinekit.commands.environment import capture_environment
 
                 project = self.project
                 environment = capture_environment(

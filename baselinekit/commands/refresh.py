@@ -14,6 +14,7 @@ from baselinekit.commands.planning import STORED, compare_command, covers, plan_
 from baselinekit.commands.project import CaptureEnvironment, Project, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline
@@ -30,7 +31,6 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import escape_value, has_marker
-from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import drop_pending, load_pending, pending_ids

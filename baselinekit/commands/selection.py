@@ -7,11 +7,11 @@ from typing import Protocol, TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.kinds.dispatch import digest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
-from baselinekit.replaying.dispatch import digest
 from baselinekit.structs import Struct, replace
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")

@@ -12,7 +12,7 @@ from baselinekit.commands.weakened import Way, weakened
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.kinds.kind import EXECUTION, INPUT
+from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline

@@ -7,7 +7,8 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import compact
-from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, SCORES
+from baselinekit.kinds.kind import CHECKS, FAILED, SCORES
+from baselinekit.kinds.settings import EXECUTION
 from baselinekit.matching.dispatch import base_mode, form_of
 from baselinekit.model.baselines import (
     BOUNDS,

@@ -21,6 +21,8 @@ from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.graders import graders
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
 from baselinekit.graders.verdict import code_of, combine_grades
+from baselinekit.kinds import dispatch as replaying
+from baselinekit.kinds.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -48,8 +50,6 @@ from baselinekit.model.recipes import (
     Usage,
 )
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replaying import dispatch as replaying
-from baselinekit.replaying.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import LONGEST_MESSAGE, mask_and_clip, no_mask

@@ -29,15 +29,15 @@ from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.checks import check_of
 from baselinekit.graders.graders import files_of, row_of
 from baselinekit.graders.judging import nonce_of
+from baselinekit.kinds.dispatch import inputs_of
 from baselinekit.kinds.kind import SCORES
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
-from baselinekit.replaying.dispatch import inputs_of
-from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.variables import escape_variables, names_in
 from baselinekit.store import writing
 from baselinekit.store.project import read

@@ -11,13 +11,13 @@ from baselinekit.evals.attempts import used_by
 from baselinekit.evals.checks import Prepared
 from baselinekit.files.jsontext import encode
 from baselinekit.graders import graders
+from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
 from baselinekit.model.values import Json
-from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.report.recordform import Field, RecordForm, RecordReader, object_field, record, records
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.secrets.variables import Redactor

@@ -27,6 +27,9 @@ from baselinekit.files.text import decode
 from baselinekit.graders import graders
 from baselinekit.graders.graders import Position
 from baselinekit.graders.task import keys_of
+from baselinekit.kinds import dispatch as replaying
+from baselinekit.kinds.dispatch import digest, granted_timeout
+from baselinekit.kinds.settings import Clients, Setting, above
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -36,9 +39,6 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replaying import dispatch as replaying
-from baselinekit.replaying.dispatch import digest
-from baselinekit.replaying.settings import Clients, Setting, above
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
@@ -244,7 +244,7 @@ def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Re
 def refuse_long(case: Case, setting: Setting) -> None:
     """Refuse a case with a longer time limit than the configuration gives a file, its model or its skill."""
     ceilings = setting.ceilings
-    most = max(ceilings.timeout, ceilings.granted(case.recipe) or 0)
+    most = max(ceilings.timeout, granted_timeout(case.recipe, ceilings) or 0)
     problems = []
     if case.timeout is not None and case.timeout > most:
         problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))

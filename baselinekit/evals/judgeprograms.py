@@ -31,10 +31,10 @@ from baselinekit.errors import (
 from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
 from baselinekit.graders import graders
 from baselinekit.graders.task import JudgeProgram, JudgeRun, JudgeStopped
+from baselinekit.kinds.files import inside, read_if_there
+from baselinekit.kinds.settings import Execute
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion, ProcessSpec, Surroundings
-from baselinekit.replaying.files import inside, read_if_there
-from baselinekit.replaying.settings import Execute
 from baselinekit.store.project import repository_of
 from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import Mask

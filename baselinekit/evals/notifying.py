@@ -10,12 +10,12 @@ from baselinekit.clients.trust import host_of, origin
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot_replay
 from baselinekit.files.jsontext import to_bytes
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import GateResult, Suite
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import Notify, ProcessSpec, Request
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.variables import names_in
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask, shown

@@ -32,13 +32,13 @@ from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, t
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.evals.workers import Attempts, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, turns_of
 from baselinekit.graders import graders
+from baselinekit.kinds.dispatch import batches
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader, iterate_grades
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
-from baselinekit.replaying.dispatch import batches
-from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each

@@ -24,11 +24,11 @@ from baselinekit.errors import (
     describe_exit,
 )
 from baselinekit.files.jsontext import encode
+from baselinekit.kinds.files import inside, read_if_there
+from baselinekit.kinds.settings import Execute, Setting
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
 from baselinekit.model.values import Json
-from baselinekit.replaying.files import inside, read_if_there
-from baselinekit.replaying.settings import Execute, Setting
 from baselinekit.secrets.variables import NAME, Redactor, as_text
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.suites.promptfolders import script_files

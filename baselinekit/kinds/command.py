@@ -1,14 +1,27 @@
 """A command: a program that the configuration names, run until it ends."""
 
+import os
 import shlex
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, describe_exit
-from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
-from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.clients.programs.children import (
+    child_environment,
+    configured_argv,
+    last_error_line,
+    program_at,
+)
+from baselinekit.clients.trust import Trust
+from baselinekit.errors import InvalidInput, Problem, Refused, cannot_replay, describe_exit
+from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.kinds.bodies import text_or_hash
+from baselinekit.kinds.files import inside, read_if_there
+from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind
+from baselinekit.kinds.settings import INPUT, Setting, invalid, undefined_in
+from baselinekit.model.recipes import Observation, ProcessSpec, Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
+from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask
 
@@ -48,6 +61,64 @@ class ExitCode(OutcomePlace):
 
 
 _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}
+
+
+_TIMEOUT = 60.0
+
+
+def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
+    surroundings = setting.surroundings
+    argv = [as_text(word) for word in command_input.argv]
+    if not argv or not argv[0]:
+        raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
+    if "\0" in "".join(argv):
+        raise invalid("BK331", "a NUL character in `argv`", "remove it", (*INPUT, "argv"))
+    cwd = inside(surroundings, as_text(command_input.cwd or "."))
+    if not os.path.isdir(cwd):
+        raise cannot_replay(
+            "BK320", f"the working folder {command_input.cwd!r} does not exist", "correct `cwd`"
+        )
+    configured = surroundings.commands.get(argv[0])
+    if configured:
+        hint = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
+        words = configured_argv(configured.argv, surroundings.root, hint)
+    else:
+        setting.trust.check_program(argv[0])
+        words = [program_at(argv[0], cwd, "install it, or correct its name")]
+    stdin = b"" if command_input.stdin is ABSENT else to_bytes(command_input.stdin)
+    if isinstance(command_input.stdin, str):
+        stdin = command_input.stdin.encode("utf-8", "replace")
+    allowed_names = configured.env if configured else []
+    own_env = {name: as_text(value) for name, value in command_input.env.items()}
+    check_env(own_env, argv[0], allowed_names, setting.trust)
+    return ProcessSpec(
+        argv=(*words, *argv[1:]),
+        stdin=stdin,
+        env=child_environment(allowed_names, own_env),
+        cwd=cwd,
+        timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
+        mask=setting.redactor.mask,
+    )
+
+
+def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust: Trust) -> None:
+    """Refuse environment variables that the configuration does not list for this program. A list of dangerous
+    names would never be complete (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
+    problems = []
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            message = f"{name!r} cannot be a variable of a program"
+            raise invalid("BK331", message, "a name without `=`, and no NUL character", (*INPUT, "env", name))
+        if name not in allowed_names and not trust.allow_exec:
+            names = ", ".join(dict.fromkeys([*allowed_names, *env]))
+            message = f"the configuration does not allow files to set {name} for the command {command!r}"
+            hint = (
+                f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
+                "or pass --allow-exec, which allows programs and their variables"
+            )
+            problems.append(Problem("BK340", message, hint, at=(*INPUT, "env", name)))
+    if problems:
+        raise Refused(*problems)
 
 
 class CommandKind(RecipeKind):
@@ -105,6 +176,49 @@ class CommandKind(RecipeKind):
     def working_folder(self, recipe: Recipe) -> str | None:
         folder: str | None = recipe.input.cwd
         return folder
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        """Return `{exit_code, stdout, stderr}`, and `files` where the recipe names some."""
+        command_input: CommandInput = setting.scope.expand(recipe.input, INPUT)
+        execution: CommandExecution = recipe.execution
+        run = process_of(command_input, execution, setting)
+        finished = setting.clients.execute(run)
+        if execution.parse != "json":
+            stdout = text_or_hash(finished.stdout)
+        else:
+            try:
+                stdout = decode(finished.stdout.decode())
+            except (NotJson, UnicodeDecodeError) as error:
+                if isinstance(error, NotJson) and error.is_beyond_limits:
+                    message = (
+                        f"{as_text(command_input.argv[0])} wrote more than is read as JSON here: {error}"
+                    )
+                    raise cannot_replay(
+                        "BK307", message, "leave out `parse: json` to compare it as text"
+                    ) from None
+                program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
+                message = f"{program} did not write JSON: {error}{last_error_line(finished.stderr, run.mask)}"
+                raise cannot_replay("BK307", message, "leave out `parse: json` if it writes text") from None
+        output: dict[str, Json] = {
+            "exit_code": finished.exit_code,
+            "stdout": stdout,
+            "stderr": text_or_hash(finished.stderr),
+        }
+        if command_input.files:
+            contents = {
+                path: read_if_there(setting.surroundings, path, run.cwd) for path in command_input.files
+            }
+            output["files"] = {
+                path: None if content is None else text_or_hash(content) for path, content in contents.items()
+            }
+        return Observation(output, finished.seconds)
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Refuse undefined variables, and a program that may not run or does not exist."""
+        problems = list(undefined_in(recipe.input, setting.scope, INPUT))
+        if problems:
+            raise InvalidInput(*problems)
+        process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 
 KIND = CommandKind()

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import RecipeKind
-from baselinekit.model.recipes import Recipe
+from baselinekit.kinds.settings import INPUT, Setting
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct
@@ -49,6 +50,9 @@ class EchoKind(RecipeKind):
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
         return self.input_of_text(content, context), []
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        return Observation(setting.scope.expand(recipe.input, INPUT), 0.0)
 
 
 KIND = EchoKind()

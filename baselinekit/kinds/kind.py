@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
+from baselinekit.kinds.settings import EXECUTION, Setting, check_defined
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
@@ -11,8 +12,6 @@ from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import Pattern
 from baselinekit.values.texts import Mask, describe_limit
 
-INPUT: Path = ("current", "input")
-EXECUTION: Path = ("current", "execution")
 STORED = "that is now the known-good answer"
 
 Family = Literal["", "commands", "skills", "models"]
@@ -76,7 +75,7 @@ class OutcomePlace(Struct):
 
 
 class RecipeKind:
-    """A kind of recipe: a file of this package defines it, table.py lists it, replaying/ replays it. All
+    """A kind of recipe: a file of this package defines it, table.py lists it. All
     other code calls these methods, and never tests for the name of a kind."""
 
     # Its part of the schema.
@@ -99,6 +98,28 @@ class RecipeKind:
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         """Return the problems of a recipe that its types do not show."""
         yield from check_limits(recipe.execution, EXECUTION)
+
+    # How it is replayed.
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Raise what a replay would raise before its first request, all problems at once."""
+        check_defined(recipe, setting)
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        """Obtain the output again."""
+        raise NotImplementedError
+
+    def files(self, recipe: Recipe, setting: Setting) -> Iterator[str | bytes]:
+        """Return the contents of the files that it sends."""
+        return iter(())
+
+    def expanded_inputs(self, recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+        """Return its inputs by name, expanded, and the names that it uses."""
+        return {}, frozenset()
+
+    def batch(self, recipe: Recipe) -> str | None:
+        """Return a key shared by all recipes that are answered together."""
+        return None
 
     # Its output. `parts`: the parts of a whole response, each compared only if the baseline states it.
 

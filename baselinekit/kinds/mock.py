@@ -1,14 +1,24 @@
 """A mock: a target that gives a written answer, so that evals run without a service or a model."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.kinds.kind import EXECUTION
-from baselinekit.kinds.messages import ConversationKind, StatedConversation
-from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.kinds.messages import (
+    ConversationInput,
+    ConversationKind,
+    StatedConversation,
+    answer_of_value,
+    plain_observation,
+    question_of,
+)
+from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import Observation, Recipe, Seconds
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct
+from baselinekit.secrets.variables import as_text
+from baselinekit.structs import Struct, replace
 
 RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
 
@@ -34,6 +44,22 @@ class MockCurrent(Struct):
     execution: MockExecution
 
 
+_QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
+
+
+_DRAWN_BYTES = 6
+
+
+def _delay(execution: MockExecution, case: str, turn: int) -> float:
+    """Return the seconds until the answer. Within a range they depend on the case and the attempt, so that a
+    repeated run takes as long."""
+    least, most = float(execution.delay or 0), execution.delay_max
+    if most is None or most <= least:
+        return least
+    drawn = int.from_bytes(sha256(f"{turn}/{case}".encode()).digest()[:_DRAWN_BYTES])
+    return least + (float(most) - least) * (drawn / float(256**_DRAWN_BYTES))
+
+
 class MockKind(ConversationKind):
     name = "mock"
     execution = MockExecution
@@ -48,6 +74,24 @@ class MockKind(ConversationKind):
 
     def only_reads(self, recipe: Recipe) -> bool:
         return True
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
+        execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
+        seconds = _delay(execution, conversation.case or setting.asker, setting.turn)
+        if seconds:
+            setting.clients.sleep(seconds)
+        if isinstance(recipe.execution.response, str):
+            parts = (
+                as_text(setting.scope.expand(part)) for part in _QUESTION.split(recipe.execution.response)
+            )
+            return plain_observation(question_of(conversation).join(parts), seconds)
+        return answer_of_value(execution.response, seconds, self.whom(recipe))
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Refuse undefined variables, and an answer that cannot be read."""
+        check_defined(recipe, setting)
+        self.replay(replace(recipe, execution=replace(recipe.execution, delay=None, delay_max=None)), setting)
 
 
 KIND = MockKind()

@@ -1,24 +1,52 @@
 """A prompt: a template with its inputs, sent to a model that the configuration names."""
 
+import os
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from hashlib import sha256
+from typing import Any, Literal, get_args
 
-from baselinekit.errors import Problem
-from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, find_failed_checks, is_empty
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import json_in
+from baselinekit.files.text import place
+from baselinekit.kinds.files import (
+    check_model,
+    check_scores,
+    load_document,
+    parse_document,
+    path_from_root,
+    read_text,
+    texts_in,
+    with_files,
+)
+from baselinekit.kinds.kind import EMPTY, Family, RecipeKind, Trouble, find_failed_checks, is_empty
 from baselinekit.kinds.messages import plain_text, text_with_context
-from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
-from baselinekit.model.traces import TraceMessage
-from baselinekit.model.values import Json
-from baselinekit.secrets.variables import as_text, escape_variables, escape_variables_in
+from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
+from baselinekit.model.recipes import (
+    Answer,
+    Message,
+    ModelQuestion,
+    Observation,
+    Recipe,
+    Scores,
+    Seconds,
+    Tool,
+)
+from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.secrets.variables import Scope, as_text, escape_variables, escape_variables_in, names_in
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
+
+
 _MEDIA = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "document"),
     *("input_file", "tool_use", "tool_result"),
 )
+
+
 """The types of parts of messages, in the forms of the providers, that are not text."""
 
 
@@ -59,6 +87,185 @@ class PromptCurrent(Struct):
 
     input: PromptInput | str
     execution: PromptExecution
+
+
+_ROLES = get_args(Message.__annotations__["role"])
+
+
+_LISTS = (".yaml", ".yml", ".json")
+
+
+class Template(Struct):
+    """The messages as written, and the values of the names in them. `places`: where in the recipe each
+    message is written; None: in `file`, a name and its text. `{{name}}` is expanded once: names within an
+    input are not expanded."""
+
+    messages: tuple[Message, ...]
+    places: tuple[Path | None, ...]
+    scope: Scope
+    inputs: dict[str, Json]
+    file: tuple[str, str] = ("", "")
+
+    def expanded(self) -> tuple[Message, ...]:
+        return tuple(
+            replace(message, content=as_text(self.scope.expand(message.content, INPUT)))
+            for message in self.messages
+        )
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the undefined names, and the inputs that no message uses."""
+        used: set[str] = set()
+        for message, at in zip(self.messages, self.places, strict=True):
+            for name in names_in(message.content):
+                used.add(name)
+                try:
+                    self.scope.lookup(name)
+                except InvalidInput as error:
+                    yield self._undefined(name, at, error.problems[0])
+        for name in self.inputs:
+            if name not in used:
+                unused, hint = f"the template does not use {name!r}", suggest(name, used)
+                yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
+
+    def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
+        """Return the problem of an undefined name. That of a variable which is declared but not set stays."""
+        path, text = self.file
+        position = text.find("{{")  # where the template first uses it
+        while position >= 0:  # with the character before it, which may be a backslash
+            if name in names_in(text[max(0, position - 1) : text.find("}}", position) + 2]):
+                break
+            position = text.find("{{", position + 2)
+        where = None if at is not None else place(path, text, max(position, 0))
+        if problem.code != "BK501":
+            return replace(problem, place=where, at=at)
+        hint = suggest(name, self.inputs) or (
+            f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
+        )
+        message = f"the template uses {{{{{name}}}}}, which is not an input"
+        return Problem("BK350", message, hint, where, at)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the prompt without its inputs."""
+        text = "\0".join(f"{message.role}\0{message.content}" for message in self.messages)
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _template_of(recipe: Recipe, setting: Setting) -> Template:
+    """Read the template of a recipe and its expanded inputs."""
+    prompt_input: PromptInput = recipe.input
+    inputs = _inputs(prompt_input, setting)
+    scope = setting.scope.with_saved(inputs)
+    own_inputs = {name: inputs[name] for name in prompt_input.inputs}
+    messages: list[Message] = []
+    places: list[Path | None] = []
+    file = ("", "")
+    if recipe.execution.system:
+        messages.append(Message("system", recipe.execution.system))
+        places.append((*EXECUTION, "system"))
+    if prompt_input.prompt is not None:
+        path = as_text(setting.scope.expand(prompt_input.prompt, (*INPUT, "prompt")))
+        file = (path_from_root(setting.surroundings, path), read_text(setting.surroundings, path))
+        is_list = os.path.splitext(path)[1].lower() in _LISTS
+        messages += _messages(*file) if is_list else [Message("user", file[1])]
+        places += [None] * (len(messages) - len(places))
+    elif prompt_input.messages is not None:
+        messages += prompt_input.messages
+        places += ((*INPUT, "messages", number) for number in range(len(prompt_input.messages)))
+    else:
+        messages.append(Message("user", prompt_input.text or ""))
+        places.append((*INPUT, "text"))
+    return Template(tuple(messages), tuple(places), scope, own_inputs, file)
+
+
+def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
+    """Return the inputs of the file, overridden by those of the recipe."""
+    inputs: dict[str, Json] = {}
+    if prompt_input.inputs_from is not None:
+        path = as_text(setting.scope.expand(prompt_input.inputs_from, (*INPUT, "inputs_from")))
+        value = load_document(setting.surroundings, path)
+        if not isinstance(value, dict):
+            at = Place(path_from_root(setting.surroundings, path), 1, 1)
+            raise InvalidInput(Problem("BK353", "inputs must be a mapping: name: value", "", at))
+        inputs |= value
+    inputs |= setting.scope.expand(prompt_input.inputs, (*INPUT, "inputs"))
+    return {name: with_files(value, setting.surroundings) for name, value in inputs.items()}
+
+
+def _messages(path: str, text: str) -> Iterator[Message]:
+    """Yield the messages of a template in YAML or JSON."""
+    items, at = parse_document(text, path), Place(path, 1, 1)
+    if isinstance(items, dict) and items.keys() == {"messages"}:
+        items = items["messages"]
+    if not isinstance(items, list) or not items:
+        hint = "write - role: user, and content: … below it"
+        raise InvalidInput(
+            Problem("BK353", "a template in YAML or JSON must be a list of messages", hint, at)
+        )
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, dict) or item.keys() != {"role", "content"}:
+            item = {"role": None, "content": None}
+        if item["role"] not in _ROLES or not isinstance(item["content"], str):
+            message = (
+                f"message {number} is not {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
+            )
+            raise InvalidInput(Problem("BK353", message, "", at))
+        yield Message(item["role"], item["content"])
+
+
+def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setting) -> Iterator[Problem]:
+    """Yield a problem where tool calls are collected from a model that cannot report them."""
+    model = setting.surroundings.models.get(name)
+    if "tool_calls" in (collect or ()) and model is not None and not model.tells_tool_calls:
+        message = f"the model {name!r} cannot report which tools were called, and `collect` names them"
+        hint = "leave `tool_calls` out, or use `openai` or `anthropic`, or a program with `output: json`"
+        yield Problem("BK617", message, hint, at=(*EXECUTION, "collect"))
+
+
+def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | None]:
+    """Return the output, and why it should not be stored, or None."""
+    value: Json = answer.text
+    flaw = None
+    if execution.parse == "json":
+        value = json_in(answer.text)
+        if value is ABSENT:
+            value, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
+    if execution.collect is None:
+        return value, flaw
+    output: dict[str, Json] = {}
+    if "text" in execution.collect:
+        output["json" if execution.parse == "json" else "text"] = value
+    if "tool_calls" in execution.collect:
+        output["tool_calls"] = calls_as_json(answer.tool_calls, f"the model {execution.model!r}")
+    return output, flaw
+
+
+WROTE_NO_TEXT = (
+    "the model called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+)
+
+
+def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
+    """Return why tool calls that nothing collects are a loss. `name`: what `collect` calls the text."""
+    if not calls:
+        return None
+    both = f"`collect: [{name}, tool_calls]` (--collect {name} --collect tool_calls) keeps both"
+    called = ", ".join(dict.fromkeys(call.name for call in calls))
+    return f"it called {called} beside its {name}: {both}, `--collect {name}` the {name} alone"
+
+
+def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]:
+    """Return tool calls as an output holds them: `[{name, input}]`, with the output where it is known. None
+    is an error: an empty list means that no tool was called, and that must be reported."""
+    if calls is None:
+        hint = "make it answer with {text, tool_calls}: an empty list where none was called"
+        raise cannot_replay(
+            "BK617", f"{source} did not say whether it called tools, and `collect` names them", hint
+        )
+    return [
+        {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
+        for call in calls
+    ]
 
 
 class PromptKind(RecipeKind):
@@ -153,6 +360,74 @@ class PromptKind(RecipeKind):
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:
         return PromptInput(text=text_with_context(text, context))
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        """Return the model's answer: a text, JSON, or what `collect` names."""
+        execution: PromptExecution = recipe.execution
+        template = _template_of(recipe, setting)
+        answer = setting.clients.models.ask(
+            ModelQuestion(
+                model=execution.model,
+                messages=template.expanded(),
+                tools=tuple(recipe.input.tools),
+                temperature=execution.temperature,
+                max_tokens=execution.max_tokens,
+                json=execution.json,
+                turn=setting.turn,
+                timeout=execution.timeout,
+                asker=setting.asker,
+            )
+        )
+        output, flaw = _build_output(answer, execution)
+        if not answer.text.strip() and answer.tool_calls and execution.collect is None:
+            flaw = WROTE_NO_TEXT
+        return Observation(
+            output,
+            answer.seconds,
+            answer.attempts,
+            tool_calls=answer.tool_calls,
+            usage=answer.usage,
+            environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
+            flaw=flaw,
+            recorded=answer.recorded,
+            loss=loss_of_calls(answer.tool_calls, "text") if execution.collect is None else None,
+        )
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Check what can be known before the model is asked: its name, the files, the names in them."""
+        execution: PromptExecution = recipe.execution
+        problems: list[Problem] = []
+        for name in ("inputs", "prompt", "inputs_from"):
+            problems += undefined_in(getattr(recipe.input, name), setting.scope, (*INPUT, name))
+        try:
+            check_model(execution.model, (*EXECUTION, "model"), setting)
+        except InvalidInput as error:
+            problems += error.problems
+        try:
+            check_scores(execution.scores, setting)
+        except InvalidInput as error:
+            problems += error.problems
+        problems += problems_of_collect(execution.collect, execution.model, setting)
+        problems = problems or list(_template_of(recipe, setting).problems())
+        if problems:
+            raise InvalidInput(*problems)
+
+    def expanded_inputs(self, recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+        """Return its inputs, including those of the file, and the names in its template."""
+        template = _template_of(recipe, setting)
+        used_names = frozenset(name for message in template.messages for name in names_in(message.content))
+        return _inputs(recipe.input, setting), used_names
+
+    def files(self, recipe: Recipe, setting: Setting) -> Iterator[str]:
+        """Yield the texts of its template, of the file of its inputs, and of the files that inputs name."""
+        prompt_input, surroundings, expand = recipe.input, setting.surroundings, setting.scope.expand
+        for path in filter(None, (prompt_input.prompt, prompt_input.inputs_from)):
+            yield read_text(surroundings, as_text(expand(path, INPUT)))
+        if prompt_input.inputs_from is not None:
+            yield from texts_in(
+                load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT))), surroundings
+            )
+        yield from texts_in(expand(prompt_input.inputs, INPUT), surroundings)
 
 
 KIND = PromptKind()

@@ -3,11 +3,14 @@ Also the single rule for the file of its baseline, which the plugin and `import`
 
 import hashlib
 import posixpath
+import shlex
 from typing import Literal
 
+from baselinekit.errors import cannot_replay
 from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.settings import Setting
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.structs import Struct
 from baselinekit.values.texts import Mask
 
@@ -32,32 +35,15 @@ class PytestCurrent(Struct):
     execution: PytestExecution
 
 
-class PytestKind(RecipeKind):
-    name = "pytest"
-    execution = PytestExecution
-    currents = (PytestCurrent,)
-    asks_nobody = True
-    brought_by = "pytest"
-
-    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
-        return f"pytest {recipe.input.test}"
-
-    def own_command(self, recipe: Recipe) -> tuple[str, ...]:
-        return ("pytest", recipe.input.test)
-
-    def group(self, recipe: Recipe, base_url: object) -> str:
-        return "tests"
-
-    def only_reads(self, recipe: Recipe) -> bool:
-        return True
-
-
-KIND = PytestKind()
-
-
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
+
+
 _DOT_BEFORE_NAME = lazy_pattern(r"\.(?![0-9])")
+
+
 """In parameters, a dot before a digit (`1.5`) does not begin a name."""
+
+
 _LONGEST_FILE, _LONGEST_ID, _HASH_LENGTH = 120, 128, 6
 
 
@@ -104,3 +90,33 @@ def _shorten(text: str, identity: str, longest: int, is_plain: bool) -> str:
         return text
     digits = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
     return f"{text[: longest - _HASH_LENGTH - 1].rstrip('._-')}-{digits}"
+
+
+class PytestKind(RecipeKind):
+    name = "pytest"
+    execution = PytestExecution
+    currents = (PytestCurrent,)
+    asks_nobody = True
+    brought_by = "pytest"
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        return f"pytest {recipe.input.test}"
+
+    def own_command(self, recipe: Recipe) -> tuple[str, ...]:
+        return ("pytest", recipe.input.test)
+
+    def group(self, recipe: Recipe, base_url: object) -> str:
+        return "tests"
+
+    def only_reads(self, recipe: Recipe) -> bool:
+        return True
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        command = shlex.join(KIND.own_command(recipe))
+        raise cannot_replay("BK356", "what a test compares is compared when pytest runs it", command)
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Nothing to check: no request is sent."""
+
+
+KIND = PytestKind()

@@ -1,14 +1,50 @@
 """A skill: one that the configuration declares by name, or a folder with a SKILL.md."""
 
+import os
+import re
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from hashlib import sha256
 from typing import Any, Literal
 
-from baselinekit.errors import Problem
+from baselinekit.clients.programs import call
+from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.files.jsontext import NotJson, decode, json_in, pretty, to_bytes
+from baselinekit.kinds.bodies import text_or_hash
+from baselinekit.kinds.files import (
+    check_model,
+    check_scores,
+    inside,
+    read_if_there,
+    read_text,
+    texts_in,
+    with_files,
+)
+from baselinekit.kinds.http import KIND as HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
-from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
-from baselinekit.model.values import Json
-from baselinekit.secrets.variables import escape_variables_in
+from baselinekit.kinds.messages import answer_of_value, is_structured
+from baselinekit.kinds.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
+from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined, invalid
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import (
+    Message,
+    ModelQuestion,
+    Observation,
+    ProcessSpec,
+    Recipe,
+    Scores,
+    Seconds,
+    Skill,
+    Usage,
+)
+from baselinekit.model.traces import ToolCall
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.secrets.variables import NAME, escape_variables, escape_variables_in
 from baselinekit.structs import Struct, field, replace
+from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask
 
 
@@ -28,6 +64,235 @@ class SkillCurrent(Struct):
 
     execution: SkillExecution
     input: Json = None
+
+
+_TIMEOUT = 60.0
+
+
+_FOLDERS = ("skills", os.path.join(".claude", "skills"))
+
+
+_FRONT_MATTER = lazy_pattern(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+
+
+_LINK = lazy_pattern(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
+
+
+_MOST_LINKED = 200_000
+
+
+_TOKENS = ("tokens_in", "tokens_out")
+
+
+def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
+    """Return the execution with its variables expanded, and the declaration of the skill."""
+    execution: SkillExecution = setting.scope.expand(recipe.execution, EXECUTION)
+    name, skills = execution.skill_name, setting.surroundings.skills
+    at = (*EXECUTION, "skill_name")
+    if name in skills:
+        skill = skills[name]
+        if sum(form is not None for form in (skill.command, skill.python, skill.http, skill.folder)) != 1:
+            forms = "`command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
+            hint = f"give it one of {forms}"
+            raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
+        return execution, skill
+    root, known_names = setting.surroundings.root, list(skills)
+    for folder in _FOLDERS:
+        file = os.path.join(folder, name, "SKILL.md")
+        if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, root):
+            return execution, Skill(folder=os.path.dirname(file))
+        skills_folder = os.path.join(root, folder)
+        with suppress(OSError):
+            entries = os.listdir(skills_folder)
+            known_names += (
+                entry for entry in entries if os.path.isfile(os.path.join(skills_folder, entry, "SKILL.md"))
+            )
+    hint = suggest(name, known_names) or "declare it in baselinekit.yaml"
+    example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
+    raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
+
+
+def _expanded_input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
+    """Return the expanded input, with the paths that the configuration calls files as `{file: path}`."""
+    value = setting.scope.expand(recipe.input, INPUT)
+    if not isinstance(value, dict):
+        return value
+    files = {name: {"file": value[name]} for name in skill.files if isinstance(value.get(name), str)}
+    return {**value, **files}
+
+
+# A skill that is a folder: its SKILL.md holds the instructions that a model follows.
+
+
+def ask_model(
+    folder: str, skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting
+) -> Observation:
+    text = _instructions(folder, setting)
+    parts = []  # a text unchanged, a mapping as one part for each name
+    for name, value in (skill_input if isinstance(skill_input, dict) else {"": skill_input}).items():
+        rendered = value if isinstance(value, str) else pretty(value, "  ")
+        parts.append(f"<{name}>\n{rendered}\n</{name}>" if name else rendered)
+    if execution.parameters:
+        parts.append(f"<parameters>\n{pretty(dict(execution.parameters), '  ')}\n</parameters>")
+    answer = setting.clients.models.ask(
+        ModelQuestion(
+            skill.model,
+            (Message("system", text), Message("user", "\n\n".join(parts))),
+            turn=setting.turn,
+            timeout=skill.timeout if execution.timeout is None else execution.timeout,
+            asker=setting.asker,
+        )
+    )
+    value = json_in(answer.text)
+    return Observation(
+        answer.text if value is ABSENT else value,
+        answer.seconds,
+        answer.attempts,
+        tool_calls=answer.tool_calls,
+        usage=answer.usage,
+        environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
+        flaw=None if answer.text.strip() or not answer.tool_calls or execution.collect else WROTE_NO_TEXT,
+    )
+
+
+def _instructions(folder: str, setting: Setting) -> str:
+    """Return SKILL.md and the texts in its folder that it links to: a model cannot open them itself."""
+    path = os.path.join(setting.surroundings.root, folder)
+    text = _FRONT_MATTER.sub("", read_text(setting.surroundings, os.path.join(path, "SKILL.md")))
+    parts, size = [text], 0
+    for link in dict.fromkeys(_LINK.findall(text)):
+        linked = os.path.join(path, link)
+        if not inside(setting.surroundings, linked).startswith(os.path.realpath(path) + os.sep):
+            continue
+        content = read_if_there(setting.surroundings, linked)
+        size += len(content or b"")
+        if content is not None and size <= _MOST_LINKED:
+            parts.append(f"# {link}\n\n{content.decode('utf-8', 'replace')}")
+    return "\n\n".join(parts)
+
+
+# A skill that is a program, a callable or a service.
+
+
+def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
+    name = execution.skill_name
+    timeout = next((limit for limit in (execution.timeout, skill.timeout) if limit is not None), _TIMEOUT)
+    process = ProcessSpec(
+        argv=tuple(_argv(skill, name, setting)),
+        stdin=to_bytes(_payload(skill_input, execution)),
+        env=child_environment(skill.env),
+        cwd=setting.surroundings.folder,
+        timeout=float(timeout),
+        mask=setting.redactor.mask,
+    )
+    finished = setting.clients.execute(process)
+    last_words = last_error_line(finished.stderr, process.mask)
+    if finished.exit_code:
+        raise cannot_replay(
+            "BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}"
+        )
+    if skill.python:
+        try:  # the value that a callable returned, as clients/programs/call.py writes it
+            answer = decode(finished.stdout.decode())
+            if "error" in answer:
+                where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
+                raise cannot_replay("BK323", f"the skill {name} raised {answer['error']}{where}")
+            return Observation(answer["result"], finished.seconds)
+        except (NotJson, UnicodeDecodeError, KeyError, TypeError):
+            raise cannot_replay("BK323", f"the skill {name} gave no result{last_words}") from None
+    output = text_or_hash(finished.stdout)
+    if isinstance(output, str):
+        try:
+            output = decode(output)
+        except NotJson:
+            output = output.removesuffix("\n").removesuffix("\r")
+    return Observation(output, finished.seconds)
+
+
+def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
+    root = setting.surroundings.root
+    if skill.command:
+        return configured_argv(skill.command, root, f"correct `skills: {name}:` in baselinekit.yaml")
+    module, _, function = (skill.python or "").partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+        raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", "write module:function")
+    # -P: the folder of call.py holds modules with the names of standard ones
+    return [sys.executable, "-P", os.path.abspath(call.__file__), root, f"{module}:{function}"]
+
+
+def _payload(skill_input: Json, execution: SkillExecution) -> dict[str, Json]:
+    return {"skill": execution.skill_name, "input": skill_input, "parameters": execution.parameters}
+
+
+def _request(skill: Skill, skill_input: Json, execution: SkillExecution) -> Recipe:
+    """Return the question as a request: a POST of JSON, unless the configuration says otherwise."""
+    request = skill.http
+    assert request is not None
+    if request.body is ABSENT and request.json is ABSENT and request.form is None:
+        method = "POST" if request.method == "GET" else request.method
+        request = replace(request, method=method, json=_verbatim(_payload(skill_input, execution)))
+    return Recipe(request, HttpExecution("http"))
+
+
+def _verbatim(value: Json) -> Json:
+    """Escape a value so that an expansion leaves it as it is: the question has been expanded already."""
+    if isinstance(value, str):
+        return escape_variables(value)
+    if isinstance(value, dict):
+        return {escape_variables(key): _verbatim(item) for key, item in value.items()}
+    return [_verbatim(item) for item in value] if isinstance(value, list) else value
+
+
+# The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`, of which only `output` is
+# required.
+
+
+def _with_trace(observation: Observation, name: str) -> Observation:
+    """Return the observation that the skill's answer describes; an answer of another form is an error."""
+    answer = observation.output
+    if is_structured(answer) and "output" not in answer:
+        traced = answer_of_value(answer, observation.seconds, f"the skill {name}")
+        return replace(traced, attempts=observation.attempts, environment=observation.environment)
+    fault = next(trace_faults(answer), None)
+    if fault is not None:
+        message = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {fault}"
+        raise cannot_replay("BK354", message, "correct it, or take `output: trace` out of its entry")
+    usage, calls = answer.get("usage", {}), answer.get("tool_calls")
+    cost = usage.get("cost_usd")
+    return replace(
+        observation,
+        output=answer["output"],
+        tool_calls=None
+        if calls is None
+        else tuple(
+            ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT)) for call in calls
+        ),
+        usage=Usage(
+            usage.get("tokens_in"), usage.get("tokens_out"), None if cost is None else Decimal(str(cost))
+        ),
+    )
+
+
+def trace_faults(answer: Json) -> Iterator[str]:
+    if not isinstance(answer, dict):
+        yield "it is not an object"
+        return
+    if "output" not in answer:
+        yield "there is no `output`"
+    calls, usage = answer.get("tool_calls", []), answer.get("usage", {})
+    if not isinstance(calls, list) or not all(
+        isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls
+    ):
+        yield "`tool_calls` is a list of {name, input, output}"
+    if not isinstance(usage, dict) or not all(is_usage(key, value) for key, value in usage.items()):
+        yield "`usage` has tokens_in, tokens_out and cost_usd"
+
+
+def is_usage(key: str, value: Json) -> bool:
+    """Whether a value of `usage` is valid. Unknown keys are ignored."""
+    if key in _TOKENS and not isinstance(value, int | None):
+        return False
+    return key not in (*_TOKENS, "cost_usd") or value is None or (is_number(value) and value >= 0)
 
 
 class SkillKind(RecipeKind):
@@ -73,6 +338,69 @@ class SkillKind(RecipeKind):
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
         return self.input_of_text(content, context), []
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        execution, skill = _resolve_skill(recipe, setting)
+        skill_input = with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
+        if skill.folder is not None:
+            observation = ask_model(skill.folder, skill, skill_input, execution, setting)
+        elif skill.http is not None:
+            observation = HTTP.replay(_request(skill, skill_input, execution), setting)
+            status = observation.output["status"]
+            if not 200 <= status < 300:
+                message = f"the skill {execution.skill_name} answered with status {status}"
+                raise cannot_replay("BK354", message, "check its service")
+            observation = replace(observation, output=observation.output["body"])
+        else:
+            observation = _run_program(skill, skill_input, execution, setting)
+        if skill.output == "trace":
+            observation = _with_trace(observation, execution.skill_name)
+        if execution.collect is None:
+            return replace(observation, loss=loss_of_calls(observation.tool_calls, "output"))
+        output: dict[str, Json] = {}
+        for name in execution.collect:
+            if name == "output":
+                output[name] = observation.output
+            else:
+                output[name] = calls_as_json(observation.tool_calls, f"the skill {execution.skill_name}")
+        return replace(observation, output=output)
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""
+        check_defined(recipe, setting)
+        problems: list[Problem] = []
+        execution, skill = _resolve_skill(recipe, setting)
+        name, collect = execution.skill_name, execution.collect or ()
+        if skill.folder is not None:
+            problems += problems_of_collect(collect, skill.model, setting)
+        elif "tool_calls" in collect and skill.output != "trace":
+            message = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
+            declaration = f"declare `skills: {{{name}: {{output: trace}}}}`"
+            hint = f"make it answer with {{output, tool_calls}}, and {declaration}"
+            problems.append(Problem("BK617", message, hint, at=(*EXECUTION, "collect")))
+        if problems:
+            raise InvalidInput(*problems)
+        check_scores(recipe.execution.scores, setting)
+        if skill.folder is not None:
+            _instructions(skill.folder, setting)
+            check_model(skill.model, (*EXECUTION, "skill_name"), setting)
+        elif skill.http is not None:
+            HTTP.check_replay(_request(skill, None, SkillExecution("skill", name)), setting)
+        else:
+            _argv(skill, name, setting)
+
+    def expanded_inputs(self, recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+        """Return its inputs by name where its input is a mapping: all, for which it uses is unknown."""
+        inputs = setting.scope.expand(recipe.input, INPUT)
+        return (inputs, frozenset(inputs)) if isinstance(inputs, dict) else ({}, frozenset())
+
+    def files(self, recipe: Recipe, setting: Setting) -> Iterator[str]:
+        """Yield the texts of the files of its input, and of a SKILL.md, which a model is given. Those of a
+        program are left out: it is what is tested, and may change."""
+        _, skill = _resolve_skill(recipe, setting)
+        yield from texts_in(_expanded_input(recipe, skill, setting), setting.surroundings)
+        if skill.folder is not None:
+            yield _instructions(skill.folder, setting)
 
 
 KIND = SkillKind()

@@ -19,7 +19,7 @@ MODULES = {
     "replay": "stored",
     "pytest": "pytest",
 }
-"""The module of each kind: the one in this package has its KIND, the one in replaying/ replays it."""
+"""The module of each kind, which has its KIND."""
 
 
 @cache

@@ -13,10 +13,10 @@ from baselinekit.commands.judging import compare_settled, observe
 from baselinekit.commands.loading import prepare
 from baselinekit.commands.project import CaptureEnvironment, Operator, open_project
 from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.kinds.settings import Setting
 from baselinekit.library.verdicts import Verdict
 from baselinekit.model import baselines as model
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replaying.settings import Setting
 from baselinekit.store import reading
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.structs import Struct

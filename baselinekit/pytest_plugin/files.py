@@ -16,6 +16,7 @@ from baselinekit.commands.known_good import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, drift_of, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.kinds.settings import Clients
 from baselinekit.learning.templating import OutputTemplater
 from baselinekit.library.verdicts import arrays_to_order
 from baselinekit.matching.dispatch import Matcher, compile_baseline
@@ -23,7 +24,6 @@ from baselinekit.model.baselines import Baseline, Comparison, Known, Rules
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.pytest_plugin.rules import CodeRules, LayeredRules
-from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.prompt import PromptExecution
+from baselinekit.kinds.settings import EXECUTION
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grader

@@ -18,13 +18,13 @@ from desk import Desk
 from baselinekit.commands.loading import load
 from baselinekit.commands.planning import plan_of, with_output
 from baselinekit.commands.project import Project
+from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.learning.templating import single_element_arrays
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Known, Rules
 from baselinekit.model.changes import KeptOutput, RefreshPlan
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_at

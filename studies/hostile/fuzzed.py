@@ -22,13 +22,13 @@ from server import JSON, TEXT, chunked, head, whole
 from baselinekit.clients.http import Client
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.dispatch import replay
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import HttpDefaults, HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.replaying.dispatch import replay
-from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.secrets.variables import Redactor, Scope
 from baselinekit.structs import replace
 

@@ -24,8 +24,8 @@ from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import dump_yaml, language
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.replaying.settings import Clients
 
 HERE = Path(__file__).parent
 LONGEST = 2.0

@@ -13,9 +13,9 @@ from baselinekit.commands.loading import prepare
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replaying.settings import Clients
 from baselinekit.store.reading import load
 from baselinekit.structs import replace
 

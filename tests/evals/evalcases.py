@@ -12,6 +12,7 @@ from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice
 from baselinekit.graders.by_text import ExactMatch
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.grades import Grader
@@ -26,7 +27,6 @@ from baselinekit.model.recipes import (
     Usage,
 )
 from baselinekit.model.results import Report, Result
-from baselinekit.replaying.settings import Clients
 
 CONFIG = "skills: {echo: {command: [echo]}}\nmodels: {judge: {command: [judge]}, default: {command: [m]}}\n"
 EXACT = Grader("exact", "code", ExactMatch())

@@ -10,8 +10,8 @@ from baselinekit.commands.doctor import Findings
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import Problem, Refused
 from baselinekit.evals.checks import examine_all
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import FunctionOutput
-from baselinekit.replaying.settings import Clients
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"
 SUITE = "eval_suite: {name: s, evals: [{$ref: cases}, {$ref: ../baselines/b.yaml}]}\n"

@@ -10,7 +10,7 @@ from storehelp import write
 from baselinekit.commands.doctor import Findings
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.evals.checks import examine_all
-from baselinekit.replaying.settings import Clients
+from baselinekit.kinds.settings import Clients
 
 CONFIG = "models: {default: {command: [m]}, judge: {command: [j]}}\n"
 

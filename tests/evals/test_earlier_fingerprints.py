@@ -18,13 +18,13 @@ from baselinekit.graders.by_model import ModelJudge, Scoring
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Answer, HttpRequest, ModelQuestion, Recipe, Scores
 from baselinekit.model.results import Report, Result
-from baselinekit.replaying.settings import Clients
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases
 

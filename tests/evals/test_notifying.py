@@ -17,9 +17,9 @@ from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import cannot_replay
 from baselinekit.evals import gating, notifying
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.replaying.settings import Clients
 from baselinekit.structs import replace
 
 RUN = report(result("a", "+"), result("b", "-"))

@@ -21,6 +21,7 @@ from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, RegexMatch
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
@@ -36,7 +37,6 @@ from baselinekit.model.recipes import (
     SandboxResult,
 )
 from baselinekit.model.traces import ToolCall
-from baselinekit.replaying.settings import Clients
 from baselinekit.structs import replace
 
 

@@ -14,9 +14,9 @@ from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
+from baselinekit.kinds.settings import Clients
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report, Result
-from baselinekit.replaying.settings import Clients
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"
 USER = {"id": UUID, "name": "Ada", "email": "ada@example.org", "created_at": "2024-01-15T10:30:00Z"}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import Refused
+from baselinekit.kinds.files import inside, read_bytes
 from baselinekit.model.recipes import Surroundings
-from baselinekit.replaying.files import inside, read_bytes
 from baselinekit.store.project import read
 from baselinekit.store.records import load
 from baselinekit.suites.settings import resolve_named

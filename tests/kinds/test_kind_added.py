@@ -1,4 +1,4 @@
-"""A further kind of recipe takes one file in kinds/, one in replaying/, and a row in the table of kinds."""
+"""A further kind of recipe takes one file in kinds/ and a row in the table of kinds."""
 
 import json
 import os
@@ -25,8 +25,7 @@ def package(tmp_path: Path) -> Path:
     """A copy of the package with the new kind."""
     copy = tmp_path / "copy" / "baselinekit"
     shutil.copytree(ROOT / "baselinekit", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ADDED / "kinds_grpc.py", copy / "kinds" / "grpc.py")
-    shutil.copy(ADDED / "replay_grpc.py", copy / "replaying" / "grpc.py")
+    shutil.copy(ADDED / "grpc.py", copy / "kinds" / "grpc.py")
     row(copy / "kinds" / "table.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
     return copy
 

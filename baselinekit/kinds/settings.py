@@ -1,0 +1,238 @@
+"""What a replay needs besides its recipe, the limits for data files, and the URL of a request."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from baselinekit.clients.trust import Trust
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.model.recipes import (
+    Answer,
+    Config,
+    HttpDefaults,
+    ModelQuestion,
+    ProcessResult,
+    ProcessSpec,
+    Recipe,
+    Request,
+    Response,
+    Seconds,
+    Surroundings,
+)
+from baselinekit.model.values import Path
+from baselinekit.secrets.variables import Redactor, Scope, names_in
+from baselinekit.structs import Struct, field, replace
+
+INPUT: Path = ("current", "input")
+EXECUTION: Path = ("current", "execution")
+
+# What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
+# configuration grants, never for more. Nor may a file turn off the check of certificates.
+
+
+MANY_REDIRECTS = 5
+DEFAULT_MAX_BODY = 10_000_000
+_TIMEOUT = 300
+_CASE_TIMEOUT = 3_600
+_RETRIES = 10
+_REDIRECTS = 20
+
+
+class Ceilings(Struct):
+    """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
+    `models`: the timeouts that the configuration sets for them, by name."""
+
+    timeout: Seconds = _TIMEOUT
+    case_timeout: Seconds = _CASE_TIMEOUT
+    max_body: int = DEFAULT_MAX_BODY
+    retries: int = _RETRIES
+    redirects: int = _REDIRECTS
+    verify: bool = True
+    skills: Mapping[str, Seconds] = field(default_factory=dict)
+    models: Mapping[str, Seconds] = field(default_factory=dict)
+
+    def of_a_case(self) -> "Ceilings":
+        """Return the limits for a case of an eval, in which an agent may work for long."""
+        return replace(self, timeout=self.case_timeout)
+
+    def granting(self, timeout: Seconds | None) -> "Ceilings":
+        """Return the limits raised to the timeout that the operator has given."""
+        return replace(self, timeout=max(self.timeout, timeout or 0))
+
+
+def ceilings_of(config: Config) -> Ceilings:
+    """Return the limits that `limits:` states; else the larger of the default and the value under `http:`."""
+    limits, http = config.limits, config.http
+
+    def most(configured: Seconds | None, default: Seconds, given: Seconds | None) -> Seconds:
+        return max(default, given or 0) if configured is None else configured
+
+    return Ceilings(
+        timeout=most(limits.timeout, _TIMEOUT, http.timeout),
+        case_timeout=most(limits.timeout, _CASE_TIMEOUT, http.timeout),
+        max_body=int(most(limits.max_body, DEFAULT_MAX_BODY, http.max_body)),
+        retries=int(most(limits.retries, _RETRIES, http.retries)),
+        redirects=int(most(limits.redirects, _REDIRECTS, http.redirects)),
+        verify=http.verify is not False,
+        skills={name: skill.timeout for name, skill in config.skills.items() if skill.timeout is not None},
+        models={name: model.timeout for name, model in config.models.items() if model.timeout is not None},
+    )
+
+
+def above(name: str, requested: Seconds, maximum: Seconds, at: Path, setting: str | None = None) -> Problem:
+    """`setting`: its name under `limits:`, where that is not the name in the file."""
+    hint = "set a lower value"
+    if requested < math.inf:
+        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {requested}}}`"
+    return Problem("BK408", f"{name}: {requested} is more than a file may set, {maximum}", hint, at=at)
+
+
+def unverified() -> Problem:
+    hint = (
+        "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or allow it there: "
+        "`http: {verify: false}`"
+    )
+    return Problem("BK408", "a baseline file may not set verify: false", hint, at=(*EXECUTION, "verify"))
+
+
+def foreign_authorities(where: str, file: str) -> Problem:
+    message = (
+        f"a baseline file may not say which certificates are trusted at {where}, "
+        "which the configuration or the command line names"
+    )
+    hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
+    return Problem("BK408", message, hint, at=(*EXECUTION, "verify"))
+
+
+Execute = Callable[[ProcessSpec], ProcessResult]
+
+
+class ModelClient(Protocol):
+    """Asks models, by the names that the configuration gives them."""
+
+    def ask(self, ask: ModelQuestion) -> Answer: ...
+    def check(self, name: str) -> None: ...
+
+
+Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
+"""Return the similarity of the texts of each pair, by a local model."""
+
+
+Together = Callable[[Sequence[Callable[[], Answer]]], list[Answer]]
+"""Ask several questions, at the same time where possible."""
+
+
+def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
+    return [call() for call in calls]
+
+
+class NoModels:
+    """The client of a run without models."""
+
+    def ask(self, ask: ModelQuestion) -> Answer:
+        raise invalid("BK601", f"no model is called {ask.model!r}")
+
+    def check(self, name: str) -> None:
+        raise invalid("BK601", f"no model is called {name!r}")
+
+
+class OncePerRun:
+    """Values that are made once in a run and shared: the result of a healthcheck, the answers to a batch. An
+    error is kept too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._outcomes: dict[object, tuple[threading.Lock, list[Callable[[], Any]]]] = {}
+
+    def get(self, key: object, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            lock, outcome = self._outcomes.setdefault(key, (threading.Lock(), []))
+        with lock:
+            if not outcome:
+                try:
+                    value = make()
+                except BaselinekitError as error:
+                    outcome.append(partial(_raise, type(error), error.problems))
+                else:
+                    outcome.append(lambda: value)
+        return outcome[0]()
+
+
+def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
+    """Raise a new error each time: several threads raise it."""
+    raise kind(*problems)
+
+
+class Clients(Struct):
+    """The clients for requests, programs and models. Each call blocks until it is done; a real one can be
+    cancelled from another thread. `once`: what a run makes only once. `batches`: the inputs of the cases, by
+    target, for targets that answer many cases at once."""
+
+    send: Callable[[Request], Response]
+    execute: Execute
+    sleep: Callable[[float], None]
+    models: ModelClient = field(default_factory=NoModels)
+    similar: Similar = lambda pairs: []
+    together: Together = one_by_one
+    now: Callable[[], float] = time.time
+    once: OncePerRun = field(default_factory=OncePerRun)
+    batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+class Setting(Struct):
+    surroundings: Surroundings
+    scope: Scope
+    trust: Trust
+    redactor: Redactor
+    http: HttpDefaults
+    clients: Clients
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    turn: int = 0
+    """Tells repetitions of the same question apart."""
+    asker: str = ""
+    """The id of the baseline or the case that is replayed."""
+
+
+def is_named(recipe: Recipe, setting: Setting) -> bool:
+    """Whether the operator or the configuration defines this very target, and not the file of the baseline.
+    The timeout may differ: any file may set it."""
+    target = setting.surroundings.targets.get(getattr(recipe.execution, "target", ""))
+    return target is not None and replace(target, timeout=recipe.execution.timeout) == recipe.execution
+
+
+def invalid(code: str, message: str, hint: str = "", at: Path | None = None) -> InvalidInput:
+    return InvalidInput(Problem(code, message, hint, at=at))
+
+
+def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
+    """Yield a problem for each undefined variable in a value, with its place."""
+    if isinstance(value, str):
+        for name in names_in(value):
+            try:
+                scope.lookup(name, at)
+            except InvalidInput as error:
+                yield from error.problems
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from undefined_in(key, scope, at)
+            yield from undefined_in(item, scope, (*at, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from undefined_in(item, scope, (*at, index))
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            if field_value := getattr(value, name):
+                yield from undefined_in(field_value, scope, (*at, name))
+
+
+def check_defined(recipe: Recipe, setting: Setting) -> None:
+    """Raise InvalidInput for undefined variables."""
+    problems = [
+        *undefined_in(recipe.input, setting.scope, INPUT),
+        *undefined_in(recipe.execution, setting.scope, EXECUTION),
+    ]
+    if problems:
+        raise InvalidInput(*problems)

@@ -1,1 +1,0 @@
-"""Recipe -> Observation. Called from outside: `dispatch`, and `client`, which cli builds."""

@@ -1,0 +1,351 @@
+"""Targets that are programs: what goes into their command line, who allows them, what they answer."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselinekit.clients.trust import Trust
+from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
+from baselinekit.kinds.cli import CliExecution, Healthcheck, read_line
+from baselinekit.kinds.dispatch import batches, check, replay
+from baselinekit.kinds.messages import ConversationInput
+from baselinekit.kinds.settings import Setting
+from baselinekit.model.recipes import Command, Observation, ProcessResult, ProcessSpec, Recipe, Usage
+from baselinekit.model.traces import TraceMessage
+from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
+
+Execute = Callable[[ProcessSpec], ProcessResult]
+EVIL = 'a\'b "c" $(touch pwned) `x` {PROMPT} {EVAL_ID}; rm -rf / &'
+
+
+def asked(text: str = "What is it?", **more: Any) -> ConversationInput:
+    return ConversationInput([TraceMessage("user", text)], **more)
+
+
+def cli(command: Any, question: ConversationInput | None = None, **more: Any) -> Recipe:
+    return Recipe(question or asked(case="one"), CliExecution("cli", command, target="local", **more))
+
+
+def naming(setting: Setting, recipe: Recipe) -> Setting:
+    """As if the configuration said it."""
+    around = replace(setting.surroundings, targets={"local": recipe.execution})
+    return replace(setting, surroundings=around)
+
+
+class Programs:
+    """Notes what is started, and answers."""
+
+    def __init__(self, stdout: str = "", code: int = 0, writes: str | None = None):
+        self.started: list[ProcessSpec] = []
+        self.result = ProcessResult(code, stdout.encode(), b"", 1.5)
+        self.writes = writes
+
+    def execute(self, run: ProcessSpec) -> ProcessResult:
+        self.started.append(run)
+        if self.writes is not None:
+            (path,) = (word for part in run.argv for word in part.split() if "/output." in word)
+            Path(path.strip("'")).write_text(self.writes, "utf-8")
+        return self.result
+
+
+def started(setting: Setting, recipe: Recipe, programs: Programs) -> tuple[Observation, ProcessSpec]:
+    there = naming(replace(setting, clients=replace(setting.clients, execute=programs.execute)), recipe)
+    check(recipe, there)
+    observation = replay(recipe, there)
+    return observation, programs.started[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["echo", "{PROMPT}"], [EVIL]),
+        ("echo {PROMPT}", [EVIL]),
+        ("echo \"{PROMPT}\" '{EVAL_ID}'", [EVIL, "one"]),
+        ("echo --id={EVAL_ID} -n {ATTEMPT}", ["--id=one", "-n", "2"]),
+        ("echo {FILES} end", ["--file", "/r/a b.txt", "--file", "/r/c.md", "end"]),
+        ("echo {GUIDELINES}", ["=== r.md ===\nBe kind."]),
+        ("echo {unknown} {}", ["{unknown}", "{}"]),
+    ],
+)
+def test_a51_what_is_filled_in_is_one_word_whatever_it_holds(
+    setting: Setting, command: Any, words: list[str]
+) -> None:
+    question = asked(EVIL, case="one", input_files=["/r/a b.txt", "/r/c.md", "/r/c.md"])
+    if "GUIDELINES" in command:
+        rules = [{"type": "file", "value": "r.md", "path": "/r/r.md", "text": "Be kind."}]
+        question = ConversationInput([TraceMessage("user", rules)], ["/r/r.md"], case="one")
+    if "unknown" in command:
+        command = ["echo", "{unknown}", "{}"]
+    recipe = cli(command, question, files_format="--file {path}")
+    _, run = started(replace(setting, turn=2), recipe, Programs("x"))
+    assert run.argv[0].endswith("/echo")
+    assert [*run.argv[1:]] == words
+
+
+def test_a51_in_a_shell_every_value_is_quoted(real: Setting) -> None:
+    recipe = cli("printf '%s' {PROMPT} | cat; printf '%s' {FILES}", asked(EVIL, input_files=["/a b/c"]))
+    there = naming(real, recipe)
+    check(recipe, there)
+    assert replay(recipe, there).output == f"{EVIL}/a b/c"
+    assert not (Path(real.surroundings.folder) / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("echo {{evil}} {PROMPT}", [EVIL, "What is it?"]),
+        ("echo x{{evil}}", [f"x{EVIL}"]),
+        (["echo", "{{evil}}", "{PROMPT}"], [EVIL, "What is it?"]),
+        ("{{program}} {{evil}}", ["two words", "3", EVIL]),
+    ],
+)
+def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
+    setting: Setting, command: Any, words: list[str]
+) -> None:
+    scope = Scope({"evil": EVIL, "program": "echo 'two words' 3"})
+    _, run = started(replace(setting, scope=scope), cli(command), Programs("x"))
+    assert run.argv[0].endswith("/echo")
+    assert [*run.argv[1:]] == words
+
+
+def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
+    there = replace(real, scope=Scope({"evil": EVIL, "name": "a b", "quote": "'"}))
+    recipe = cli("printf '%s' {{evil}} | cat; printf '%s|' \"{{name}}\"")
+    named = naming(there, recipe)
+    check(recipe, named)
+    assert replay(recipe, named).output == f"{EVIL}a b|"
+    assert not (Path(real.surroundings.folder) / "pwned").exists()
+    recipe = cli("printf '%s' '{{quote}}' | cat")
+    with pytest.raises(InvalidInput, match=r"BK791 .*\{\{quote\}\} stands between quotes of a shell"):
+        check(recipe, naming(there, recipe))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("run '{PROMPT}' | tee log", "{PROMPT} stands between quotes of a shell"),
+        ('run "x {PROMPT}" > log', "{PROMPT} stands between quotes of a shell"),
+        ('run "$HOME {EVAL_ID}"', "{EVAL_ID} stands between quotes of a shell"),
+        ("run 'x", "ends within quotes"),
+    ],
+)
+def test_a_value_is_never_put_where_it_could_end_quotes(command: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match="BK791") as raised:
+        read_line(command, ())
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "command", ["A=1 run", "run | cat", "run > x", "run $HOME", "run *.md", 'run "$X"', "a && b", "a\nb"]
+)
+def test_what_only_a_shell_understands_goes_through_one(command: str) -> None:
+    assert read_line(command, ()).text == command
+
+
+@pytest.mark.parametrize("command", ["run 'a b' c", 'run "a | b"', "run {PROMPT} {FILES}", "run --x=1 a.b/c"])
+def test_all_else_goes_through_none(command: str) -> None:
+    assert not read_line(command, ()).text
+
+
+def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> None:
+    told = '{"output_messages": [{"role": "assistant", "content": "42"}], "token_usage": {"input": 3}}'
+    observation, _ = started(setting, cli("echo {OUTPUT_FILE}"), Programs("noise", writes=told))
+    assert (observation.output, observation.usage, observation.seconds) == ("42", Usage(3), 1.5)
+    observation, run = started(setting, cli("echo hi"), Programs("hi\n"))
+    assert (observation.output, run.timeout, run.cwd) == ("hi", 120.0, setting.surroundings.folder)
+    with pytest.raises(CannotReplay, match=r"BK790.*wrote nothing into \{OUTPUT_FILE\}"):
+        started(setting, cli("echo {OUTPUT_FILE}"), Programs("noise"))
+
+
+def test_a_program_that_fails_is_an_error_with_its_last_words(real: Setting) -> None:
+    code = "import sys; print('no key', file=sys.stderr); sys.exit(3)"
+    recipe = cli([sys.executable, "-c", code])
+    with pytest.raises(CannotReplay, match=r"BK790 cli local ended with exit code 3.*no key"):
+        replay(recipe, naming(real, recipe))
+
+
+def test_f40_a_program_gets_the_variables_that_are_named_and_no_others(
+    real: Setting,
+) -> None:
+    code = "import os, json; print(json.dumps({'text': ' '.join(sorted(os.environ))}))"
+    recipe = cli([sys.executable, "-c", code])
+    names = set(replay(recipe, naming(real, recipe)).output.split())
+    usual = {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT", "PATH"}
+    assert names <= usual
+
+
+def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real: Setting) -> None:
+    long = asked("x" * 200_000)
+    recipe = cli("cat {PROMPT}", long)
+    with pytest.raises(CannotReplay, match=r"BK793.*too long for a command line"):
+        replay(recipe, naming(real, recipe))
+    recipe = cli("cat {PROMPT_FILE}", long)
+    assert replay(recipe, naming(real, recipe)).output == "x" * 200_000
+
+
+def test_files_that_the_command_line_hands_over_stand_in_the_question_by_their_names(
+    setting: Setting,
+) -> None:
+    parts = [
+        {"type": "text", "value": "Review:"},
+        {"type": "file", "value": "a.py", "path": "/r/a.py", "text": "x = 1"},
+        {"type": "file", "value": "r.md", "path": "/r/r.md", "text": "Be kind."},
+    ]
+    talk = ConversationInput([TraceMessage("user", parts)], ["/r/r.md"], ["/r/a.py"])
+    for command, question in (
+        ("echo {PROMPT}", "Review:\n\n=== a.py ===\nx = 1\n\n=== r.md ===\nBe kind."),
+        ("echo {PROMPT} {FILES}", "Review:\n\n<file: a.py>\n\n=== r.md ===\nBe kind."),
+        ("echo {PROMPT} {FILES} {GUIDELINES}", "Review:\n\n<file: a.py>\n\n<file: r.md>"),
+    ):
+        _, run = started(setting, cli(command, talk), Programs("x"))
+        assert run.argv[1] == question
+
+
+def test_several_messages_are_told_apart(setting: Setting) -> None:
+    talk = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "Hi")])
+    _, run = started(setting, cli("echo {PROMPT}", talk), Programs("x"))
+    assert run.argv[1] == "@[System]:\nBe brief.\n\n@[User]:\nHi"
+
+
+# Who allows it.
+
+
+def test_only_the_operator_and_the_configuration_start_programs(setting: Setting) -> None:
+    for command in ("echo {PROMPT}", "echo {PROMPT} | cat"):
+        with pytest.raises(Refused, match=r"BK403.*is not named in the configuration"):
+            check(cli(command), setting)
+        check(cli(command), replace(setting, trust=Trust(allow_exec=True)))
+        check(cli(command), naming(setting, cli(command)))
+
+
+def test_a_file_cannot_take_the_name_of_a_target_for_another_program(setting: Setting) -> None:
+    there = naming(setting, cli("echo {PROMPT}"))
+    with pytest.raises(Refused):
+        check(cli("printf {PROMPT}"), there)
+    with pytest.raises(Refused):
+        check(cli("echo {PROMPT}", env=["SECRET"]), there)
+    short = replace(cli("echo {PROMPT}").execution, timeout=1)
+    check(Recipe(asked(), short), there)
+
+
+def test_a_program_that_commands_names_is_allowed_with_its_variables(setting: Setting) -> None:
+    around = replace(setting.surroundings, commands={"agent": Command(["echo", "-n"], env=["MODE"])})
+    there = replace(setting, surroundings=around)
+    check(cli("agent {PROMPT}", env=["MODE"]), there)
+    with pytest.raises(Refused, match=r"BK340.*hand TOKEN to this program"):
+        check(cli("agent {PROMPT}", env=["MODE", "TOKEN"]), there)
+    with pytest.raises(Refused):
+        check(cli("agent {PROMPT} | cat"), there)
+
+
+def test_only_who_may_leads_out_of_the_project(setting: Setting, tmp_path: Path) -> None:
+    outside = cli("echo x", cwd=str(tmp_path))
+    check(outside, naming(setting, outside))
+    with pytest.raises(Refused):
+        check(outside, replace(setting, trust=Trust(allow_exec=True)))
+
+
+# Asked again, asked once, asked all together.
+
+
+def test_a52_it_is_asked_again_only_when_it_took_too_long(setting: Setting) -> None:
+    tries: list[str] = []
+
+    def late(run: ProcessSpec) -> ProcessResult:
+        tries.append("x")
+        if len(tries) < 3:
+            raise cannot_replay("BK321", "did not end within 1 s")
+        return ProcessResult(0, b"at last", b"", 0.1)
+
+    recipe = cli("echo", retries=2)
+    there = naming(replace(setting, clients=replace(setting.clients, execute=late)), recipe)
+    assert (replay(recipe, there).attempts, len(tries)) == (3, 3)
+    tries.clear()
+    recipe = cli("echo", retries=1)
+    with pytest.raises(CannotReplay, match="BK321"):
+        replay(recipe, naming(there, recipe))
+    failing = Programs("x", code=1)
+    with pytest.raises(CannotReplay, match="BK790"):
+        started(setting, cli("echo", retries=5), failing)
+    assert len(failing.started) == 1
+
+
+def test_a51_a_healthcheck_is_looked_at_once_in_a_run(setting: Setting) -> None:
+    programs = Programs("x")
+    recipe = cli("echo {PROMPT}", healthcheck=Healthcheck(command="printf {EVAL_ID}"))
+    there = naming(replace(setting, clients=replace(setting.clients, execute=programs.execute)), recipe)
+    replay(recipe, there)
+    replay(recipe, there)
+    assert [run.argv[-1] for run in programs.started] == ["healthcheck", "What is it?", "What is it?"]
+    sick = cli("echo {PROMPT}", healthcheck=Healthcheck(command="printf x"))
+    failing = Programs("x", code=2)
+    for _ in range(2):
+        with pytest.raises(CannotReplay, match=r"BK797.*its healthcheck ended with exit code 2"):
+            started(replace(setting, clients=there.clients), sick, failing)
+    assert len(failing.started) == 1
+
+
+def in_batch(setting: Setting, written: str) -> Callable[[str, int], Observation]:
+    """How each of three cases is answered by one start of a program."""
+    programs = Programs("", writes=written)
+    recipes = {f"set/{name}": cli("echo {OUTPUT_FILE}", asked(name, case=name), batch=True) for name in "abc"}
+    clients = replace(setting.clients, execute=programs.execute, batches=batches(recipes.items()))
+
+    def answer(name: str, turn: int = 0) -> Observation:
+        recipe = recipes[f"set/{name}"]
+        there = naming(replace(setting, clients=clients, asker=f"set/{name}", turn=turn), recipe)
+        return replay(recipe, there)
+
+    answer.__dict__["programs"] = programs
+    return answer
+
+
+def test_a51_one_start_of_a_program_answers_all_cases_by_their_ids(setting: Setting) -> None:
+    told = '{"id": "a", "output_messages": [{"role": "assistant", "content": "A"}]}'
+    lines = f'{{"id": "b", "text": "B"}}\n\n{told}\n'
+    answer = in_batch(setting, lines)
+    assert (answer("a", 0).output, answer("b", 0).output) == ("A", "B")
+    assert answer("a", 0).seconds == 0.5
+    (run,) = answer.__dict__["programs"].started
+    assert [line[:35] for line in run.stdin.decode().splitlines()] == [
+        '{"id":"a","question":"a","messages"',
+        '{"id":"b","question":"b","messages"',
+        '{"id":"c","question":"c","messages"',
+    ]
+    with pytest.raises(CannotReplay, match="BK796 cli local gave no answer for c"):
+        answer("c", 0)
+    answer("a", 1)
+    assert len(answer.__dict__["programs"].started) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "others"),
+    [
+        (
+            '{"id": "a", "text": "1"}\n{"id": "a", "text": "2"}\n{"id": "b", "text": "B"}',
+            "answered a twice",
+            "B",
+        ),
+        ('{"id": "a", "output": "1"}\n{"id": "b", "text": "B"}', "gave a neither a `text` nor", "B"),
+        ('{"id": "a", "text": "1"}\n{"text": "B"}', "line 2 of its answer has no `id`", None),
+        ('{"id": "a", "text": "1"}\n{"id": 3}', "line 2 of its answer has no `id`", None),
+        ('{"id": "a", "text": "1"}\nnot json', "line 2 of its answer is not JSON", None),
+        ("", "gave no answer for a", None),
+    ],
+)
+def test_a51_an_answer_to_many_that_cannot_be_told_apart_is_an_error(
+    setting: Setting, lines: str, words: str, others: str | None
+) -> None:
+    answer = in_batch(setting, lines)
+    with pytest.raises(CannotReplay, match="BK796") as raised:
+        answer("a", 0)
+    assert words in str(raised.value)
+    if others is None:
+        with pytest.raises(CannotReplay, match="BK796"):
+            answer("b", 0)
+    else:
+        assert answer("b", 0).output == others

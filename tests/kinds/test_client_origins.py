@@ -1,0 +1,239 @@
+"""Where requests may go: decided on the address that is connected to, which was resolved once (F16, F17)."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+from replay_world import RawServer, http
+
+from baselinekit.clients.http import Client
+from baselinekit.clients.trust import Trust, origins_in
+from baselinekit.errors import CannotReplay, Problem, Refused
+from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.settings import Clients, Setting
+from baselinekit.model.recipes import HttpRequest, Recipe, Request
+from baselinekit.structs import replace
+
+META = "169.254.169.254"
+
+
+class Names:
+    """A name server: what each name leads to, look-up by look-up, and who was asked for."""
+
+    def __init__(self, **names: Sequence[Sequence[str]]):
+        self.names = {name.replace("_", "."): list(answers) for name, answers in names.items()}
+        self.asked: list[str] = []
+
+    def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append(host)
+        answers = self.names.get(host)
+        if answers is None:
+            raise OSError(f"{host} is not known")
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+def asked(url: str, trust: Trust, **more: Any) -> Request:
+    return Request("GET", url, admit=partial(trust.check_address, url), timeout=5, **more)
+
+
+def sent(names: Names, url: str, trust: Trust, proxies: dict[str, str] | None = None, **more: Any) -> int:
+    client = Client(proxies or {}, names)
+    try:
+        return client.send(asked(url, trust, **more)).status
+    finally:
+        client.close()
+
+
+def refused(names: Names, url: str, trust: Trust, proxies: dict[str, str] | None = None, **more: Any) -> str:
+    with pytest.raises(Refused) as raised:
+        sent(names, url, trust, proxies, **more)
+    assert raised.value.exit_code == 4
+    (problem,) = raised.value.problems
+    assert problem.code == "BK407"
+    return problem.message
+
+
+DESK, CI = Trust(), Trust(ci=True)
+RESTRICTED = [META, "169.254.0.1", "fe80::1%lo", "::ffff:169.254.169.254", "fd00:ec2::254", "100.100.100.200"]
+PRIVATE = ["10.0.0.1", "172.16.0.1", "192.168.1.1", "fc00::1", "100.64.0.1", "::ffff:10.0.0.1"]
+
+
+@pytest.mark.parametrize("http2", [False, True])
+@pytest.mark.parametrize("address", RESTRICTED)
+def test_f16_a_name_that_leads_to_metadata_is_not_connected_to(address: str, http2: bool) -> None:
+    for trust in (DESK, CI, Trust(named_origins=origins_in(["http://inner.test"]))):
+        what = refused(Names(inner_test=[[address]]), "http://inner.test/x", trust, http2=http2)
+        assert what.startswith(f"http://inner.test:80 leads to {address}, which is a link-local address")
+
+
+@pytest.mark.parametrize("http2", [False, True])
+@pytest.mark.parametrize("address", PRIVATE)
+def test_f16_in_ci_a_private_network_has_to_be_named(address: str, http2: bool) -> None:
+    what = refused(Names(inner_test=[[address]]), "http://inner.test/x", CI, http2=http2)
+    assert "is in a private network, and in CI only what the configuration names" in what
+
+
+@pytest.mark.parametrize(
+    "trust",
+    [
+        DESK,
+        Trust(ci=True, named_origins=origins_in(["http://inner.test:8"])),
+        Trust(ci=True, configured_origins=origins_in(["http://inner.test:8"])),
+        Trust(ci=True, allow_hosts=("inner.test",)),
+        Trust(ci=True, allow_hosts=("*.test",)),
+    ],
+)
+def test_f16_what_is_named_is_asked(trust: Trust) -> None:
+    for address in PRIVATE:
+        trust.check_address("http://inner.test:8/x", address)
+        if trust.named_origins or trust.configured_origins:
+            with pytest.raises(Refused):
+                trust.check_address("http://inner.test:9/x", address)
+
+
+def test_f16_loopback_and_public_addresses_are_free(raw: RawServer) -> None:
+    raw.says("/x", http(200))
+    for trust in (DESK, CI):
+        assert sent(Names(own_test=[["127.0.0.1"]]), f"http://own.test:{raw.port}/x", trust) == 200
+        for address in ("8.8.8.8", "2606:4700::1111", "127.0.0.1", "::1", "0.0.0.0"):
+            trust.check_address("http://any.test/x", address)
+    assert raw.seen[0].headers["host"] == f"own.test:{raw.port}", "the name stays in the request"
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_f16_the_address_that_was_checked_is_the_one_connected_to(raw: RawServer, http2: bool) -> None:
+    """A name server that says something else the second time (DNS rebinding) is not asked a second time."""
+    raw.says("/x", http(200))
+    names = Names(flips_test=[["127.0.0.1"], [META]])
+    assert sent(names, f"http://flips.test:{raw.port}/x", CI, http2=http2) == 200
+    assert names.asked == ["flips.test"]
+
+
+def test_f16_one_bad_address_among_several_refuses_them_all(raw: RawServer) -> None:
+    for found in ([META, "127.0.0.1"], ["127.0.0.1", META]):
+        refused(Names(mixed_test=[found]), f"http://mixed.test:{raw.port}/x", DESK)
+    assert raw.connections == 0
+
+
+def test_the_next_address_is_tried_where_one_takes_no_connection(raw: RawServer) -> None:
+    raw.says("/x", http(200))
+    names = Names(two_test=[["127.9.9.9", "127.0.0.1"]])
+    assert sent(names, f"http://two.test:{raw.port}/x", CI) == 200
+    with pytest.raises(CannotReplay, match="no connection: Connection refused"):
+        sent(Names(two_test=[["127.9.9.9", "127.8.8.8"]]), f"http://two.test:{raw.port}/x", CI)
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_f16_a_kept_connection_is_asked_about_again(raw: RawServer, http2: bool) -> None:
+    raw.says("/x", http(200), keep=True)
+    names = Names(own_test=[["127.0.0.1"]])
+    client = Client({}, names)
+    url = f"http://own.test:{raw.port}/x"
+    admitted: list[str | None] = []
+    client.send(Request("GET", url, admit=admitted.append, http2=http2))
+    client.send(Request("GET", url, admit=admitted.append, http2=http2))
+    client.close()
+    assert (raw.connections, admitted) == (1, ["127.0.0.1", "127.0.0.1"])
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_f16_a_kept_connection_is_no_grant_for_the_next_request(raw: RawServer, http2: bool) -> None:
+    """Nothing of a refused request goes out, and who may go there goes on."""
+    raw.says("/x", http(200), keep=True)
+    client = Client({}, Names(own_test=[["127.0.0.1"]]))
+    url = f"http://own.test:{raw.port}/x"
+
+    def nowhere(address: str | None) -> None:
+        raise Refused(Problem("BK407", f"not to {address}"))
+
+    free = Request("GET", url, admit=lambda address: None, http2=http2)
+    bound = Request("GET", url, admit=nowhere, http2=http2)
+    client.send(free)
+    for _ in range(2):
+        with pytest.raises(Refused, match="not to 127"):
+            client.send(bound)
+    assert len(raw.seen) == 1
+    assert client.send(free).status == 200
+    client.close()
+
+
+def test_f16_through_a_proxy_every_request_is_judged(raw: RawServer) -> None:
+    raw.says("http://own.test/x", http(200), keep=True)
+    client = Client({"http": f"http://127.0.0.1:{raw.port}"}, Names(own_test=[["127.0.0.1"]]))
+    admitted: list[str | None] = []
+    for _ in range(2):
+        client.send(Request("GET", "http://own.test/x", admit=admitted.append))
+    client.close()
+    assert (raw.connections, admitted) == (1, [None, "127.0.0.1", None, "127.0.0.1"])
+
+
+def test_f16_a_request_that_nobody_speaks_for_is_judged_as_at_a_desk() -> None:
+    client = Client({}, Names(inner_test=[[META]]))
+    with pytest.raises(Refused):
+        client.send(Request("GET", "http://inner.test/x"))
+    client.close()
+
+
+def test_f16_an_address_is_asked_only_where_it_is_named_as_such() -> None:
+    named = Trust(named_origins=origins_in([f"http://{META}", "http://metadata.goog"]))
+    named.check_address(f"http://{META}/latest", META)
+    named.check_address("http://metadata.goog/x", META)
+    Trust(allow_hosts=(META,)).check_address(f"http://{META}/latest", META)
+    for trust, url in (
+        (named, "http://other.test/"),
+        (named, f"http://{META}:8080/"),
+        (named, "http://2852039166/"),
+        (Trust(allow_hosts=("*.test", "*.goog")), "http://inner.test/"),
+        (Trust(allow_hosts=("*.google.internal",)), "http://metadata.google.internal/"),
+        (Trust(allow_hosts=("inner.test",)), "http://inner.test/"),
+    ):
+        with pytest.raises(Refused):
+            trust.check_address(url, META)
+
+
+@pytest.mark.parametrize(
+    "host", [META, "2852039166", "0xA9FEA9FE", "[::ffff:a9fe:a9fe]", "metadata.google.internal", "inner.test"]
+)
+def test_f16_through_a_proxy_what_the_url_says_and_what_we_see_is_judged(raw: RawServer, host: str) -> None:
+    proxies = {"http": f"http://127.0.0.1:{raw.port}"}
+    refused(Names(inner_test=[[META]]), f"http://{host}/x", DESK, proxies)
+    assert raw.connections == 0
+
+
+def test_f16_a_name_that_only_the_proxy_knows_goes_through_it(raw: RawServer) -> None:
+    raw.says("http://unknown.test/x", http(200))
+    names = Names()
+    proxies = {"http": f"http://127.0.0.1:{raw.port}"}
+    assert sent(names, "http://unknown.test/x", CI, proxies) == 200
+    assert names.asked == ["unknown.test"], "not the proxy's own address: the operator has named it"
+
+
+def recipe(url: str, **execution: Any) -> Recipe:
+    return Recipe(HttpRequest(url=url), HttpExecution("http", **execution))
+
+
+@pytest.mark.parametrize(
+    "host", [META, "2852039166", "0xa9fea9fe", "169.254.43518", "[::ffff:169.254.169.254]"]
+)
+def test_f16_an_address_that_is_written_is_refused_before_any_request(setting: Setting, host: str) -> None:
+    with pytest.raises(Refused, match="link-local"):
+        check(recipe(f"http://{host}/latest/meta-data"), setting)
+
+
+@pytest.mark.parametrize(
+    ("target", "trust"),
+    [("http://169.254.169.254/", DESK), ("http://inner.test/", DESK), ("http://lan.test/", CI)],
+)
+def test_f17_a_redirect_leads_to_no_address_that_is_refused(
+    setting: Setting, raw: RawServer, target: str, trust: Trust
+) -> None:
+    url = raw.says("/moved", http(302, b"", f"Location: {target}"))
+    client = Client({}, Names(inner_test=[[META]], lan_test=[["10.0.0.1"]], **{"127_0_0_1": [["127.0.0.1"]]}))
+    here = replace(setting, trust=trust, clients=Clients(client.send, setting.clients.execute, client.sleep))
+    with pytest.raises(Refused) as raised:
+        replay(recipe(url, redirects=3), here)
+    client.close()
+    assert raised.value.problems[0].code == "BK407"
+    assert len(raw.seen) == 1

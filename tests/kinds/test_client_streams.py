@@ -1,0 +1,89 @@
+"""Streams: read to their end, or left after the rows that are taken."""
+
+import socket
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+from replay_world import RawServer, Seen, http
+
+from baselinekit.clients.http import Client
+from baselinekit.errors import CannotReplay
+from baselinekit.kinds.bodies import BodyWatch
+from baselinekit.kinds.http import read_answer
+from baselinekit.model.recipes import Request
+
+
+def asked(url: str, timeout: float = 5, **settings: Any) -> Request:
+    watch = partial(BodyWatch, settings.get("parse"), settings.get("take"))
+    return Request("GET", url, timeout=timeout, watch=watch, **settings)
+
+
+def streaming(
+    *, lasts: bool = True, kind: str = "text/event-stream"
+) -> Callable[[socket.socket, Seen], None]:
+    """An event each moment, and no end."""
+
+    def act(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
+        connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n")
+        for number in count() if lasts else range(3):
+            data = f"id: {number}\ndata: x\n\n".encode()
+            connection.sendall(b"%x\r\n%b\r\n" % (len(data), data))
+            time.sleep(0.01)
+        connection.sendall(b"0\r\n\r\n")
+
+    return act
+
+
+def test_a_stream_that_never_ends_is_left_after_the_rows_that_are_taken(
+    raw: RawServer, client: Client
+) -> None:
+    url = raw.does("/", streaming())
+    request = asked(url, take=3)
+    for _ in range(2):  # and nothing of it is taken for the next answer
+        response = client.send(request)
+        assert [row["id"] for row in read_answer(response, request).value] == ["0", "1", "2"]
+    raw.until_closed(2)
+
+
+def test_a_stream_that_never_ends_is_an_error_that_says_how_to_read_it(
+    raw: RawServer, client: Client
+) -> None:
+    url = raw.does("/", streaming())
+    with pytest.raises(CannotReplay, match=r"an event stream did not end within 0\.2 s.*`take: N`") as raised:
+        client.send(asked(url, 0.2))
+    assert raised.value.problems[0].code == "BK303"
+    with pytest.raises(CannotReplay, match=r"had [0-9]+ of 1000 rows"):
+        client.send(asked(url, 0.2, take=1000))
+
+
+def test_fewer_rows_than_are_taken(raw: RawServer, client: Client) -> None:
+    request = asked(raw.does("/", streaming(lasts=False)), take=9)
+    assert len(read_answer(client.send(request), request).value) == 3
+
+
+def test_rows_of_a_body_of_known_length(raw: RawServer, client: Client) -> None:
+    body = b"\n".join(b'{"n": %d}' % number for number in range(30_000))
+    url = raw.says("/", http(200, body, "Content-Type: application/x-ndjson"), keep=True)
+    for _ in range(2):
+        request = asked(url, take=2)
+        assert read_answer(client.send(request), request).value == [{"n": 0}, {"n": 1}]
+    whole = asked(url)
+    assert len(read_answer(client.send(whole), whole).value) == 30_000
+
+
+def test_a_stream_under_the_media_type_of_json_says_how_to_read_it(raw: RawServer, client: Client) -> None:
+    def act(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n9\r\n" + b'{"n": 1}\n' + b"\r\n")
+        time.sleep(1)
+
+    url = raw.does("/", act)
+    with pytest.raises(CannotReplay, match=r"did not end within 0\.2 s.*`parse: ndjson` with `take: N`"):
+        client.send(asked(url, 0.2))
+    request = asked(url, parse="ndjson", take=1)
+    assert read_answer(client.send(request), request).value == [{"n": 1}]

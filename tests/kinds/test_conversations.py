@@ -1,0 +1,228 @@
+"""Targets that are asked with messages: what they answer, and what they tell beside it."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from baselinekit.errors import CannotReplay, InvalidInput
+from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.messages import ConversationInput, answer_of_text, answer_of_value
+from baselinekit.kinds.mock import MockExecution
+from baselinekit.kinds.settings import OncePerRun, Setting
+from baselinekit.kinds.table import KINDS
+from baselinekit.model.recipes import Observation, Recipe, Usage
+from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
+
+ASKED = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What is 15 + 27?")])
+CALL = {"tool": "add", "input": {"a": 15}, "output": 42, "id": "c1", "duration_ms": 250}
+TOLD: dict[str, Any] = {
+    "output_messages": [
+        {"role": "assistant", "content": "Let me see.", "tool_calls": [CALL]},
+        {"role": "tool", "content": {"sum": 42}, "name": "add"},
+        {"role": "assistant", "content": "42"},
+    ],
+    "token_usage": {"input": 10, "output": 2, "cached": 4},
+    "cost_usd": 0.0015,
+    "duration_ms": 3500,
+}
+
+
+def mock(response: Json, **more: Any) -> Recipe:
+    return Recipe(ASKED, MockExecution("mock", response, **more))
+
+
+def test_a51_an_answer_that_tells_of_itself_is_read_whole() -> None:
+    observation = answer_of_value(TOLD, 9.0, "agent")
+    call = ToolCall("add", {"a": 15}, 42, "c1", 0.25)
+    assert observation == Observation(
+        "42",
+        3.5,
+        tool_calls=(call,),
+        usage=Usage(10, 2, Decimal("0.0015"), 4),
+        messages=(
+            TraceMessage("assistant", "Let me see.", (call,)),
+            TraceMessage("tool", {"sum": 42}, name="add"),
+            TraceMessage("assistant", "42"),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("plain text\n", "plain text"),
+        ("two\r\nlines\r\n", "two\r\nlines"),
+        ('{"text": "a"}\n', "a"),
+        ('{"text": 7}', 7),
+        ('{"answer": "a"}', '{"answer": "a"}'),
+        ('["a"]', '["a"]'),
+        ("{not json", "{not json"),
+        ("", ""),
+        ('{"text": "a", "output_messages": [{"role": "assistant", "content": "b"}]}', "b"),
+        ('{"text": "a", "output_messages": []}', "a"),
+        ('{"output_messages": [{"role": "assistant", "content": {"risk": 3}}]}', {"risk": 3}),
+        ('{"output_messages": [{"role": "assistant", "content": [1, 2]}]}', [1, 2]),
+        ('{"output_messages": [{"role": "assistant", "content": [{"type": "text", "value": "x"}]}]}', "x"),
+        ('{"output_messages": [{"role": "user", "content": "q"}]}', ""),
+        ('{"output_messages": [{"role": "assistant"}]}', ""),
+        ('{"output_messages": [{"role": "assistant", "content": null}]}', ""),
+    ],
+)
+def test_a51_what_of_an_answer_is_the_output(text: str, output: Json) -> None:
+    observation = answer_of_text(text, 1.0, "agent")
+    assert (observation.output, observation.seconds) == (output, 1.0)
+
+
+def test_only_who_tells_of_messages_says_that_no_tool_was_called() -> None:
+    assert answer_of_text("x", 1.0, "a").tool_calls is None
+    assert answer_of_text('{"text": "x"}', 1.0, "a").tool_calls is None
+    told: Json = {"output_messages": [{"role": "assistant", "content": "x"}]}
+    assert answer_of_value(told, 1.0, "a").tool_calls == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"output_messages": "x"}, "`output_messages` is a list of messages, not a JSON string"),
+        ({"output_messages": []}, "neither a message nor a `text`"),
+        ({"output_messages": [3]}, "message 1: it is a JSON number"),
+        ({"output_messages": [{"content": "x"}]}, "message 1: its `role` is none of system, user"),
+        ({"output_messages": [{"role": "robot"}]}, "message 1: its `role` is none of"),
+        ({"output_messages": [{"role": "user", "tool_calls": {}}]}, "`tool_calls` are a JSON object"),
+        ({"output_messages": [{"role": "user", "tool_calls": [{}]}]}, "tool call 1 does not say its `tool`"),
+        (
+            {"output_messages": [{"role": "user", "tool_calls": [{"tool": "t", "duration_ms": -1}]}]},
+            "tool call 1: its id is a text, and its duration_ms a number",
+        ),
+        ({"text": "x", "token_usage": [1]}, "`token_usage` is {input, output, cached}"),
+        ({"text": "x", "token_usage": {"input": 1.5}}, "`token_usage.input` is a number of tokens, not 1.5"),
+        ({"text": "x", "token_usage": {"input": -1}}, "`token_usage.input` is a number of tokens, not -1"),
+        ({"text": "x", "token_usage": {"output": True}}, "`token_usage.output` is a number of tokens"),
+        ({"text": "x", "cost_usd": "free"}, "`cost_usd` is a number of 0 or more, not a JSON string"),
+        ({"text": "x", "duration_ms": -1}, "`duration_ms` is a number of 0 or more"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_an_error_and_nothing_of_it_is_left_out(
+    told: Json, words: str
+) -> None:
+    with pytest.raises(CannotReplay, match=r"^BK792") as raised:
+        answer_of_value(told, 1.0, "agent")
+    assert words in str(raised.value)
+
+
+def test_what_nobody_reads_of_an_answer_is_told() -> None:
+    assert answer_of_value({"text": "x", "id": "1", "mood": "good"}, 1.0, "agent").notes == (
+        "agent also told mood, which nobody reads",
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "output"),
+    [
+        ("42", "42"),
+        ("You asked: {question}", "You asked: What is 15 + 27?"),
+        ('{"answer": "{question}"}', '{"answer": "What is 15 + 27?"}'),
+        ({"risk": "{question}"}, {"risk": "{question}"}),
+        (TOLD, "42"),
+        (None, None),
+        ("\\{{name}}", "{{name}}"),
+    ],
+)
+def test_a51_a_mock_answers_what_is_written_down(setting: Setting, response: Json, output: Json) -> None:
+    check(mock(response), setting)
+    assert replay(mock(response), setting).output == output
+
+
+@pytest.mark.parametrize(
+    ("response", "output"),
+    [("{question} {{a}}", "hi {question}"), ("{{question}}", "mine"), ("{{a}}", "{question}")],
+)
+def test_x4_what_a_variable_of_a_mock_holds_is_not_looked_at_again(
+    setting: Setting, response: str, output: str
+) -> None:
+    known = replace(setting, scope=Scope({"a": "{question}", "question": "mine"}))
+    asked = ConversationInput([TraceMessage("user", "hi")])
+    assert replay(Recipe(asked, MockExecution("mock", response)), known).output == output
+
+
+def test_a51_a_mock_takes_its_time(setting: Setting) -> None:
+    waited: list[float] = []
+    slow = replace(setting, clients=replace(setting.clients, sleep=waited.append))
+    check(mock("x", delay=2), slow)
+    assert waited == []
+    assert replay(mock("x", delay=2), slow).seconds == 2.0
+    assert waited == [2.0]
+
+
+def test_a51_a_mock_takes_a_time_of_its_range_the_same_in_every_run(setting: Setting) -> None:
+    waited: list[float] = []
+    here = replace(setting, clients=replace(setting.clients, sleep=waited.append))
+    ranged = mock("x", delay=1, delay_max=3)
+    check(ranged, here)
+    for _ in range(2):
+        for case in range(50):
+            for turn in range(2):
+                replay(ranged, replace(here, asker=f"case {case}", turn=turn))
+    assert waited[:100] == waited[100:]
+    assert len(set(waited)) == 100, "each case and attempt has a time of its own"
+    assert 1 <= min(waited) < 1.3
+    assert 2.7 < max(waited) <= 3
+    replay(mock("x", delay_max=0.5), here)
+    assert 0 < waited[-1] < 0.5
+    wrong = mock("x", delay=3, delay_max=1)
+    (problem,) = KINDS["mock"].check(wrong)
+    assert problem.message == "the longest delay, 1 s, is below the shortest, 3 s"
+
+
+def test_a_variable_of_a_mock_that_nobody_defines_is_told_beforehand(setting: Setting) -> None:
+    with pytest.raises(InvalidInput, match="is not defined"):
+        check(mock("{{nobody}}"), setting)
+    known = replace(setting, scope=Scope({"nobody": "somebody"}))
+    assert replay(mock("{{nobody}}"), known).output == "somebody"
+
+
+def test_messages_stand_for_themselves(setting: Setting) -> None:
+    """No `{{name}}` in one is a variable, in a text, in parts or in a value."""
+    said = [
+        TraceMessage("user", "{{a}}"),
+        TraceMessage("user", [{"type": "text", "value": "{{b}}"}]),
+        TraceMessage("assistant", {"x": "{{c}}"}),
+    ]
+    asked = KINDS["mock"].input_of_messages(said, ["/r/a.md"], ["/r/b.md"], "one")
+    recipe = Recipe(asked, MockExecution("mock", "{question}"))
+    check(recipe, setting)
+    assert replay(recipe, setting).output == "{{a}}\n\n{{b}}"
+    assert isinstance(asked, ConversationInput)
+    assert (asked.guideline_files, asked.input_files, asked.case) == (["/r/a.md"], ["/r/b.md"], "one")
+
+
+def test_a_text_is_one_message_of_the_user() -> None:
+    kind = KINDS["mock"]
+    assert kind.normalize("hi") == ConversationInput([TraceMessage("user", "hi")])
+    assert kind.input_of_text("hi", None) == kind.normalize("hi")
+    assert kind.input_of_text("hi", {"a": 1}).messages[0].content == "hi\n\nContext:\na: 1\n"
+
+
+def test_what_a_run_makes_once_is_made_once(setting: Setting) -> None:
+    made: list[str] = []
+
+    def make() -> str:
+        made.append("x")
+        return "made"
+
+    def fail() -> str:
+        made.append("f")
+        raise CannotReplay
+
+    once = OncePerRun()
+    assert [once.get("a", make), once.get("a", make), once.get("b", make)] == ["made"] * 3
+    for _ in range(2):
+        with pytest.raises(CannotReplay):
+            once.get("c", fail)
+    assert made == ["x", "x", "f"]
+    clients = setting.clients
+    assert replace(clients, sleep=lambda seconds: None).once is clients.once

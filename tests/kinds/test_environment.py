@@ -1,0 +1,115 @@
+"""Where a baseline was captured, and the short name of a recipe."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from replay_world import FakeDoors
+
+from baselinekit import __version__
+from baselinekit.clients.programs.process import Processes
+from baselinekit.commands.environment import capture_environment
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.kinds.dispatch import recipe_hash
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.model.recipes import HttpRequest, ProcessResult, ProcessSpec, Recipe
+from baselinekit.structs import replace
+
+EXECUTE = Processes().execute
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git here")
+    root = tmp_path / "checkout"
+    (root / "baselines").mkdir(parents=True)
+    for name in ("a.py", "baselines/b.yaml"):
+        (root / name).write_text("1\n")
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        who = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
+        subprocess.run(["git", *who, *words], cwd=root, check=True)
+    return root
+
+
+def test_tool_platform_and_commit(checkout: Path) -> None:
+    found = capture_environment(str(checkout), {"database": "postgresql"}, EXECUTE, ["baselines"])
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, check=True)
+    assert found["tool"] == f"baselinekit {__version__}"
+    assert found["platform"].startswith(sys.platform)
+    assert found["git"] == {"commit": commit.stdout.decode().strip(), "branch": "main", "dirty": False}
+    assert found["database"] == "postgresql"
+
+
+def test_what_makes_a_checkout_dirty(checkout: Path) -> None:
+    def dirty() -> bool:
+        return bool(capture_environment(str(checkout), {}, EXECUTE, ["baselines"])["git"]["dirty"])
+
+    (checkout / "untracked.py").write_text("2\n")
+    (checkout / "baselines/b.yaml").write_text("2\n")
+    assert not dirty()
+    (checkout / "a.py").write_text("2\n")
+    assert dirty()
+
+
+def test_f45_the_checkout_s_configuration_runs_nothing(checkout: Path) -> None:
+    noted = checkout / "noted"
+    subprocess.run(["git", "config", "core.fsmonitor", f"touch {noted}; false"], cwd=checkout, check=True)
+    capture_environment(str(checkout), {}, EXECUTE)
+    assert not noted.exists()
+
+
+def test_without_git_or_a_commit_it_is_left_out(tmp_path: Path, checkout: Path) -> None:
+    assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
+    if shutil.which("git") is None:
+        pytest.skip("there is no git here")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
+
+    def no_git(run: ProcessSpec) -> ProcessResult:
+        raise CannotReplay(Problem("BK320", "no git"))
+
+    assert "git" not in capture_environment(str(checkout), {}, no_git)
+    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=checkout, check=True)
+    assert capture_environment(str(checkout), {}, EXECUTE)["git"].keys() == {"commit", "dirty"}
+
+
+def test_a_declared_command_gives_its_first_line(tmp_path: Path) -> None:
+    declared = {
+        "node": {"command": ["printf", "v1\\nmore"]},
+        "words": {"command": "echo a  b"},
+        "n": {"a": 1},
+    }
+    found = capture_environment(str(tmp_path), declared, EXECUTE)
+    assert (found["node"], found["words"], found["n"]) == ("v1", "a b", {"a": 1})
+    for command in (["no-such-tool"], ["false"]):
+        with pytest.raises(CannotReplay, match=r"environment\.node: .*: correct it in baselinekit\.yaml"):
+            capture_environment(str(tmp_path), {"node": {"command": command}}, EXECUTE)
+
+
+GET = Recipe(HttpRequest(endpoint="/users"), HttpExecution("http", base_url="{{base}}"))
+
+
+def test_a_recipe_s_hash_is_of_what_it_says() -> None:
+    same = Recipe(HttpRequest(endpoint="/users", headers={}), HttpExecution("http", base_url="{{base}}"))
+    assert recipe_hash(GET) == recipe_hash(same) == recipe_hash(replace(GET))
+    assert len(recipe_hash(GET)) == 16
+    others = [
+        replace(GET, input=HttpRequest(endpoint="/user")),
+        replace(GET, input=HttpRequest(path="/users")),
+        replace(GET, input=HttpRequest(endpoint="/users", json=None)),
+        Recipe({"a": 1, "b": 2}, SkillExecution("skill", "x")),
+    ]
+    assert len({recipe_hash(recipe) for recipe in [GET, *others]}) == 5
+    assert recipe_hash(others[3]) == recipe_hash(replace(others[3], input={"b": 2, "a": 1}))
+
+
+def test_the_fake_doors_are_not_asked(tmp_path: Path) -> None:
+    fake = FakeDoors(ProcessResult(128, b"", b"", 0.1))
+    assert "git" not in capture_environment(str(tmp_path), {}, fake.execute)
+    (run,) = fake.runs
+    assert run.cwd == str(tmp_path)
+    assert "core.fsmonitor=false" in run.argv

@@ -1,0 +1,459 @@
+"""Http recipes: flows, retries, redirects, cookies, and what may go where."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from replay_world import NO_CONNECTION, FakeDoors, RawServer, Seen, answer, http
+
+from baselinekit.clients.trust import Trust, origin
+from baselinekit.errors import CannotReplay, InvalidInput, Refused
+from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.flow import HttpFlow
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.settings import Setting
+from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Response
+from baselinekit.secrets.variables import Redactor, Scope, Secret
+from baselinekit.structs import replace
+
+BASE = "http://api.test"
+
+
+def recipe(*steps: HttpRequest, collect: Any = None, **execution: Any) -> Recipe:
+    asked = steps[0] if len(steps) == 1 and collect is None else HttpFlow(list(steps), collect)
+    return Recipe(asked, HttpExecution("http", **{"base_url": BASE, **execution}))
+
+
+def asking(setting: Setting, *answers: Response | CannotReplay) -> tuple[Setting, FakeDoors]:
+    fake = FakeDoors(*answers)
+    return replace(setting, clients=fake.clients), fake
+
+
+def test_one_request(setting: Setting) -> None:
+    setting, fake = asking(setting, answer(b'{"a": 1}', 418))
+    observed = replay(recipe(HttpRequest(endpoint="/tea")), setting)
+    assert observed.output == {
+        "status": 418,
+        "headers": {"content-type": "application/json"},
+        "body": {"a": 1},
+    }
+    assert (observed.seconds, observed.attempts) == (0.25, 1)
+    assert [(request.method, request.url) for request in fake.requests] == [("GET", f"{BASE}/tea")]
+
+
+LOGIN = HttpRequest(method="POST", endpoint="/login", name="login", save={"token": "body.token"})
+ME = HttpRequest(
+    endpoint="/users/{{id}}", headers={"Authorization": "Bearer {{token}}"}, json={"id": "{{id}}"}
+)
+
+
+def test_a_step_hands_values_on(setting: Setting) -> None:
+    login = replace(LOGIN, save={"token": "token", "id": "$.body.user.id", "kind": "headers.content-type"})
+    setting, fake = asking(setting, answer(b'{"token": "T", "user": {"id": 7}}'), answer(b'"me"'))
+    flow = recipe(login, ME)
+    check(flow, setting)
+    observed = replay(flow, setting)
+    assert observed.output["body"] == "me"
+    assert (observed.seconds, observed.attempts) == (0.5, 1)
+    sent = fake.requests[1]
+    assert sent.url == f"{BASE}/users/7"
+    assert dict(sent.headers)["Authorization"] == "Bearer T"
+    assert sent.content == b'{"id":7}'
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("items[0].id", 1),
+        ("items.*.id", [1, 2]),
+        ("items[*].name", "only"),
+        ("$.status", 200),
+        ("body.status", "fine"),
+        ("items", [{"id": 1}, {"id": 2, "name": "only"}]),
+    ],
+)
+def test_what_a_path_saves(setting: Setting, path: str, value: Any) -> None:
+    body = b'{"status": "fine", "items": [{"id": 1}, {"id": 2, "name": "only"}]}'
+    setting, fake = asking(setting, answer(body), answer(b"{}"))
+    first = HttpRequest(endpoint="/a", save={"v": path})
+    replay(recipe(first, HttpRequest(method="POST", endpoint="/b", json={"v": "{{v}}"})), setting)
+    assert fake.requests[1].content.decode().replace(" ", "") == f'{{"v":{to_json(value)}}}'
+
+
+def to_json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, separators=(",", ":"))
+
+
+def test_a_path_with_two_roots_asks_for_one(setting: Setting) -> None:
+    setting, _ = asking(setting, answer(b'{"status": "fine"}'))
+    with pytest.raises(InvalidInput, match=r"write \$\.status or body\.status") as raised:
+        replay(recipe(replace(LOGIN, save={"v": "status"}), ME), setting)
+    assert raised.value.problems[0].at == ("current", "input", "steps", 0, "save", "v")
+
+
+def test_a_path_that_leads_nowhere_names_the_step_and_what_is_near(setting: Setting) -> None:
+    setting, _ = asking(setting, answer(b'{"tokens": "T"}'))
+    with pytest.raises(
+        CannotReplay, match=r"step login: nothing at 'token' .* did you mean '(body\.)?tokens'"
+    ):
+        replay(recipe(replace(LOGIN, save={"token": "token"}), ME), setting)
+
+
+def test_collect(setting: Setting) -> None:
+    steps = [HttpRequest(endpoint="/a", name="a.b"), HttpRequest(endpoint="/c")]
+    bodies = [answer(b'{"x": [1, 2]}'), answer(b"true")]
+    by_name = replay(recipe(*steps, collect=["a.b", "2"]), asking(setting, *bodies)[0]).output
+    assert {name: output["body"] for name, output in by_name.items()} == {"a.b": {"x": [1, 2]}, "2": True}
+    by_path = recipe(*steps, collect={"all": "2", "x": "a.b.x[1]", "status": "1.$.status"})
+    output = replay(by_path, asking(setting, *bodies)[0]).output
+    assert (output["all"]["body"], output["x"], output["status"]) == (True, 2, 200)
+
+
+def test_check_finds_everything_before_the_first_request(setting: Setting) -> None:
+    flow = recipe(
+        replace(LOGIN, json={"user": "{{usr}}"}, save={"token": "token", "x": "a..b"}),
+        replace(ME, endpoint="users/{{token}}"),
+        HttpRequest(endpoint="nope", headers={"Host": "x"}),
+        collect={"a": "logn.token", "b": "login.["},
+        base_url="{{base}}",
+    )
+    with pytest.raises(InvalidInput) as raised:
+        check(flow, replace(setting, scope=Scope({"user": 1})))
+    found = [(problem.code, problem.at) for problem in raised.value.problems]
+    steps = ("current", "input", "steps")
+    assert ("BK501", (*steps, 0, "json", "user")) in found
+    assert ("BK501", (*steps, 1, "endpoint")) not in found
+    assert ("BK501", ("current", "execution", "base_url")) in found
+    assert ("BK501", (*steps, 1, "json", "id")) in found
+    assert ("BK312", ("current", "input", "collect", "a")) in found
+    assert ("BK201", ("current", "input", "collect", "b")) in found
+    assert ("BK201", (*steps, 0, "save", "x")) in found
+    assert "did you mean 'login'?" in str(raised.value)
+
+
+def test_check_puts_together_what_waits_for_nothing(setting: Setting) -> None:
+    with pytest.raises(InvalidInput, match="no base_url"):
+        check(recipe(HttpRequest(endpoint="/x"), base_url=None), setting)
+    with pytest.raises(InvalidInput, match="without steps"):
+        check(Recipe(HttpFlow([]), HttpExecution("http")), setting)
+    with pytest.raises(Refused):
+        check(recipe(HttpRequest(endpoint="/x")), replace(setting, trust=Trust(allow_hosts=("other.test",))))
+
+
+def test_with_an_override_the_recipe_s_own_base_url_need_not_be_defined(setting: Setting) -> None:
+    setting, fake = asking(setting, answer())
+    around = replace(setting.surroundings, override_base_url="http://flag.test")
+    asked = recipe(HttpRequest(endpoint="/x"), base_url="{{undefined}}")
+    check(asked, replace(setting, surroundings=around))
+    replay(asked, replace(setting, surroundings=around))
+    assert fake.requests[0].url == "http://flag.test/x"
+    with pytest.raises(InvalidInput, match="undefined"):
+        replay(asked, setting)
+
+
+# --- asking again
+
+
+def test_what_was_not_sent_is_sent_again_whatever_the_method(setting: Setting) -> None:
+    setting, fake = asking(setting, NO_CONNECTION, NO_CONNECTION, answer(b"1"))
+    observed = replay(recipe(HttpRequest(method="POST", endpoint="/"), retries=3), setting)
+    assert (observed.output["body"], observed.attempts) == (1, 3)
+    first, second = fake.slept
+    assert 0.25 <= first <= 0.5 <= second <= 1
+    assert fake.requests[2].timeout <= 30
+
+
+@pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("PUT", 3), ("POST", 1), ("PATCH", 1)])
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_busy_server_is_asked_again_where_that_does_no_harm(
+    setting: Setting, method: str, tries: int, status: int
+) -> None:
+    setting, fake = asking(setting, *[answer(b"1", status)] * 3)
+    observed = replay(recipe(HttpRequest(method=method, endpoint="/"), retries=2), setting)
+    assert (observed.output["status"], observed.attempts, len(fake.requests)) == (status, tries, tries)
+
+
+@pytest.mark.parametrize("status", [200, 404, 500, 501])
+def test_other_answers_are_the_output(setting: Setting, status: int) -> None:
+    setting, fake = asking(setting, answer(b"1", status))
+    replay(recipe(HttpRequest(endpoint="/"), retries=2), setting)
+    assert len(fake.requests) == 1
+
+
+def test_no_retry_by_default_and_none_after_another_error(setting: Setting) -> None:
+    for error, retries in ((NO_CONNECTION, None), (NO_CONNECTION, 0)):
+        setting, fake = asking(setting, error)
+        with pytest.raises(CannotReplay):
+            replay(recipe(HttpRequest(endpoint="/", retries=retries)), setting)
+        assert len(fake.requests) == 1
+    broken = CannotReplay(replace(NO_CONNECTION.problems[0], code="BK304"))
+    setting, fake = asking(setting, broken)
+    with pytest.raises(CannotReplay):
+        replay(recipe(HttpRequest(endpoint="/", retries=5)), setting)
+    assert len(fake.requests) == 1
+
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def in_seconds(seconds: float, form: str = "%a, %d %b %Y %H:%M:%S GMT") -> str:
+    return (NOW + timedelta(seconds=seconds)).strftime(form)
+
+
+@pytest.mark.parametrize(
+    ("after", "low", "high"),
+    [
+        *(("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.25, 0.5), (in_seconds(-60), 0, 0)),
+        *((in_seconds(9, f"%d %b %Y %H:%M:%S{zone}"), 9, 9) for zone in (" +0000", " -0000", "")),
+    ],
+)
+def test_retry_after_is_kept_to(setting: Setting, after: str, low: float, high: float) -> None:
+    """A date is told by the clock that was handed in, and without a zone it is in UTC."""
+    setting, fake = asking(setting, answer(b"1", 503, Retry_After=after), answer(b"2"))
+    setting = replace(setting, clients=replace(setting.clients, now=NOW.timestamp))
+    assert replay(recipe(HttpRequest(endpoint="/"), retries=1), setting).output["body"] == 2
+    assert low <= fake.slept[0] <= high
+
+
+@pytest.mark.parametrize(("after", "timeout"), [("31", 60), ("20", 10), ("9" * 400, 60)])
+def test_a_wait_that_is_too_long_is_not_taken(setting: Setting, after: str, timeout: int) -> None:
+    setting, fake = asking(setting, answer(b"1", 429, Retry_After=after), answer(b"2"))
+    output = replay(recipe(HttpRequest(endpoint="/"), retries=1, timeout=timeout), setting).output
+    if after.startswith("9"):
+        assert fake.slept == [] or fake.slept[0] < 1
+    else:
+        assert (output["status"], fake.slept) == (429, [])
+
+
+# --- redirects
+
+
+def moved(to: str, status: int = 302, **headers: str) -> Response:
+    return answer(b"moved", status, Location=to, Content_Type="text/plain", **headers)
+
+
+def test_a_redirect_is_the_output(setting: Setting) -> None:
+    headers = (("Location", "/b"),)
+    setting, _ = asking(setting, Response(302, headers, b""))
+    output = replay(recipe(HttpRequest(endpoint="/a"), keep_headers=["location"]), setting).output
+    assert output == {"status": 302, "headers": {"location": "/b"}, "body": ""}
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "becomes"),
+    [
+        ("GET", 301, "GET"),
+        ("POST", 301, "GET"),
+        ("POST", 302, "GET"),
+        ("POST", 303, "GET"),
+        ("PUT", 302, "PUT"),
+        ("PUT", 303, "GET"),
+        ("HEAD", 303, "HEAD"),
+        ("POST", 307, "POST"),
+        ("POST", 308, "POST"),
+    ],
+)
+def test_what_a_redirect_makes_of_a_request(setting: Setting, method: str, status: int, becomes: str) -> None:
+    setting, fake = asking(setting, moved("../c?d=1", status), answer(b"1"))
+    step = HttpRequest(method=method, endpoint="/a/b", json=1, headers={"X-Key": "k"}, cookies={"c": "1"})
+    replay(recipe(step, redirects=True), setting)
+    followed = fake.requests[1]
+    assert (followed.method, followed.url) == (becomes, f"{BASE}/c?d=1")
+    kept = becomes == method
+    assert followed.content == (b"1" if kept else b"")
+    names = {name.lower() for name, _ in followed.headers}
+    assert names >= {"x-key", "cookie"}
+    assert ("content-type" in names) == kept
+
+
+def test_f17_nothing_personal_goes_to_another_origin(setting: Setting) -> None:
+    for other in ("http://api.test:81/", "https://api.test/", "http://evil.test/"):
+        clients, fake = asking(setting, moved(other, Set_Cookie="s=1"), answer(b"1"))
+        headers = {"X-Api-Key": "k", "Authorization": "a", "Proxy-Authorization": "p", "Accept": "text/x"}
+        step = HttpRequest(endpoint="/", headers=headers, cookies={"c": "1"})
+        replay(recipe(step, redirects=3), clients)
+        names = {name.lower() for name, _ in fake.requests[1].headers}
+        assert names == {"accept", "user-agent", "accept-encoding"}
+        digest = HttpRequest(endpoint="/", auth=Auth("digest", "a", "b"), redirects=True)
+        clients, fake = asking(setting, moved(other), answer(b"1"))
+        replay(recipe(digest), clients)
+        assert fake.requests[1].digest is None
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_f17_a_body_is_not_sent_on(setting: Setting, status: int) -> None:
+    setting, fake = asking(setting, moved("http://evil.test/", status))
+    with pytest.raises(CannotReplay, match=r"would send the body to http://evil\.test:80"):
+        replay(recipe(HttpRequest(method="POST", endpoint="/", body="pw"), redirects=True), setting)
+    assert len(fake.requests) == 1
+
+
+def test_redirects_end(setting: Setting) -> None:
+    setting, fake = asking(setting, *[moved("/again")] * 9)
+    with pytest.raises(CannotReplay, match=r"more than 5 redirects, in a loop: .*-L .*`redirects: N`"):
+        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
+    assert len(fake.requests) == 6
+
+
+def test_redirects_that_do_not_come_back_are_no_loop(setting: Setting) -> None:
+    setting, _ = asking(setting, *[moved(f"/{number}") for number in range(9)])
+    with pytest.raises(CannotReplay, match=r"more than 5 redirects: follow more, .*--redirects N"):
+        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
+
+
+@pytest.mark.parametrize("to", ["ftp://x/", "http://u:p@x/", "http://[", "http://a\x00b/"])
+def test_a_redirect_to_nowhere(setting: Setting, to: str) -> None:
+    setting, _ = asking(setting, moved(to))
+    with pytest.raises(CannotReplay, match="cannot be followed"):
+        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
+
+
+def test_a_redirect_goes_only_where_requests_may_go(setting: Setting) -> None:
+    setting, fake = asking(setting, moved("http://evil.test/"), answer())
+    setting = replace(setting, trust=Trust(allow_hosts=("api.test",)))
+    with pytest.raises(Refused, match=r"evil\.test:80 are not allowed"):
+        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
+    assert len(fake.requests) == 1
+
+
+# --- secrets
+
+
+TOKEN = Secret("hunter2-hunter2")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        HttpRequest(endpoint="/", headers={"X-Key": "{{token}}"}),
+        HttpRequest(endpoint="/", params={"key": "{{token}}"}),
+        HttpRequest(endpoint="/{{token}}"),
+        HttpRequest(method="POST", endpoint="/", json={"a": ["{{token}}"]}),
+        HttpRequest(endpoint="/", auth=Auth("basic", "ada", "{{token}}")),
+        HttpRequest(endpoint="/", auth=Auth("digest", "ada", "{{token}}")),
+        HttpRequest(endpoint="/", cookies={"s": "{{token}}"}),
+        HttpRequest(endpoint="/", headers={"X": "aHVudGVyMi1odW50ZXIy"}),
+    ],
+)
+def test_f16_a_secret_goes_only_where_the_operator_says(setting: Setting, step: HttpRequest) -> None:
+    secrets = {"token": TOKEN}
+    setting = replace(setting, scope=Scope(secrets=secrets), redactor=Redactor(secrets))
+    closed, fake = asking(setting)
+    for ask in (check, replay):
+        with pytest.raises(Refused, match="the secret token would go to"):
+            ask(recipe(step), closed)
+    assert fake.requests == []
+    named = Trust(named_origins=frozenset([origin(BASE)]))
+    opened, fake = asking(replace(setting, trust=named), answer())
+    replay(recipe(step), opened)
+    assert len(fake.requests) == 1
+
+
+def test_a_message_never_tells_a_secret(setting: Setting) -> None:
+    secrets = {"token": TOKEN}
+    setting = replace(setting, scope=Scope(secrets=secrets), redactor=Redactor(secrets))
+    with pytest.raises(InvalidInput) as raised:
+        replay(recipe(HttpRequest(endpoint="{{token}}")), setting)
+    assert "hunter2" not in str(raised.value)
+    assert "***" in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+
+
+# --- on real sockets
+
+
+def test_f50_cookies_stay_with_their_recipe_host_and_port(raw: RawServer, real: Setting) -> None:
+    other = RawServer()
+    raw.says("/set", http(200, b"", "Set-Cookie: s=1; Path=/", "Set-Cookie: deep=1; Path=/deep"))
+    url = raw.says("/see", http(200))
+    away = other.says("/see", http(200))
+    steps = [HttpRequest(endpoint="/set"), HttpRequest(endpoint="/see"), HttpRequest(url=away)]
+    own = HttpRequest(endpoint="/see", cookies={"s": "own", "t": "2"})
+    replay(recipe(*steps, own, base_url=raw.url), real)
+    replay(recipe(HttpRequest(url=url)), real)
+    sent = [seen.headers.get("cookie") for seen in raw.seen]
+    assert sent == [None, "s=1", "s=own; t=2", None]
+    assert [seen.headers.get("cookie") for seen in other.seen] == [None]
+    other.close()
+
+
+def test_a_cookie_set_on_the_way_arrives(raw: RawServer, real: Setting) -> None:
+    raw.says("/login", http(303, b"", "Set-Cookie: s=1", "Location: /home"))
+    raw.does("/home", lambda to, seen: to.sendall(http(200, seen.headers.get("cookie", "").encode())))
+    step = HttpRequest(method="POST", endpoint="/login", form={"u": "x"}, redirects=True)
+    assert replay(recipe(step, base_url=raw.url), real).output["body"] == "s=1"
+
+
+def test_the_time_limit_counts_redirects_and_tries(raw: RawServer, real: Setting) -> None:
+    import time
+
+    def slowly(connection: Any, seen: Seen) -> bool:
+        raw.stopped.wait(0.15)
+        connection.sendall(http(302, b"", "Location: /"))
+        return True
+
+    raw.does("/", slowly)
+    started = time.monotonic()
+    with pytest.raises(CannotReplay) as raised:
+        replay(recipe(HttpRequest(endpoint="/"), base_url=raw.url, redirects=20, timeout=0.5), real)
+    assert raised.value.problems[0].code == "BK303"
+    assert time.monotonic() - started < 2.7, "twenty redirects would take three"
+
+
+CREATED = Response(
+    201,
+    (
+        ("Content-Type", "application/json"),
+        ("Location", "/orders/7"),
+        ("ETag", '"a1"'),
+        ("Link", "</x>; rel=next"),
+        ("Mcp-Session-Id", "s-1"),
+        ("X-Auth-Token", "t0"),
+    ),
+    b'{"headers": {"Host": "api.test", "etag": "of the body"}}',
+)
+
+
+def test_every_header_of_an_answer_can_be_saved_and_collected(setting: Setting) -> None:
+    names = {"where": "headers.Location", "tag": "$.headers.etag", "token": "headers.x-auth-token"}
+    first = HttpRequest(method="POST", endpoint="/orders", name="new", save=names)
+    second = HttpRequest(endpoint="{{where}}", headers={"If-Match": "{{tag}}", "X-Auth-Token": "{{token}}"})
+    setting, fake = asking(setting, CREATED, answer(b"1"))
+    collect = {"link": "new.headers.Link", "host": "new.headers.Host", "body": "2.body"}
+    output = replay(recipe(first, second, collect=collect), setting).output
+    assert output == {"link": "</x>; rel=next", "host": "api.test", "body": 1}
+    sent = fake.requests[1]
+    assert sent.url == f"{BASE}/orders/7"
+    assert (dict(sent.headers)["If-Match"], dict(sent.headers)["X-Auth-Token"]) == ('"a1"', "t0")
+
+
+@pytest.mark.parametrize(
+    ("save", "kept"),
+    [
+        ({}, ["content-type"]),
+        ({"x": "headers.Location"}, ["content-type", "location"]),
+        ({"x": "$.headers.etag", "y": "headers.link"}, ["content-type", "etag", "link"]),
+        ({"x": "headers.mcp-session-id"}, ["content-type", "mcp-session-id"]),
+        ({"x": "headers.x-auth-token", "y": "body.headers"}, ["content-type"]),
+    ],
+)
+def test_what_a_flow_uses_is_kept(setting: Setting, save: dict[str, str], kept: list[str]) -> None:
+    first = HttpRequest(method="POST", endpoint="/orders", name="new", save=save)
+    second = HttpRequest(endpoint="/orders")
+    asked = recipe(first, second, collect=["new"])
+    output = replay(asked, asking(setting, CREATED, answer(b"1"))[0]).output
+    assert sorted(output["new"]["headers"]) == kept
+    stated = replace(asked, execution=replace(asked.execution, keep_headers=["link"]))
+    output = replay(stated, asking(setting, CREATED, answer(b"1"))[0]).output
+    assert list(output["new"]["headers"]) == ["link"]
+
+
+def test_a_header_that_is_not_there_names_those_that_are_near(setting: Setting) -> None:
+    first = HttpRequest(endpoint="/a", name="new", save={"x": "headers.locations"})
+    with pytest.raises(
+        CannotReplay, match=r"nothing at 'headers\.locations' .* did you mean 'headers\.location'"
+    ):
+        replay(recipe(first, LOGIN), asking(setting, CREATED, answer(b"1"))[0])

@@ -1,0 +1,318 @@
+"""Targets that are services, and answers that were stored: what is sent, asked again, and found by an id."""
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselinekit.clients.trust import Trust
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot_replay
+from baselinekit.files.jsontext import encode
+from baselinekit.kinds.dispatch import check, files_hash, replay
+from baselinekit.kinds.messages import ConversationInput, row_of
+from baselinekit.kinds.post import PostExecution
+from baselinekit.kinds.settings import Setting
+from baselinekit.kinds.stored import ReplayExecution
+from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
+from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Redactor, Scope, Secret
+from baselinekit.structs import replace
+
+ASKED = ConversationInput(
+    [TraceMessage("system", "Be brief."), TraceMessage("user", "{{a}} is \\{{b}}")],
+    input_files=["/r/a.txt"],
+    case="one",
+)
+
+
+class Service:
+    """Answers in turn, and notes what it was sent and how long was waited."""
+
+    def __init__(self, *answers: tuple[int, str, str] | str):
+        self.answers = list(answers)
+        self.sent: list[Request] = []
+        self.waits: list[float] = []
+
+    def send(self, request: Request) -> Response:
+        self.sent.append(request)
+        answer = self.answers[min(len(self.sent), len(self.answers)) - 1]
+        if isinstance(answer, str):
+            raise cannot_replay(answer, "nobody is there")
+        status, kind, body = answer
+        return Response(status, (("content-type", kind),), body.encode(), 0.5)
+
+    def within(self, setting: Setting) -> Setting:
+        scope = replace(setting.scope, values={"a": "A", **setting.scope.values})
+        return replace(
+            setting,
+            scope=scope,
+            clients=replace(setting.clients, send=self.send, sleep=self.waits.append),
+        )
+
+
+def post(**more: Any) -> Recipe:
+    return Recipe(ASKED, PostExecution("post", "http://127.0.0.1:9/ask", target="agent", **more))
+
+
+OK = (200, "application/json", '{"text": "hi", "token_usage": {"input": 3}}')
+
+
+def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
+    service = Service(OK)
+    there = service.within(setting)
+    check(post(), there)
+    observation = replay(post(headers={"X-A": "1"}), there)
+    assert (observation.output, observation.usage, observation.seconds) == ("hi", Usage(3), 0.5)
+    (request,) = service.sent
+    assert (request.method, request.url, request.timeout) == ("POST", "http://127.0.0.1:9/ask", 120.0)
+    assert ("X-A", "1") in request.headers
+    assert json.loads(request.content) == {
+        "id": "one",
+        "question": "A is {{b}}",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "A is {{b}}"},
+        ],
+        "guideline_files": [],
+        "input_files": ["/r/a.txt"],
+    }
+
+
+def test_what_a_service_is_told_of_tool_calls(setting: Setting) -> None:
+    call = ToolCall("add", {"a": 1}, None, "c1", error="no")
+    talk = ConversationInput([TraceMessage("assistant", "", (call, ToolCall("x", {})), "bot")])
+    service = Service(OK)
+    replay(Recipe(talk, post().execution), replace(service.within(setting), asker="set/one"))
+    told = json.loads(service.sent[0].content)
+    assert told["id"] == "set/one"
+    assert told["messages"] == [
+        {
+            "role": "assistant",
+            "content": "",
+            "name": "bot",
+            "tool_calls": [
+                {"tool": "add", "input": {"a": 1}, "output": None, "id": "c1", "error": "no"},
+                {"tool": "x", "input": {}},
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "output"),
+    [
+        ("text/plain", "hello\n", "hello"),
+        ("text/plain", '{"text": "hi"}', "hi"),
+        ("application/json", '"hi"', "hi"),
+        ("application/json", '{"risk": 3}', {"risk": 3}),
+        ("application/json", "[1, 2]", [1, 2]),
+    ],
+)
+def test_what_a_service_answers(setting: Setting, kind: str, body: str, output: Json) -> None:
+    assert replay(post(), Service((200, kind, body)).within(setting)).output == output
+
+
+@pytest.mark.parametrize(
+    ("answers", "retries", "asked"),
+    [
+        ([(503, "text/plain", "busy"), OK], None, 2),
+        ([(429, "text/plain", ""), (500, "text/plain", ""), OK], None, 3),
+        (["BK301", OK], None, 2),
+        ([(408, "text/plain", ""), (504, "text/plain", ""), (502, "text/plain", ""), OK], 3, 4),
+    ],
+)
+def test_a52_a_service_that_is_too_busy_is_asked_again(
+    setting: Setting, answers: Sequence[Any], retries: int | None, asked: int
+) -> None:
+    service = Service(*answers)
+    observation = replay(post(retries=retries), service.within(setting))
+    assert (observation.output, observation.attempts, len(service.sent)) == ("hi", asked, asked)
+    for number, wait in enumerate(service.waits):
+        assert 0.75 * 2**number <= wait <= 1.25 * 2**number
+
+
+@pytest.mark.parametrize(
+    ("answers", "retries", "asked", "code"),
+    [
+        ([(503, "text/plain", "")], None, 3, "BK794"),
+        ([(503, "text/plain", "")], 0, 1, "BK794"),
+        ([(401, "text/plain", "")], 5, 1, "BK794"),
+        ([(403, "text/plain", "")], 5, 1, "BK794"),
+        ([(404, "text/plain", "")], 5, 1, "BK794"),
+        (["BK301"], 1, 2, "BK301"),
+        (["BK303"], 5, 1, "BK303"),
+    ],
+)
+def test_a52_what_another_question_would_not_mend_is_an_error_at_once(
+    setting: Setting, answers: Sequence[Any], retries: int | None, asked: int, code: str
+) -> None:
+    service = Service(*answers)
+    with pytest.raises(CannotReplay, match=code):
+        replay(post(retries=retries), service.within(setting))
+    assert len(service.sent) == asked
+
+
+def test_the_waits_grow_to_a_minute(setting: Setting) -> None:
+    service = Service((503, "text/plain", ""))
+    with pytest.raises(CannotReplay):
+        replay(post(retries=9), service.within(setting))
+    assert len(service.waits) == 9
+    assert 45 <= service.waits[-1] <= 75
+
+
+def test_a_service_has_the_trust_of_a_request(setting: Setting) -> None:
+    far = Recipe(ASKED, PostExecution("post", "http://169.254.169.254/x"))
+    there = Service(OK).within(setting)
+    with pytest.raises(Refused, match="BK407") as raised:
+        check(far, there)
+    assert raised.value.problems[0].at == ("current", "execution", "url")
+    only = replace(there, trust=Trust(allow_hosts=("example.com",)))
+    with pytest.raises(Refused, match="BK401"):
+        check(post(), only)
+    secrets = {"token": Secret("s3cret-0123456789")}
+    keyed = replace(there, scope=Scope({"a": ""}, secrets), redactor=Redactor(secrets))
+    with pytest.raises(Refused, match="BK402"):
+        check(post(headers={"X-Key": "{{token}}"}), keyed)
+    with pytest.raises(BaselinekitError, match="BK501") as undefined:
+        check(post(headers={"X-Key": "{{nobody}}"}), there)
+    assert undefined.value.problems[0].at == ("current", "execution", "headers", "X-Key")
+
+
+# Stored answers.
+
+
+def stored(setting: Setting, text: str, name: str = "t.jsonl", case: str = "one") -> Recipe:
+    (Path(setting.surroundings.folder) / name).write_text(text, "utf-8")
+    asked = replace(ASKED, messages=[TraceMessage("user", "?")], case=case)
+    return Recipe(asked, ReplayExecution("replay", name))
+
+
+TOLD = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls": [{"tool": "add"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "output"),
+    [
+        ("t.jsonl", '{"id": "one", "text": "42"}\n', "42"),
+        ("t.jsonl", '{"id": "two", "text": "x"}\n\n{"id": "one", "text": "42"}\n', "42"),
+        ("t.jsonl", json.dumps({"eval_id": "one", **TOLD}), "42"),
+        ("t.jsonl", '{"eval_id": "one", "dataset": "set", "candidate_answer": "42", "score": 1}', "42"),
+        ("t.jsonl", '{"eval_id": "one", "dataset": "other", "candidate_answer": "42"}', "42"),
+        ("t.json", '[{"id": "one", "output": {"risk": 3}}]', {"risk": 3}),
+        ("t.json", '{"results": [{"id": "one", "text": "42"}]}', "42"),
+        ("t.yaml", "- eval_id: one\n  candidate_answer: '42'\n", "42"),
+        ("t.jsonl", '{"id": "set/one", "text": "whole"}\n{"id": "one", "text": "short"}', "whole"),
+        (
+            "r.json",
+            '{"format": "baselinekit.results/1", "results": '
+            '[{"id": "set/one", "case": {"attempts": [{"number": 1, "output": "wrong"}]}}]}',
+            "wrong",
+        ),
+    ],
+)
+def test_a_stored_answer_is_found_by_the_id_of_its_case(
+    setting: Setting, name: str, text: str, output: Json
+) -> None:
+    there = replace(setting, asker="set/one")
+    recipe = stored(there, text, name)
+    check(recipe, there)
+    observation = replay(recipe, there)
+    assert (observation.output, observation.recorded) == (output, True)
+    assert files_hash(recipe, there)
+
+
+def test_what_a_stored_answer_tells_of_itself(setting: Setting) -> None:
+    row = {
+        "eval_id": "one",
+        **TOLD,
+        "trace_summary": {"token_usage": {"input": 5, "output": 2}, "cost_usd": 0.5},
+    }
+    observation = replay(stored(setting, json.dumps(row)), setting)
+    assert observation.tool_calls == (ToolCall("add", None),)
+    assert (observation.usage.tokens_in, float(observation.usage.cost_usd or 0)) == (5, 0.5)
+
+
+def test_what_was_answered_comes_back_as_it_was(setting: Setting) -> None:
+    call = ToolCall("add", {"a": 1}, None, "c1", 0.25, "late")
+    said = (TraceMessage("assistant", "", (call,), "bot"), TraceMessage("assistant", {"x": [1]}))
+    usage = Usage(5, 2, Decimal("0.015"), 1)
+    for number, observation in enumerate(
+        (
+            Observation({"x": [1]}, 1.5, tool_calls=(call,), usage=usage, messages=said),
+            Observation("plain", 0.25),
+            Observation({"text": "a value"}, 0.0),
+            Observation(None, 0.0),
+        )
+    ):
+        text = "".join(f"{encode(row_of('one', turn, observation))}\n" for turn in (2, 1))
+        read = replay(stored(setting, text, f"{number}.jsonl"), setting)
+        assert replace(read, recorded=False) == observation
+    calls = Observation("x", 0.0, tool_calls=(call,))
+    read = replay(stored(setting, encode(row_of("one", 1, calls)), "calls.jsonl"), setting)
+    assert (read.output, read.tool_calls) == ("x", (call,))
+
+
+def test_each_attempt_has_its_answer(setting: Setting) -> None:
+    recipe = stored(setting, '{"id": "one", "text": "1"}\n{"id": "one", "text": "2"}\n')
+    assert [replay(recipe, replace(setting, turn=turn)).output for turn in (0, 1)] == ["1", "2"]
+    mixed = '{"id": "one", "attempt": 2, "text": "2"}\n{"id": "one", "attempt": 1, "text": "1"}\n'
+    turned = stored(setting, mixed, "mixed.jsonl")
+    assert [replay(turned, replace(setting, turn=turn)).output for turn in (0, 1)] == ["1", "2"]
+    with pytest.raises(CannotReplay, match=r"BK795.*holds 2 answers for one, and this is attempt 3"):
+        replay(recipe, replace(setting, turn=2))
+    alone = stored(setting, '{"id": "one", "text": "1"}', "alone.jsonl")
+    assert replay(alone, replace(setting, turn=7)).output == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"id": "once", "text": "1"}', "holds no answer for one: did you mean 'once'?"),
+        ('{"id": "one", "error": "timeout"}\n{"id": "x", "text": ""}', "the run had an error: timeout"),
+        ('{"id": "one", "score": 1}\n{"id": "x", "text": ""}', "the row holds no answer"),
+        (
+            '{"format": "baselinekit.results/1", "results": [{"id": "one", "case": '
+            '{"attempts": [{"number": 1}]}}, {"id": "x", "case": {"attempts": [{"output": 1}]}}]}',
+            "a result file keeps no output of what passed",
+        ),
+    ],
+)
+def test_a_case_without_a_stored_answer_is_an_error(setting: Setting, text: str, words: str) -> None:
+    recipe = stored(setting, text)
+    check(recipe, setting)
+    with pytest.raises(CannotReplay, match="BK795") as raised:
+        replay(recipe, setting)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "t.jsonl:1:1: there is no answer in it"),
+        ('{"id": "one", "text": "1"}\n{"text": "2"}', "t.jsonl:2:1: the answer does not say whose it is"),
+        ('{"id": "one", "text": "1"}\n7', "t.jsonl:2:1: the line is not an object"),
+        ('{"id": "one", "text": "1"}\n{', "t.jsonl:2:1: not JSON"),
+        ("[1]", "t.jsonl:1:1: an answer is not a mapping"),
+    ],
+)
+def test_a_file_of_answers_that_cannot_be_read_is_told_beforehand(
+    setting: Setting, text: str, words: str
+) -> None:
+    with pytest.raises(InvalidInput, match="BK795") as raised:
+        check(stored(setting, text), setting)
+    assert words in str(raised.value)
+
+
+def test_f41_a_data_file_names_answers_inside_of_the_project_only(setting: Setting, tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text('{"id": "one", "text": "x"}', "utf-8")
+    outside = Recipe(
+        stored(setting, "x").input, ReplayExecution("replay", str(tmp_path / "out.jsonl"), target="t")
+    )
+    with pytest.raises(Refused):
+        check(outside, setting)
+    around = replace(setting.surroundings, targets={"t": outside.execution})
+    assert replay(outside, replace(setting, surroundings=around)).output == "x"

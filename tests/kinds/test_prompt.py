@@ -1,0 +1,318 @@
+"""Prompt recipes: a template of any form with its inputs, and what becomes of a model's answer."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asked_models import answering
+
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.settings import Setting
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Recipe, Scores, Tool, Usage
+from baselinekit.model.traces import ToolCall
+from baselinekit.secrets.variables import Scope, Secret
+from baselinekit.structs import replace
+
+
+def prompt(asked: PromptInput, **execution: Any) -> Recipe:
+    return Recipe(asked, PromptExecution("prompt", **execution))
+
+
+def write(setting: Setting, name: str, text: str) -> str:
+    path = Path(setting.surroundings.folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return name
+
+
+def asked_by(setting: Setting, recipe: Recipe) -> ModelQuestion:
+    """The one question that a recipe puts."""
+    given, models = answering(setting)
+    check(recipe, given)
+    assert not models.asked, "a check asks nobody"
+    replay(recipe, given)
+    (ask,) = models.asked
+    return ask
+
+
+def said_by(setting: Setting, recipe: Recipe) -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in asked_by(setting, recipe).messages]
+
+
+def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
+    """What a check finds, without asking anybody."""
+    given, models = answering(setting)
+    with pytest.raises(BaselinekitError) as raised:
+        check(recipe, given)
+    assert not models.asked
+    return list(raised.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "messages"),
+    [
+        ("a.md", "Say {{x}}.\n", [("user", "Say hello.\n")]),
+        ("a.txt", "{{ x }}{{x}}", [("user", "hellohello")]),
+        ("a.xml", "<task>{{x}}</task>", [("user", "<task>hello</task>")]),
+        ("no-ending", "{{x}}", [("user", "hello")]),
+        (
+            "a.yaml",
+            "- {role: system, content: 'Be {{x}}'}\n- role: user\n  content: |\n    {{x}}!\n",
+            [("system", "Be hello"), ("user", "hello!\n")],
+        ),
+        ("a.YML", "messages:\n- {role: user, content: '{{x}}'}\n", [("user", "hello")]),
+        (
+            "a.json",
+            '[{"role": "assistant", "content": "{{x}}?"}, {"role": "user", "content": "1"}]',
+            [("assistant", "hello?"), ("user", "1")],
+        ),
+    ],
+)
+def test_a_template_of_any_form(
+    setting: Setting, name: str, text: str, messages: list[tuple[str, str]]
+) -> None:
+    write(setting, name, text)
+    assert said_by(setting, prompt(PromptInput(name, inputs={"x": "hello"}))) == messages
+
+
+def test_a_prompt_in_the_recipe_itself(setting: Setting) -> None:
+    text = PromptInput(text="Say {{x}}", inputs={"x": 1})
+    assert said_by(setting, prompt(text, system="Be brief, {{x}}")) == [
+        ("system", "Be brief, 1"),
+        ("user", "Say 1"),
+    ]
+    both = PromptInput(messages=[Message("user", "{{x}}"), Message("assistant", "{{y}}")], inputs={"x": "a"})
+    known = replace(setting, scope=Scope({"y": "from the configuration"}))
+    assert said_by(known, prompt(both)) == [("user", "a"), ("assistant", "from the configuration")]
+
+
+def test_inputs_stand_inline_in_files_and_in_a_file_of_inputs(setting: Setting) -> None:
+    write(setting, "texts/a.txt", "from a file")
+    write(
+        setting,
+        "inputs.yaml",
+        "one: from the list\ntwo: from the list\nthree: {file: texts/a.txt}\nmore: 1\n",
+    )
+    asked = PromptInput(
+        text="{{one}} | {{two}} | {{three}} | {{list}} | {{flag}}",
+        inputs={"two": {"file": "{{where}}"}, "list": [1, "é"], "flag": True},
+        inputs_from="inputs.yaml",
+    )
+    known = replace(setting, scope=Scope({"where": "texts/a.txt"}))
+    expected = 'from the list | from a file | from a file | [1, "é"] | true'
+    assert said_by(known, prompt(asked)) == [("user", expected)]
+    write(setting, "inputs.json", '{"x": "json"}')
+    assert said_by(setting, prompt(PromptInput(text="{{x}}", inputs_from="inputs.json")))[0][1] == "json"
+
+
+def test_f37_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> None:
+    write(setting, "evil.txt", "{{key}} and \\{{x}} and {{x}}")
+    asked = PromptInput(text="{{x}} {{y}}", inputs={"x": {"file": "evil.txt"}, "y": "\\{{key}}"})
+    known = replace(setting, scope=Scope(secrets={"key": Secret("s3cret-value")}))
+    said = said_by(known, prompt(asked))[0][1]
+    assert said == "{{key}} and \\{{x}} and {{x}} {{key}}"
+    from_file = PromptInput(text="{{x}}", inputs_from=write(setting, "i.yaml", "x: '{{key}}'"))
+    assert said_by(known, prompt(from_file))[0][1] == "{{key}}", "a file of inputs is data as well"
+
+
+def test_a_backslash_makes_a_name_literal(setting: Setting) -> None:
+    asked = PromptInput(text=r"\{{x}} is {{x}}, {{ no name here }} and {{1}} stay", inputs={"x": 1})
+    assert said_by(setting, prompt(asked))[0][1] == "{{x}} is 1, {{ no name here }} and {{1}} stay"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "column"),
+    [
+        ("a.md", "# A\n\nSay {{x}} to {{nmae}}.\n", 3, 14),
+        ("a.md", "\\{{nmae}} {{x}}\n  {{ nmae }}\n", 2, 3),
+        ("a.yaml", "- role: user\n  content: '{{x}} {{nmae}}'\n", 2, 19),
+    ],
+)
+def test_a_name_that_nothing_stands_for_is_found_in_its_file(
+    setting: Setting, name: str, text: str, line: int, column: int
+) -> None:
+    write(setting, name, text)
+    (problem,) = problems(setting, prompt(PromptInput(name, inputs={"x": 1, "name": 2})))[:1]
+    assert problem.code == "BK350"
+    assert problem.place is not None
+    assert (problem.place.file, problem.place.line, problem.place.column) == (
+        f"baselines/{name}",
+        line,
+        column,
+    )
+    assert "did you mean 'name'?" in problem.hint
+
+
+def test_a_name_that_nothing_stands_for_in_the_recipe(setting: Setting) -> None:
+    asked = PromptInput(messages=[Message("user", "a"), Message("user", "{{b}}")])
+    found = problems(setting, prompt(asked, system="{{c}}"))
+    assert [(problem.code, problem.at) for problem in found] == [
+        ("BK350", ("current", "execution", "system")),
+        ("BK350", ("current", "input", "messages", 1)),
+    ]
+    (problem,) = problems(setting, prompt(PromptInput(text="{{b}}")))
+    assert problem.at == ("current", "input", "text")
+    (problem,) = problems(setting, prompt(PromptInput(write(setting, "a.md", "x")), system="{{c}}"))
+    assert (problem.at, problem.place) == (("current", "execution", "system"), None)
+
+
+def test_a_variable_that_is_declared_and_not_set_is_told_as_that(setting: Setting) -> None:
+    given = replace(setting, scope=Scope(unset={"tone": "TONE"}))
+    write(setting, "a.md", "Be {{tone}}.")
+    for asked in (PromptInput("a.md"), PromptInput(text="Be {{tone}}.")):
+        (problem,) = problems(given, prompt(asked))
+        assert (problem.code, "TONE" in problem.message) == ("BK504", True)
+
+
+def test_an_input_that_nobody_asks_for(setting: Setting) -> None:
+    write(setting, "more.yaml", "unused: 1")
+    asked = PromptInput(text="{{article}}", inputs={"article": 1, "artcle": 2}, inputs_from="more.yaml")
+    (problem,) = problems(setting, prompt(asked))
+    assert problem.code == "BK351"
+    assert problem.at == ("current", "input", "inputs", "artcle")
+    assert "did you mean 'article'?" in problem.hint
+
+
+def test_everything_wrong_is_told_at_once(setting: Setting) -> None:
+    asked = PromptInput(text="{{a}}", inputs={"x": "{{undefined}}"})
+    rubric = Scores({"clear": "is it?"}, model="juge")
+    found = problems(setting, prompt(asked, model="nobody", scores=rubric))
+    assert [problem.code for problem in found] == ["BK501", "BK601", "BK601"]
+    assert found[1].at == ("current", "execution", "model")
+    found = problems(setting, prompt(PromptInput(text="a"), scores=rubric))
+    assert [(problem.code, problem.at) for problem in found] == [
+        ("BK601", ("current", "execution", "scores", "model"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("a.yaml", "role: user\n", "BK353"),
+        ("a.yaml", "[]\n", "BK353"),
+        ("a.yaml", "- {role: usr, content: x}\n", "BK353"),
+        ("a.json", '[{"role": "user", "content": 1}]', "BK353"),
+        ("a.json", '[{"role": "user", "content": "x", "name": "y"}]', "BK353"),
+        ("a.json", "{", "BK101"),
+        ("a.yaml", "- {role: user, content: x\n", "BK101"),
+    ],
+)
+def test_a_template_of_another_form(setting: Setting, name: str, text: str, code: str) -> None:
+    write(setting, name, text)
+    assert [problem.code for problem in problems(setting, prompt(PromptInput(name)))] == [code]
+
+
+def test_a_file_of_inputs_of_another_form(setting: Setting) -> None:
+    write(setting, "inputs.yaml", "- 1\n")
+    found = problems(setting, prompt(PromptInput(text="x", inputs_from="inputs.yaml")))
+    assert [problem.code for problem in found] == ["BK353"]
+
+
+def test_files_stay_inside_the_project(setting: Setting, tmp_path: Path) -> None:
+    (tmp_path / "outside.txt").write_text("{{x}}")
+    Path(setting.surroundings.folder, "link.md").symlink_to(tmp_path / "outside.txt")
+    for asked in (
+        PromptInput("../../outside.txt"),
+        PromptInput("link.md"),
+        PromptInput(text="{{x}}", inputs={"x": {"file": "../../outside.txt"}}),
+        PromptInput(text="x", inputs_from="/etc/passwd"),
+    ):
+        with pytest.raises(Refused):
+            check(prompt(asked), answering(setting)[0])
+    with pytest.raises(CannotReplay, match=r"'absent\.md' does not exist: paths start at baselines/"):
+        check(prompt(PromptInput("absent.md")), answering(setting)[0])
+
+
+def test_what_the_recipe_says_goes_into_the_question(setting: Setting) -> None:
+    tools = [Tool("find", "Finds", {"type": "object"})]
+    recipe = prompt(PromptInput(text="x", tools=tools), temperature=0, max_tokens=9, json=True, timeout=3)
+    ask = asked_by(replace(setting, turn=2), recipe)
+    assert ask == ModelQuestion("default", (Message("user", "x"),), tuple(tools), 0, 9, True, 2, 3)
+
+
+JSON = '{"a": [1.50]}'
+CALLS = (ToolCall("find", {"order": 1}), ToolCall("say", {"x": "y"}, "said"))
+AS_JSON = [
+    {"name": "find", "input": {"order": 1}},
+    {"name": "say", "input": {"x": "y"}, "output": "said"},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "execution", "output", "flaw"),
+    [
+        ("fine", {}, "fine", None),
+        ("fine", {"parse": "text"}, "fine", None),
+        (JSON, {}, JSON, None),
+        (JSON, {"parse": "json"}, {"a": [1.5]}, None),
+        (f"Here you are:\n\n```json\n{JSON}\n```\nAnything else?", {"parse": "json"}, {"a": [1.5]}, None),
+        (f"```\n{JSON}\n```", {"parse": "json"}, {"a": [1.5]}, None),
+        (f"  ```JSON \r\n{JSON}\r\n  ```", {"parse": "json"}, {"a": [1.5]}, None),
+        ("```python\nx = 1\n```\n```json\n[1]\n```", {"parse": "json"}, [1], None),
+        ("null", {"parse": "json"}, None, None),
+        ("I would rather not.", {"parse": "json"}, "I would rather not.", "no JSON"),
+        ("```json\n[1]\n```\nor\n```json\n[2]\n```", {"parse": "json"}, None, "no JSON"),
+        ('{"a": 1, "a": 2}', {"parse": "json"}, None, "no JSON"),
+        ("", {"parse": "json"}, "", "no JSON"),
+        (
+            Answer("fine", CALLS),
+            {},
+            "fine",
+            "it called find, say beside its text: `collect: [text, tool_calls]`",
+        ),
+        (Answer("fine", CALLS), {"collect": ["text"]}, {"text": "fine"}, None),
+        (Answer("", CALLS), {}, "", "called tools and wrote no text"),
+        (Answer("", CALLS), {"collect": ["tool_calls"]}, {"tool_calls": AS_JSON}, None),
+        (Answer("a", CALLS), {"collect": ["text", "tool_calls"]}, {"text": "a", "tool_calls": AS_JSON}, None),
+        (Answer(JSON), {"collect": ["text"], "parse": "json"}, {"json": {"a": [1.5]}}, None),
+        (Answer("no"), {"collect": ["text"], "parse": "json"}, {"json": "no"}, "no JSON"),
+    ],
+)
+def test_what_becomes_of_an_answer(
+    setting: Setting, answer: Answer | str, execution: dict[str, Any], output: Any, flaw: str | None
+) -> None:
+    given, _ = answering(setting, answer)
+    found = replay(prompt(PromptInput(text="x"), **execution), given)
+    assert (flaw or "") in (found.reason_not_to_store or "")
+    assert (found.reason_not_to_store is None) == (flaw is None)
+    if flaw is None or output is not None:
+        assert found.output == output
+
+
+def test_an_observation_tells_what_it_took_and_who_answered(setting: Setting) -> None:
+    answer = Answer("fine", CALLS, Usage(3, 4, Decimal("0.5")), "served-1", 1.5, 2)
+    recipe = prompt(PromptInput(text="{{x}}", inputs={"x": 1}))
+    found = replay(recipe, answering(setting, answer)[0])
+    assert (found.usage, found.seconds, found.attempts) == (Usage(3, 4, Decimal("0.5")), 1.5, 2)
+    assert found.tool_calls == CALLS
+    assert found.environment["model"] == "served-1"
+    other = prompt(PromptInput(text="{{x}}", inputs={"x": 2}))
+    assert replay(other, answering(setting)[0]).environment == {
+        "model": "default",
+        "prompt": found.environment["prompt"],
+    }, "the inputs are no part of the prompt"
+    changed = prompt(PromptInput(text="{{x}}!", inputs={"x": 1}))
+    assert replay(changed, answering(setting)[0]).environment["prompt"] != found.environment["prompt"]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        Scores({}),
+        Scores({"clear": "is it?"}, scale=[1]),
+        Scores({"clear": "is it?"}, scale=[5, 1]),
+        Scores({"clear": "is it?"}, scale=[1, 1]),
+        Scores({"clear": "is it?"}, scale=[True, 5]),
+        Scores("rubric.yaml"),
+        Scores("empty.yaml"),
+    ],
+)
+def test_scores_that_cannot_be_asked_for(setting: Setting, scores: Scores) -> None:
+    write(setting, "rubric.yaml", "clear: [is it?]\n")
+    write(setting, "empty.yaml", "")
+    with pytest.raises(InvalidInput) as raised:
+        check(prompt(PromptInput(text="x"), scores=scores), answering(setting)[0])
+    assert [problem.code for problem in raised.value.problems] == ["BK355"]

@@ -1,0 +1,93 @@
+"""Inputs that are added to a recipe stand for themselves: put in once, nothing in them is read."""
+
+from typing import Any
+
+from asked_models import answering
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.dispatch import replay
+from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.settings import Setting
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.recipes import Recipe
+from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
+
+PIECES = [
+    *(
+        "{{",
+        "}}",
+        "{{other}}",
+        "\\{{other}}",
+        "\\\\{{ other }}",
+        "{{name}}",
+        "\\",
+        "{",
+        "}",
+        "${{ X }}",
+        "{X}",
+    ),
+    *("<<any>>", "<<", "\\<<any_uuid>>", "{{any_uuid}}", "$name", "%s", "é", "\n", "\r\n", "\0", " ", "a=b"),
+]
+VALUES = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join)
+EXAMPLES = settings().max_examples
+TEMPLATE = "<a>{{name}}</a>\n<b>{{other}}</b>{{name}} \\{{name}} {{declared}}"
+
+
+def asked(setting: Setting, recipe: Recipe) -> str:
+    setting, models = answering(replace(setting, scope=Scope({"declared": "{{name}}", "name": "no"})))
+    replay(recipe, setting)
+    (ask,) = models.asked
+    return ask.messages[0].content
+
+
+@settings(
+    max_examples=3 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(name=VALUES, other=VALUES)
+def test_x4_e23_an_input_is_put_in_once_and_literally(setting: Setting, name: str, other: str) -> None:
+    recipe = Recipe(PromptInput(text=TEMPLATE, inputs={"other": "before"}), PromptExecution("prompt"))
+    given_both = kind_of(recipe).with_inputs(recipe, {"name": name, "other": other})
+    wanted = f"<a>{name}</a>\n<b>{other}</b>{name} {{{{name}}}} {{{{name}}}}"
+    assert asked(setting, given_both) == wanted
+
+
+@settings(
+    max_examples=2 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    value=st.recursive(
+        VALUES | st.integers() | st.none(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(VALUES.filter(lambda key: key != "file"), inner, max_size=3)
+        ),
+        max_leaves=8,
+    )
+)
+def test_x4_a_value_of_any_type_is_given_as_it_is(setting: Setting, value: Any) -> None:
+    recipe = Recipe({"kept": "{{declared}}"}, SkillExecution("skill", "s"))
+    given_one = kind_of(recipe).with_inputs(recipe, {"name": value})
+    scope = Scope({"declared": 1, "name": "no", "other": "no"})
+    assert scope.expand(given_one.input) == {"kept": 1, "name": value}
+
+
+def test_who_is_given_nothing_by_name_stays_as_it_is() -> None:
+    text = Recipe("as it is", SkillExecution("skill", "s"))
+    for recipe in (
+        text,
+        Recipe("{{name}}", EchoExecution("echo")),
+        Recipe(CommandInput(["ls"]), CommandExecution("command")),
+    ):
+        assert kind_of(recipe).with_inputs(recipe, {"name": "x"}) == recipe
+    nothing = Recipe(None, SkillExecution("skill", "s"))
+    assert kind_of(nothing).with_inputs(nothing, {"name": "x"}).input == {"name": "x"}
+
+
+def test_the_later_value_of_an_input_counts() -> None:
+    recipe = Recipe(PromptInput(text="{{a}}", inputs={"a": "1", "b": "2"}), PromptExecution("prompt"))
+    again = kind_of(recipe).with_inputs(kind_of(recipe).with_inputs(recipe, {"a": "3"}), {"a": "{{4}}"})
+    assert again.input.inputs == {"a": "{{4}}", "b": "2"}

@@ -1,0 +1,211 @@
+"""What a data file may ask for: less than the configuration grants, never more."""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from replay_world import FakeDoors, answer
+
+from baselinekit.clients.trust import Trust, origins_in
+from baselinekit.errors import Refused
+from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.dispatch import check, refuse_above, replay
+from baselinekit.kinds.flow import HttpFlow
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.settings import Ceilings, Setting, ceilings_of
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.model.recipes import (
+    Config,
+    HttpDefaults,
+    HttpRequest,
+    Limits,
+    Model,
+    Recipe,
+    Response,
+    Skill,
+)
+from baselinekit.secrets.variables import Scope
+from baselinekit.structs import replace
+
+OURS = {"timeout": 300, "max_body": 10_000_000, "retries": 10, "redirects": 20}
+
+
+def http(asked: dict[str, Any] | None = None, **execution: Any) -> Recipe:
+    return Recipe(HttpRequest(url="http://api.test/x", **asked or {}), HttpExecution("http", **execution))
+
+
+def refused(recipe: Recipe, ceilings: Ceilings) -> list[tuple[Any, ...]]:
+    """The places that are refused."""
+    try:
+        refuse_above(recipe, ceilings)
+    except Refused as error:
+        return [problem.at or () for problem in error.problems if problem.code == "BK408"]
+    return []
+
+
+@pytest.mark.parametrize(("name", "most"), OURS.items())
+def test_a_file_raises_no_limit_above_the_ceiling(name: str, most: int) -> None:
+    ceilings = ceilings_of(Config())
+    at = ("current", "execution", name)
+    assert refused(http(**{name: most}), ceilings) == []
+    assert refused(http(**{name: most + 1}), ceilings) == [at]
+    granted = ceilings_of(Config(limits=Limits(**{name: most + 5})))
+    assert refused(http(**{name: most + 5}), granted) == []
+    assert refused(http(**{name: most + 6}), granted) == [at]
+    lower = ceilings_of(Config(limits=Limits(**{name: 3})))
+    assert refused(http(**{name: 4}), lower) == [at]
+    given_to_all = ceilings_of(Config(http=HttpDefaults(**{name: most + 7})))
+    assert refused(http(**{name: most + 7}), given_to_all) == []
+
+
+def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
+    steps = [
+        HttpRequest(url="http://api.test/x", retries=11),
+        HttpRequest(url="http://api.test/y", timeout=301),
+    ]
+    recipe = Recipe(HttpFlow(steps), HttpExecution("http", redirects=21, verify=False, max_body=10**9))
+    assert refused(recipe, Ceilings()) == [
+        ("current", "input", "steps", 0, "retries"),
+        ("current", "input", "steps", 1, "timeout"),
+        ("current", "execution", "max_body"),
+        ("current", "execution", "redirects"),
+        ("current", "execution", "verify"),
+    ]
+
+
+def test_true_redirects_are_as_many_as_it_means() -> None:
+    assert refused(http({"redirects": True}), Ceilings()) == []
+    assert refused(http({"redirects": True}), Ceilings(redirects=4)) == [("current", "input", "redirects")]
+    assert refused(http({"redirects": False}), Ceilings(redirects=0)) == []
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe(CommandInput(["x"]), CommandExecution("command", timeout=301)),
+        Recipe({}, SkillExecution("skill", "s", timeout=301)),
+        Recipe(PromptInput(text="x"), PromptExecution("prompt", model="m", timeout=301)),
+    ],
+)
+def test_programs_skills_and_models_are_no_exception(recipe: Recipe) -> None:
+    assert refused(recipe, ceilings_of(Config())) == [("current", "execution", "timeout")]
+    config = Config(
+        limits=Limits(timeout=300),
+        skills={"s": Skill(command=["x"], timeout=400)},
+        models={"m": Model(command=["x"], timeout=400)},
+    )
+    by_name = recipe.kind in ("skill", "prompt")
+    assert refused(recipe, ceilings_of(config)) == ([] if by_name else [("current", "execution", "timeout")])
+    assert refused(recipe, ceilings_of(config).granting(301)) == []
+
+
+@given(
+    st.fixed_dictionaries({}, optional={name: st.integers(0, 2 * most) for name, most in OURS.items()}),
+    st.fixed_dictionaries({}, optional={name: st.integers(0, 2 * most) for name, most in OURS.items()}),
+    st.fixed_dictionaries({}, optional={name: st.integers(1, 2 * most) for name, most in OURS.items()}),
+)
+def test_what_goes_out_is_never_above_what_is_granted(
+    stated: dict[str, int], limits: dict[str, int], given_to_all: dict[str, int]
+) -> None:
+    ceilings = ceilings_of(Config(limits=Limits(**limits), http=HttpDefaults(**given_to_all)))
+    places = refused(http(**stated), ceilings)
+    for name, value in stated.items():
+        granted = limits.get(name, max(OURS[name], given_to_all.get(name, 0)))
+        assert (value > granted) is (("current", "execution", name) in places)
+
+
+@pytest.mark.parametrize("ask", [check, replay])
+def test_it_is_refused_before_anything_is_asked(setting: Setting, ask: Any) -> None:
+    fake = FakeDoors(answer())
+    for recipe in (http(timeout=301), http(verify=False), http({"retries": 99})):
+        with pytest.raises(Refused) as raised:
+            ask(recipe, replace(setting, clients=fake.clients))
+        assert raised.value.exit_code == 4
+        assert "baselinekit.yaml" in raised.value.problems[0].hint
+    assert fake.requests == []
+
+
+def test_no_variable_and_no_answer_turns_the_certificates_off(setting: Setting) -> None:
+    fake = FakeDoors(answer(b'{"v": false}'), answer())
+    steps = [
+        HttpRequest(url="http://api.test/x", name="a", save={"v": "body.v"}),
+        HttpRequest(url="http://api.test/y", name="b"),
+    ]
+    by_answer = Recipe(HttpFlow(steps), HttpExecution("http", verify="{{v}}"))
+    here = replace(setting, clients=fake.clients, scope=Scope({"v": True}))
+    with pytest.raises(Refused, match="verify: false"):
+        replay(by_answer, here)
+    assert len(fake.requests) == 1
+    by_variable = replace(setting, clients=fake.clients, scope=Scope({"v": False}))
+    with pytest.raises(Refused, match="verify: false"):
+        check(http(verify="{{v}}"), by_variable)
+
+
+def test_the_configuration_may_say_it(setting: Setting) -> None:
+    fake = FakeDoors(answer())
+    config = Config(http=HttpDefaults(verify=False))
+    here = replace(setting, clients=fake.clients, http=config.http, ceilings=ceilings_of(config))
+    replay(http(verify=False), here)
+    assert fake.requests[0].verify is False
+
+
+NAMED = origins_in(["https://api.test"])
+
+
+def verified(
+    setting: Setting, file: str, trust: Trust, url: str = "https://api.test/x", ours: Any = None
+) -> Any:
+    """Whom the request believes that goes out."""
+    fake = FakeDoors(answer())
+    here = replace(setting, clients=fake.clients, trust=trust, http=HttpDefaults(verify=ours))
+    recipe = Recipe(HttpRequest(url=url), HttpExecution("http", verify=file))
+    check(recipe, here)
+    replay(recipe, here)
+    return fake.requests[0].verify
+
+
+@pytest.mark.parametrize(
+    "trust", [Trust(named_origins=NAMED), Trust(configured_origins=NAMED), Trust(allow_hosts=("api.test",))]
+)
+def test_a_file_does_not_say_who_may_answer_for_what_somebody_else_has_named(
+    setting: Setting, trust: Trust
+) -> None:
+    with pytest.raises(Refused) as raised:
+        verified(setting, "ca.pem", trust)
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.at) == ("BK408", ("current", "execution", "verify"))
+    assert problem.message == (
+        "a baseline file may not say which certificates are trusted at https://api.test:443, "
+        "which the configuration or the command line names"
+    )
+    assert "http: {verify: baselines/ca.pem}" in problem.hint
+    assert "baselinekit.yaml" in problem.hint
+
+
+def test_the_authorities_of_the_configuration_are_for_every_file(setting: Setting) -> None:
+    root = setting.surroundings.root
+    folder = os.path.relpath(setting.surroundings.folder, root)
+    trust = Trust(named_origins=NAMED)
+    ours = os.path.join(folder, "ca.pem")
+    assert verified(setting, "ca.pem", trust, ours=ours) == os.path.join(root, ours)
+    with pytest.raises(Refused):
+        verified(setting, "other.pem", trust, ours=ours)
+
+
+def test_where_only_the_file_says_whom_to_ask_it_also_says_whom_to_believe(setting: Setting) -> None:
+    assert str(verified(setting, "ca.pem", Trust())).endswith("ca.pem")
+    assert verified(setting, "ca.pem", Trust(named_origins=NAMED), url="http://api.test/x")
+
+
+def test_a_redirect_to_a_named_origin_takes_no_authorities_along(setting: Setting) -> None:
+    moved = Response(302, (("Location", "https://api.test/y"),), b"", 0.0)
+    fake = FakeDoors(moved, answer())
+    here = replace(setting, clients=fake.clients, trust=Trust(named_origins=NAMED))
+    recipe = Recipe(
+        HttpRequest(url="https://other.test/x", redirects=1), HttpExecution("http", verify="ca.pem")
+    )
+    with pytest.raises(Refused, match="which certificates are trusted at https://api"):
+        replay(recipe, here)
+    assert len(fake.requests) == 1
