@@ -36,11 +36,11 @@ from baselinekit.importers.drafts import (
     flaw_of_url,
 )
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.values import Json
+from baselinekit.model.values import Edit, Json
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import place_in_config, project_root
 from baselinekit.store.reading import parse_record
-from baselinekit.store.writing import declare_variables, set_base_url
+from baselinekit.store.writing import edit_config
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
@@ -229,10 +229,11 @@ class ManyCaptures:
         names = [name for name in _undeclared(summary) if is_requested or name in secret_names]
         changes = []
         if base and (is_requested or self._confirm(base, sum(summary.sharing(base)))):
-            changes.append(f"base_url: {base} in {set_base_url(project.root, project.config_file, base)}")
+            file = edit_config(project.root, project.config_file, [Edit(("base_url",), base)])
+            changes.append(f"base_url: {base} in {file}")
         if names:
-            declarations = {name: _declaration(name, summary) for name in names}
-            file = declare_variables(project.root, project.config_file, declarations)
+            edits = [Edit(("variables", name), _declaration(name, summary)) for name in names]
+            file = edit_config(project.root, project.config_file, edits)
             changes.append(f"variables: {', '.join(names)} in {file}")
         if not self._silent:
             for text in changes:

@@ -24,9 +24,9 @@ from baselinekit.kinds.methods import meant_method
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.learning.templating import with_names
 from baselinekit.model.recipes import HttpRequest, Recipe
-from baselinekit.model.values import Json
+from baselinekit.model.values import Edit, Json
 from baselinekit.secrets.variables import names_in
-from baselinekit.store.writing import declare_variables
+from baselinekit.store.writing import edit_config
 from baselinekit.structs import Struct, replace
 
 _SINGLE_OPTIONS = (
@@ -121,8 +121,8 @@ def declare_secrets(project: Project, options: ReadingOptions, current: Mapping[
     asks_address = KINDS[current["execution"]["type"]].asks_address
     host = request_host(current, project) if asks_address else ""
     entry: dict[str, Json] = {"secret": True, **({"hosts": [host]} if host else {})}
-    variables: dict[str, Json] = {name: {"from_env": re.sub(r"\W", "_", name), **entry} for name in names}
-    declare_variables(project.root, project.config_file, variables)
+    edits = [Edit(("variables", name), {"from_env": re.sub(r"\W", "_", name), **entry}) for name in names]
+    edit_config(project.root, project.config_file, edits)
     return names
 
 

@@ -9,9 +9,9 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
-from baselinekit.files.languages import is_plain, language, yaml_quoted, yaml_scalar
-from baselinekit.files.splice import apply, is_simple
-from baselinekit.files.text import Splice, apply_splices, decode, mark
+from baselinekit.files.edit import edited
+from baselinekit.files.languages import is_plain, language
+from baselinekit.files.text import decode, mark
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema import place_problems
@@ -20,6 +20,7 @@ from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
 from baselinekit.store.promptlogs import Log
 from baselinekit.structs import Struct
 from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
+from baselinekit.values.changes import Hints
 from baselinekit.values.texts import count_noun
 
 _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
@@ -202,29 +203,17 @@ def write_step(project: Project, step: PromotionStep, now: str) -> None:
 def promoted(body: str, file: str, status: Status, now: str) -> str:
     """The text of a description with the new status and the date of the change."""
     form = language(file)
-    paths = [("status",), ("updated",)]
-    marks = mark(form.events(body), 0, [(key,) for key in _KEYS])
-    chains = [marks.reach(path)[0] for path in paths]
-    old = chains[1][-1].value if len(chains[1]) == 2 else ""
+    nodes, missing = mark(form.events(body), 0, [("updated",)]).reach(("updated",))
+    old = "" if missing else nodes[-1].value
     time = parse_time(now)
     day = now if time is None or "T" in old else time.date().isoformat()
-    values = [str(status), day]
-    edits = [Edit(path, value) for path, value in zip(paths, values, strict=True)]
-    if all(is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
-        pairs = zip(chains, values, strict=True)
-        return apply_splices(
-            body, [_as_before(body, chain[-1].start, chain[-1].end, text) for chain, text in pairs]
-        )
-    return apply(body, edits, 0, form, _KEYS)
-
-
-def _as_before(body: str, start: int, end: int, value: str) -> Splice:
-    """Write a value in the quotes of the old one. A date without quotes is replaced by one without quotes, so
-    that readers still take it for a date."""
-    old = body[start:end]
-    if old[0] in ("'", '"'):
-        return Splice(start, end, yaml_quoted(value, old[0]))
-    return Splice(start, end, yaml_scalar(value) if is_plain(old) else value)
+    edits = [Edit(("status",), str(status)), Edit(("updated",), day)]
+    text = edited(body, edits, form, hints=Hints(siblings=_KEYS))
+    if not old or nodes[-1].style or is_plain(old):
+        return text
+    # A date without quotes is replaced by one without quotes, so that readers still take it for a date.
+    node = mark(form.events(text), 0, [("updated",)]).reach(("updated",))[0][-1]
+    return text[: node.start] + day + text[node.end :]
 
 
 def _status(root: str, folder: PromptFolder) -> Status:

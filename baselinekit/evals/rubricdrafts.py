@@ -9,8 +9,8 @@ from difflib import unified_diff
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path
+from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
-from baselinekit.files.splice import apply
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
 from baselinekit.graders.rubricitems import RubricItem, item_problems
 from baselinekit.graders.wire import texts_of_case
@@ -212,7 +212,7 @@ def with_rubrics(body: str, file: str, drafts: Sequence[Draft]) -> str:
             raise InvalidInput(Problem("BK697", message, "generate it again", Place(file)))
         edits[document].append(Edit((*at, RUBRICS), [item.written for item in draft.items]))
     for document, document_edits in edits.items():
-        body = apply(body, document_edits, document, written)
+        body = edited(body, document_edits, written, document)
     return body
 
 

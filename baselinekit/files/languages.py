@@ -82,6 +82,13 @@ def yaml_block(value: Json, column: int, offset: int = STEP, style: YamlStyle = 
     return writer.lines
 
 
+def yaml_value(prefix: str, value: Json, column: int, offset: int, style: YamlStyle) -> list[str]:
+    """Return the lines of a value behind its key or dash, the `prefix`, which is at a column."""
+    writer = _YamlWriter(style)
+    writer.put(prefix, value, column, offset, 1)
+    return writer.lines
+
+
 def yaml_flow(value: Json, depth: int = 1) -> str:
     """Write a value on one line."""
     if isinstance(value, dict | list):

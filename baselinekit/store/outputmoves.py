@@ -3,18 +3,17 @@ of the file stays as it is; the output is replaced by the name of its file."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from copy import deepcopy
 
-from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
+from baselinekit.errors import NotRecorded, Place, Problem
+from baselinekit.files.edit import edited
 from baselinekit.files.languages import Language, language
-from baselinekit.files.text import ALIAS, Splice, apply_splices, decode, encode, mark, place
+from baselinekit.files.text import ALIAS, decode, encode, mark, place
 from baselinekit.model.baselines import Known, Source, Variant, known_path
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.writing import is_large
 from baselinekit.structs import Struct
-from baselinekit.values.equality import canonical
 from baselinekit.values.places import value_at
 
 
@@ -119,20 +118,11 @@ def _replace_output(text: str, file: str, source: Source, variant: int | None, n
     if _has_comment(text, file_language, node.key, end):
         message = "its output has comments in it, which a JSON file cannot hold"
         raise _Unmovable(message, "remove them, or move them above `baseline:`, then run again")
-    key = file_language.key("output_file", text[node.key] == '"')
-    changed = apply_splices(text, [Splice(node.key, end, f"{key}: {file_language.flow(name)}")])
-    expected = deepcopy(file_language.load(text, file))
-    parent = value_at(expected[source.document], at[:-1])
-    del parent[at[-1]]
-    parent["output_file"] = name
+    edits = [Edit(at, ABSENT), Edit((*at[:-1], "output_file"), name)]
     try:
-        is_same = canonical(file_language.load(changed, file)) == canonical(expected)
-    except BaselinekitError:
-        is_same = False
-    if not is_same:
-        message = "its output cannot be cut out: an anchor, a tag or a key with `?` is in the way"
-        raise _Unmovable(message, "write it without them, or capture the baseline again")
-    return changed
+        return edited(text, edits, file_language, source.document)
+    except NotRecorded as error:
+        raise _Unmovable("its output cannot be cut out", error.problems[0].hint) from None
 
 
 def _has_comment(text: str, file_language: Language, start: int, end: int) -> bool:

@@ -157,9 +157,10 @@ class RecordEditor(MutableStruct):
         edits = [edit for at, passed in targets for edit in self.edits(body, document, marks, at, passed)]
         if not edits:
             return body
-        from baselinekit.files.splice import apply  # not needed if all values exist already
+        from baselinekit.files.edit import edited  # not needed if all values exist already
+        from baselinekit.values.changes import Hints
 
-        return apply(body, edits, document, self.language, records.RECORD_KEYS, marks)
+        return edited(body, edits, self.language, document, Hints(siblings=records.RECORD_KEYS))
 
     def edits(self, body: str, document: int, marks: Marks, at: Path, passed: bool) -> list[Edit]:
         when, count = ((*at, "metadata", key) for key in records.RECORD_KEYS)

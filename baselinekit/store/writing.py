@@ -4,14 +4,14 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, count
 from urllib.parse import urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
-from baselinekit.files.languages import JSON, YAML, dump_yaml, language, yaml_scalar
-from baselinekit.files.renewal import replace_value
-from baselinekit.files.splice import apply
-from baselinekit.files.text import decode, encode, is_longer_than, mark, newline
+from baselinekit.files.edit import edited
+from baselinekit.files.languages import JSON, YAML, dump_yaml, language
+from baselinekit.files.text import decode, encode, is_longer_than, newline
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -23,7 +23,6 @@ from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.changes import Hints
-from baselinekit.values.equality import canonical, identical
 from baselinekit.values.places import value_at
 
 _KEYS_FROM_BASELINE = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
@@ -110,7 +109,8 @@ def add_baseline(
         known, output_file = split_large_output(baseline, file, id, root, inline_limit)
         baseline_edit = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
         rule_edits = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
-        text = apply(body, [baseline_edit, *rule_edits], source.document, language(file), _KEYS_FROM_BASELINE)
+        hints = Hints(siblings=_KEYS_FROM_BASELINE)
+        text = edited(body, [baseline_edit, *rule_edits], language(file), source.document, hints)
         if output_file:
             atomic.replace_file(*output_file)
         return text
@@ -278,38 +278,24 @@ def renewed_text(
 ) -> tuple[str, list[tuple[str, str, bytes, bytes]]]:
     """Return the text with the new values, and the output files that change."""
     file_language = language(source.file)
-    record = value_at(file_language.load(body, source.file)[source.document], source.at)
-    in_record = replace(source, at=())
-
-    def value_at_path(path: Path) -> Json:
-        """Return the value at a path of the model, ABSENT if there is none."""
-        try:
-            return value_at(record, records.place_in(in_record, path))
-        except (KeyError, IndexError, TypeError):
-            return ABSENT
-
-    known = value_at_path(known_path(renewal.variant))
+    known_at = records.place_in(source, known_path(renewal.variant))
     output_files = []
-    if renewal.output is not ABSENT and isinstance(known, dict) and known.get("output_file"):
-        name = str(known["output_file"])
-        folder, path = records.output_location(root, source.file, name)
-        old = read(folder, path, MAX_OUTPUT_BYTES)
-        output_files = [(folder, path, old, _renew_output_file(old, path, name, renewal))]
-    elif renewal.output is not ABSENT:
-        place = records.place_in(source, (*known_path(renewal.variant), "output"))
-        body = replace_value(body, source.document, file_language, place, renewal.output, renewal.hints)
-    edits: list[Edit] = []
-    for at, value in renewal.values.items():
-        existing, target = value_at_path(at), records.place_in(source, at)
-        if lacks_keys(existing, value):
-            body = replace_value(body, source.document, file_language, target, value)
-        elif value is ABSENT and existing is not ABSENT:
-            parent = value_at(file_language.load(body, source.file)[source.document], target[:-1])
-            remaining = {key: item for key, item in parent.items() if key != target[-1]}
-            body = replace_value(body, source.document, file_language, target[:-1], remaining)
-        elif value is not ABSENT:
-            edits += [Edit((*target, *subpath), new) for subpath, new in _differences(existing, value)]
-    return apply(body, edits, source.document, file_language, _KEY_ORDER) if edits else body, output_files
+    if renewal.output is not ABSENT:
+        document = file_language.load(body, source.file)[source.document]
+        known = value_at(document, known_at) if known_path(renewal.variant) != () else None
+        if isinstance(known, dict) and known.get("output_file"):
+            name = str(known["output_file"])
+            folder, path = records.output_location(root, source.file, name)
+            old = read(folder, path, MAX_OUTPUT_BYTES)
+            output_files = [(folder, path, old, _renew_output_file(old, path, name, renewal))]
+        else:
+            at = records.place_in(source, (*known_path(renewal.variant), "output"))
+            edit = Edit(at, renewal.output)
+            body = edited(body, [edit], file_language, source.document, renewal.hints)
+    edits = [Edit(records.place_in(source, at), value) for at, value in renewal.values.items()]
+    if edits:
+        body = edited(body, edits, file_language, source.document, Hints(siblings=_KEY_ORDER))
+    return body, output_files
 
 
 def _renew_output_file(old: bytes, path: str, name: str, renewal: Renewal) -> bytes:
@@ -321,27 +307,11 @@ def _renew_output_file(old: bytes, path: str, name: str, renewal: Renewal) -> by
         raise NotRecorded(Problem("BK122", message, hint))
     if name.endswith(".json"):
         body, bom = decode(old, path)
-        return encode(replace_value(body, 0, JSON, (), renewal.output, renewal.hints), bom)
+        return encode(edited(body, [Edit((), renewal.output)], JSON, 0, renewal.hints), bom)
     if not isinstance(renewal.output, str):
         message += f" text in {name}, and the new output is not text"
         raise NotRecorded(Problem("BK122", message, hint))
     return renewal.output.encode("utf-8")
-
-
-def lacks_keys(old: Json, new: Json) -> bool:
-    """Whether a key of a mapping, or of a mapping inside it, is missing in the new value."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return False
-    return not old.keys() <= new.keys() or any(lacks_keys(old[key], new[key]) for key in old)
-
-
-def _differences(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield the smallest parts to change, so that the old value becomes the new one."""
-    if isinstance(old, dict) and isinstance(new, dict) and old.keys() <= new.keys():
-        for name, value in new.items():
-            yield from _differences(old.get(name, ABSENT), value, (*path, name))
-    elif old is ABSENT or not identical(old, new, ordered=False):
-        yield path, new
 
 
 # The JSON Schema, at the path that the first line of the written files tells editors.
@@ -374,7 +344,16 @@ def reference(
 
 # Hosts and secrets added to the configuration: one more line, all other bytes unchanged.
 
-_SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
+_CONFIG_HINTS = Hints(
+    siblings=("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
+)
+
+
+def edit_config(root: str, config_file: str | None, edits: Sequence[Edit]) -> str:
+    """Set values in the configuration, which is created if there is none. Returns the file's name."""
+    file = config_file or CONFIG_NAME
+    edit_text(root, file, lambda body: with_settings(body, file, edits), missing="version: 1\n")
+    return file
 
 
 def add_origin(root: str, config_file: str | None, origin: str) -> str:
@@ -384,110 +363,44 @@ def add_origin(root: str, config_file: str | None, origin: str) -> str:
     def edit(body: str) -> str:
         nonlocal line
         text, line = with_origin(body, file, origin)
-        read_config(encode(text, False), file)
         return text
 
     edit_text(root, file, edit, missing="version: 1\n")
     return f"{line} in {file}"
 
 
-def declare_variables(root: str, config_file: str | None, variables: dict[str, Json]) -> str:
-    """Declare variables in the configuration, which is created if there is none. Returns the file's name."""
-    file = config_file or CONFIG_NAME
-
-    def edit(body: str) -> str:
-        documents = [document for document in YAML.load(body, file) if document is not None]
-        text = body if documents and documents[0] else _append_line(body, "version: 1")
-        edits = [Edit(("variables", name), declaration) for name, declaration in variables.items()]
-        for addition in edits:
-            text = apply(text, [addition], 0, YAML, _SIBLINGS)
-        read_config(encode(text, False), file)
-        return text
-
-    edit_text(root, file, edit, missing="version: 1\n")
-    return file
-
-
-def set_base_url(root: str, config_file: str | None, url: str) -> str:
-    """Set the `base_url` of a configuration that has none, or does not exist yet."""
-    file = config_file or CONFIG_NAME
-
-    def edit(body: str) -> str:
-        documents = [document for document in YAML.load(body, file) if document]
-        text = (
-            _set_key(body, "base_url", url)
-            if documents
-            else _append_line(body, f"base_url: {yaml_scalar(url)}")
-        )
-        read_config(encode(text, False), file)
-        return text
-
-    edit_text(root, file, edit, missing="version: 1\n")
-    return file
+def with_settings(body: str, file: str, edits: Sequence[Edit]) -> str:
+    """Return the text of a configuration with other values."""
+    if not any(YAML.load(body, file)):
+        if any(line.strip() in ("...", "---") for line in body.splitlines()):
+            message = "a host cannot be named there: the file holds no setting yet, and marks of a document"
+            raise NotRecorded(Problem("BK122", message, "write `version: 1` into it"))
+        start = body if not body or body.endswith(("\n", "\r")) else body + newline(body)
+        body = f"{start}version: 1{newline(body)}"
+    text = edited(body, edits, YAML, hints=_CONFIG_HINTS)
+    read_config(encode(text, False), file)
+    return text
 
 
 def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:
     """Return the text with an origin added, and the line that was added. It goes into `allow_hosts` if that
     exists, since only those hosts are allowed then. Otherwise it becomes the `base_url` if there is none, or
     else a variable: neither restricts other hosts."""
-    documents = [document for document in YAML.load(body, file) if document is not None]
-    config: dict[str, Json] = documents[0] if documents and isinstance(documents[0], dict) else {}
-    if not config:
-        return _append_line(body, f"base_url: {origin}"), f"base_url: {origin}"
+    config = next((document for document in YAML.load(body, file) if isinstance(document, dict)), {})
     hosts = config.get("allow_hosts")
     if isinstance(hosts, list):
         host = urlsplit(origin).netloc
-        return _append_host(body, file, hosts, host), f"allow_hosts: {host}"
+        return with_settings(body, file, [Edit(("allow_hosts",), [*hosts, host])]), f"allow_hosts: {host}"
     if not config.get("base_url"):
-        return _set_key(body, "base_url", origin), f"base_url: {origin}"
-    variables = config.get("variables") or {}
-    name = _choose_variable_name(origin, variables)
-    return _set_key(body, "variables", origin, name), f"variables: {name}: {origin}"
-
-
-def _set_key(body: str, key: str, value: str, name: str | None = None) -> str:
-    path = (key,) if name is None else (key, name)
-    return apply(body, [Edit(path, value)], 0, YAML, _SIBLINGS)
+        return with_settings(body, file, [Edit(("base_url",), origin)]), f"base_url: {origin}"
+    name = _choose_variable_name(origin, config.get("variables") or {})
+    text = with_settings(body, file, [Edit(("variables", name), origin)])
+    return text, f"variables: {name}: {origin}"
 
 
 def _choose_variable_name(origin: str, variables: dict[str, Json]) -> str:
     """Return an unused variable name: `orders_internal_url` for http://orders.internal."""
-    parts = urlsplit(origin)
-    words = re.sub(r"\W+", "_", parts.netloc).strip("_").lower()
+    words = re.sub(r"\W+", "_", urlsplit(origin).netloc).strip("_").lower()
     name = f"{words}_url" if re.match(r"[a-z]", words) and not words.startswith("any_") else f"url_{words}"
-    number = 2
-    candidate = name
-    while candidate in variables:
-        candidate, number = f"{name}_{number}", number + 1
-    return candidate
-
-
-def _append_host(body: str, file: str, hosts: list[Json], host: str) -> str:
-    """Append a host, written like the last entry. If the result is not right, the list is written anew."""
-    new_hosts = [*hosts, host]
-    text = yaml_scalar(host)
-    if hosts:
-        marks = mark(YAML.events(body), 0, [("allow_hosts", len(hosts) - 1)])
-        node = marks.reach(("allow_hosts", len(hosts) - 1))[0][-1]
-        start = body.rfind("\n", 0, node.start) + 1
-        end = body.find("\n", node.end)
-        match = re.match(r"[ \t]*-[ \t]+", body[start : node.start])
-        if match and match.end() == node.start - start:
-            at = len(body) if end < 0 else end + 1
-            line_break = newline(body) if end < 0 else ""
-            candidate = f"{body[:at]}{line_break}{match[0]}{text}{newline(body)}{body[at:]}"
-        else:
-            candidate = f"{body[: node.end]}, {text}{body[node.end :]}"
-        with contextlib.suppress(BaselinekitError, LookupError, TypeError):
-            if canonical(YAML.load(candidate, file)[0]["allow_hosts"]) == canonical(new_hosts):
-                return candidate
-    return apply(body, [Edit(("allow_hosts",), new_hosts)], 0, YAML, _SIBLINGS)
-
-
-def _append_line(body: str, line: str) -> str:
-    if body and not body.endswith(("\n", "\r")):
-        body += newline(body)
-    if any(text.strip() in ("...", "---") for text in body.splitlines()):
-        message = "a host cannot be named there: the file holds no setting yet, and marks of a document"
-        raise NotRecorded(Problem("BK122", message, f"write `{line}` into it"))
-    return f"{body}{line}{newline(body)}"
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(candidate for candidate in chain([name], numbered) if candidate not in variables)

@@ -1,11 +1,11 @@
 """The changes that turn one value into another, as a tree that leaves out whatever is equal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, field
 from baselinekit.values.alignment import (
     Pairs,
     pair_anywhere,
@@ -15,7 +15,6 @@ from baselinekit.values.alignment import (
     unpaired,
 )
 from baselinekit.values.equality import canonical, identical
-from baselinekit.values.places import with_values
 
 Member = TypeVar("Member")
 
@@ -65,19 +64,11 @@ class RewrittenEntry(Struct):
 class Rewrite(Struct):
     """How a value is rewritten in a file; what a person approves of it is a `model.changes.Change`. Without
     `entries` it is replaced as a whole; `rebuilt`: entries are added, removed or moved (`entries` are all of
-    them then, in their order), else they only change. `plainly`: on one line, since the nicer way failed."""
+    them then, in their order), else they only change."""
 
     value: Json
     entries: tuple[RewrittenEntry, ...] | None = None
     rebuilt: bool = False
-    plainly: bool = False
-
-    def below(self, name: str | int) -> "Rewrite | None":
-        return next((entry.rewrite for entry in self.entries or () if entry.old == name), None)
-
-
-GONE = Rewrite(None)
-"""The rewrite of a place that no longer exists, or was replaced with everything around it."""
 
 
 def rewrite(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
@@ -115,104 +106,6 @@ def _rewrite_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -
         for place, (before, value) in enumerate(zip(continued, new, strict=True))
     )
     return Rewrite(new, entries, continued != list(range(len(old))))
-
-
-def rooted(inner: Rewrite, root: Json, path: Path) -> Rewrite:
-    """The rewrite of a whole document that rewrites the value at a path."""
-    if not path:
-        return inner
-    step, rest = path[0], path[1:]
-    below = rooted(inner, root[step], rest)
-    return Rewrite(with_values(root, {path: inner.value}), (RewrittenEntry(step, step, below.value, below),))
-
-
-def next_plainer_rewrite(change: Rewrite) -> Rewrite:
-    """The next way to write a change if this one failed: in fewer, plainer pieces."""
-    if change.entries is None:
-        return replace(change, plainly=True)
-    if not change.rebuilt or change.plainly:
-        return Rewrite(change.value)
-    *preceding, last = change.entries
-    path: Path = ()
-    leaf = last.value
-    while isinstance(leaf, dict | list) and leaf:
-        step, leaf = list(leaf.items())[-1] if isinstance(leaf, dict) else (len(leaf) - 1, leaf[-1])
-        path = (*path, step)
-    if last.old is not None and last.rewrite is None and isinstance(leaf, str) and leaf.endswith("\n\n"):
-        # a block that keeps its trailing empty lines would include those below it
-        last = replace(last, rewrite=rooted(Rewrite(leaf, plainly=True), last.value, path))
-    return replace(change, entries=(*preceding, last), plainly=True)
-
-
-def sites(change: Rewrite, at: Path = ()) -> Iterator[Path]:
-    """The paths, before the change, at which a change writes something."""
-    if change.entries is None or change.rebuilt:
-        yield at
-    for entry in change.entries or ():
-        if entry.rewrite is not None and entry.old is not None:
-            yield from sites(entry.rewrite, (*at, entry.old))
-
-
-def rewrite_at(change: Rewrite | None, path: Path) -> Rewrite | None:
-    """The rewrite of the value at a path; None if the value does not change."""
-    for step in path:
-        if change is None:
-            return None
-        if change.entries is None:
-            return GONE
-        entry = next((entry for entry in change.entries if entry.old == step), None)
-        if entry is None:
-            return GONE if change.rebuilt else None
-        change = entry.rewrite
-    return change
-
-
-def restrict_to_sites(change: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrite | None:
-    """The same change, only at some of its sites; None if it has none of them."""
-    if change.entries is None:
-        return change if at in allowed else None
-    rebuilt = change.rebuilt and at in allowed
-    entries = []
-    for entry in change.entries:
-        if entry.old is not None:
-            before = old[entry.old]
-            inner = (
-                restrict_to_sites(entry.rewrite, before, allowed, (*at, entry.old)) if entry.rewrite else None
-            )
-            entry = replace(entry, rewrite=inner, value=inner.value if inner else before)
-        entries.append(entry)
-    if not rebuilt:  # each element stays where it was
-        kept = [entry for entry in entries if entry.rewrite is not None]
-        entries = [replace(entry, name=entry.old) for entry in kept if entry.old is not None]
-        if not entries:
-            return None
-    if isinstance(old, dict):
-        start = {} if rebuilt else old
-        value: Json = {**start, **{str(entry.name): entry.value for entry in entries}}
-    elif rebuilt:
-        value = [entry.value for entry in entries]
-    else:
-        value = list(old)
-        for entry in entries:
-            value[int(entry.old or 0)] = entry.value
-    return Rewrite(value, tuple(entries), rebuilt, change.plainly)
-
-
-def with_rewrite_at(change: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
-    """The same tree with another change at a path, given by the keys and places before the change."""
-    if not path or change.entries is None:
-        return new or change
-    entries = []
-    for entry in change.entries:
-        if entry.old == path[0]:
-            below = (
-                with_rewrite_at(entry.rewrite, path[1:], new)
-                if path[1:] and entry.rewrite is not None
-                else new
-            )
-            entry = replace(entry, rewrite=below)
-        entries.append(entry)
-    return replace(change, entries=tuple(entries))
 
 
 # Which old element each new one continues, wherever it is now, so that as little as possible is rewritten:

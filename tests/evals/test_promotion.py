@@ -285,7 +285,7 @@ TEXTS = [
     ("status: draft\nid: a", 'status: tested\nid: a\nupdated: "2026-03-01"'),
     (
         "a: &s draft\nstatus: *s\nupdated: 2025-01-01\n",
-        'a: &s draft\nstatus: tested\nupdated: "2026-03-01"\n',
+        "a: &s draft\nstatus: tested\nupdated: 2026-03-01\n",
     ),
     (
         "# head\n---\nstatus: draft\nupdated: 2025-01-01\n...\n",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput, Place
+from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON_LINES, language
-from baselinekit.files.splice import apply
 from baselinekit.files.text import mark_each, place
 from baselinekit.model.values import Edit
 
@@ -67,8 +67,8 @@ def test_load_with_a_mistake_in_each_line_shows_few_of_them_and_has_all() -> Non
 
 def test_an_edit_leaves_every_other_line_as_it_was() -> None:
     body = '{"id": "a", "metadata": {"n": 1}}\n{ "id": "b","metadata": {} }\n\n{"id": "c"}\n'
-    edited = apply(body, [Edit(("metadata", "n"), 2)], 1, JSON_LINES, ())
-    assert JSON_LINES.load(edited, "f.jsonl")[1] == {"id": "b", "metadata": {"n": 2}}
-    assert edited.split("\n")[0] == body.split("\n")[0]
-    assert edited.split("\n")[2:] == body.split("\n")[2:]
-    assert str(place("f.jsonl", edited, edited.index('"n": 2'))).startswith("f.jsonl:2:")
+    after = edited(body, [Edit(("metadata", "n"), 2)], JSON_LINES, 1)
+    assert JSON_LINES.load(after, "f.jsonl")[1] == {"id": "b", "metadata": {"n": 2}}
+    assert after.split("\n")[0] == body.split("\n")[0]
+    assert after.split("\n")[2:] == body.split("\n")[2:]
+    assert str(place("f.jsonl", after, after.index('"n": 2'))).startswith("f.jsonl:2:")

@@ -6,11 +6,12 @@ import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from baselinekit.files.edit import edited as edited_text
 from baselinekit.files.languages import language
-from baselinekit.files.splice import apply
 from baselinekit.files.text import decode, encode
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.structs import replace
+from baselinekit.values.changes import Hints
 from baselinekit.values.places import value_at
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
@@ -167,7 +168,7 @@ def edited(file: Drawn, text: bytes, case: Case, changes: dict[Path, Json]) -> b
         last, count = record_of(file, text, case)  # both are written where neither is there, as compare does
         changes = {("metadata", "last_passed"): last, ("metadata", "failure_count"): count, **changes}
     edits = [Edit((*case.at, *path), value) for path, value in changes.items()]
-    return encode(apply(body, edits, case.document, language(file.name), KEYS), bom)
+    return encode(edited_text(body, edits, language(file.name), case.document, Hints(siblings=KEYS)), bom)
 
 
 def record_of(file: Drawn, text: bytes, case: Case) -> tuple[str | None, int]:

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 from storehelp import ODD, Hand, same
 
+from baselinekit.files.edit import edited
 from baselinekit.files.jsontext import compact, dump_json, tight_json
 from baselinekit.files.languages import JSON, YAML, is_text_block, yaml_block, yaml_quoted, yaml_scalar
-from baselinekit.files.renewal import replace_value
+from baselinekit.model.values import Edit
 from baselinekit.values.changes import Hints
 
 pytestmark = pytest.mark.slow
@@ -101,7 +102,7 @@ class Author:
             if self.likely(0.15):
                 return f"{start} {self.flow(item)}{self.end(at)}"
             if self.likely(0.12):
-                return f"{start} {self.rows(item, at, column + self.step)}{self.end(at)}"
+                return f"{start} {self.rows(item, column + self.step)}{self.end(at)}"
             if start.endswith("-"):
                 return self.entries(item, at, column + 2, start + " ")
             inner = column if isinstance(item, list) and self.likely(0.3) else column + self.step
@@ -112,19 +113,16 @@ class Author:
             return f"{start} " + "\n".join(lines) + "\n"
         return f"{start} {self.scalar(item)}{self.end(at)}"
 
-    def rows(self, item: Any, at: Place, column: int) -> str:
-        """Flow style over several lines."""
+    def rows(self, item: Any, column: int) -> str:
+        """Flow style over several lines; comments among its entries go when it is written anew."""
         pairs = item.items() if isinstance(item, dict) else [(n, each) for n, each in enumerate(item)]
         indent = " " * column
         text = ""
         comma = self.rng.choice(["", ","])
         for number, (name, each) in enumerate(pairs):
-            mine = (*at, name)
-            if self.likely(self.comments):
-                text += f"{indent}# about {self.mark(mine)}\n"
             key = f"{self.key(name)}: " if isinstance(item, dict) else ""
             between = "," if number + 1 < len(item) else comma
-            text += f"{indent}{key}{self.flow(each)}{between}{self.end(mine)}"
+            text += f"{indent}{key}{self.flow(each)}{between}\n"
         opens, closes = "{}" if isinstance(item, dict) else "[]"
         return f"{opens}\n{text}{' ' * (column - self.step + 1)}{closes}"
 
@@ -319,7 +317,7 @@ def test_a_generated_edit_leaves_everything_else(first: int) -> None:
         old = YAML.load(body, "")[0]
         assert same(at_path(old, TOP), value), body
         edit = Edited(KINDS[seed % len(KINDS)], value, world)
-        text = replace_value(body, 0, YAML, TOP, edit.new)
+        text = edited(body, [Edit(TOP, edit.new)], YAML)
         wanted = {**old, "baseline": {**old["baseline"], "output": edit.new}}
         try:
             assert YAML.load(text, "") == [wanted]
@@ -328,8 +326,8 @@ def test_a_generated_edit_leaves_everything_else(first: int) -> None:
             raise AssertionError(
                 f"{seed}: {edit.kind} {edit.about} {edit.shuffled}: {error}\n{body}\n=>\n{text}"
             ) from None
-        assert replace_value(body, 0, YAML, TOP, value) == body
-        assert replace_value(text, 0, YAML, TOP, edit.new) == text
+        assert edited(body, [Edit(TOP, value)], YAML) == body
+        assert edited(text, [Edit(TOP, edit.new)], YAML) == text
 
 
 @pytest.mark.parametrize("first", range(0, ODD_EDITS, 100))
@@ -342,9 +340,9 @@ def test_a_generated_edit_in_anybodys_style_reads_back(first: int) -> None:
         body = Hand(rng.choice).document([{"id": "y"}, record])
         old = YAML.load(body, "")[0]
         new = Edited(rng.choice(KINDS), Edited(rng.choice(KINDS), value, world).new, world).new
-        text = replace_value(body, 0, YAML, (1, *TOP), new)
+        text = edited(body, [Edit((1, *TOP), new)], YAML)
         assert YAML.load(text, "")[0] == [old[0], {**old[1], "baseline": {"output": new}}], f"{seed}\n{body}"
-        assert replace_value(body, 0, YAML, (1, *TOP), at_path(old, (1, *TOP))) == body
+        assert edited(body, [Edit((1, *TOP), at_path(old, (1, *TOP)))], YAML) == body
 
 
 @pytest.mark.parametrize("first", range(0, ODD_EDITS, 100))
@@ -357,7 +355,7 @@ def test_a_generated_edit_of_json_is_as_if_it_had_been_written_so(first: int) ->
         write = rng.choice(ways)
         edit = Edited(rng.choice(KINDS), record["baseline"]["output"], world)
         body = write(record)
-        text = replace_value(body, 0, JSON, TOP, edit.new, Hints(ordered=True))
+        text = edited(body, [Edit(TOP, edit.new)], JSON, hints=Hints(ordered=True))
         record["baseline"]["output"] = edit.new
         assert JSON.load(text, "") == [record]
         assert text == write(record), f"{seed} {edit.kind}"

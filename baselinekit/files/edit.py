@@ -1,0 +1,409 @@
+"""Edits the text of a file: only what changes is rewritten, every other byte stays.
+
+A collection is its entries and what separates them: in block style line ends, in flow style commas. An
+entry that stays keeps its text, with the comments above it and on its lines. The result is read again and
+must be the file with exactly this change; if it is not, a plainer way of writing it is tried."""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise, product
+from typing import NamedTuple
+
+from baselinekit.errors import BaselinekitError, NotRecorded, Problem
+from baselinekit.files.jsontext import compact, plain_scalar, pretty, tight_json
+from baselinekit.files.languages import (
+    STEP,
+    Language,
+    YamlStyle,
+    yaml_block,
+    yaml_flow,
+    yaml_quoted,
+    yaml_scalar,
+    yaml_value,
+)
+from baselinekit.files.text import (
+    ALIAS,
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    MarkedNode,
+    Splice,
+    Unplannable,
+    apply_splices,
+    line_end,
+    line_start,
+    mark,
+    newline,
+)
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import ABSENT, Edit, Json, Path
+from baselinekit.values.changes import Hints, Rewrite, RewrittenEntry, rewrite
+from baselinekit.values.equality import identical
+from baselinekit.values.places import places, value_at, with_values
+
+_NO_HINTS = Hints()
+
+
+def edited(
+    body: str, edits: Sequence[Edit], language: Language, document: int = 0, hints: Hints = _NO_HINTS
+) -> str:
+    """Return the text with the edits; ABSENT as the value of an edit removes a key. NotRecorded if the file
+    cannot be written so."""
+    documents = language.load(body, "")
+    try:
+        old = documents[document]
+        change, plainest = (_planned(old, edits, hints, whole) for whole in (False, True))
+    except (LookupError, TypeError):
+        raise _impossible(edits) from None
+    if change is None or plainest is None:
+        return body
+    expected = [*documents[:document], change.value, *documents[document + 1 :]]
+    bodies = [body]
+    if "*" in body and "&" in body and (without := _without_aliases(body, language, document, old)) != body:
+        bodies.append(without)
+    for way, text, plainly in (
+        *product([change], bodies, (False, True)),
+        *product([plainest], bodies, (False, True)),
+    ):
+        try:
+            new = _Writer(text, language, plainly).text(way, document, old)
+            if identical(language.load(new, ""), expected, hints.ordered):
+                return new
+        except (BaselinekitError, LookupError, Unplannable):
+            continue
+    raise _impossible(edits)
+
+
+def _impossible(edits: Sequence[Edit]) -> NotRecorded:
+    paths = ", ".join(".".join(map(str, edit.path)) or "the file" for edit in edits)
+    message = f"{paths} cannot be changed without touching something else"
+    hint = "write that part of the file without anchors, tags or `?` keys"
+    return NotRecorded(Problem("BK122", message, hint))
+
+
+def _planned(old: Json, edits: Sequence[Edit], hints: Hints, whole: bool) -> Rewrite | None:
+    """Return the change that the edits make of a value; None if they change nothing. `whole`: the values at
+    their paths are replaced, whatever they have in common. LookupError or TypeError: an impossible path."""
+    if not edits[-1].path:
+        new = edits[-1].value
+        is_same = old is new or identical(old, new, hints.ordered)
+        return None if is_same else Rewrite(new) if whole else rewrite(old, new, hints)
+    if old is None or old is ABSENT:
+        values = {edit.path: edit.value for edit in edits if edit.value is not ABSENT}
+        return Rewrite(with_values({}, values)) if values else None
+    if not isinstance(old, dict | list):
+        raise TypeError
+    edits_by_step: dict[str | int, list[Edit]] = {}
+    for edit in edits:
+        edits_by_step.setdefault(edit.path[0], []).append(Edit(edit.path[1:], edit.value))
+    changes = {}
+    for step, below in edits_by_step.items():
+        exists = isinstance(old, list) or step in old
+        if change := _planned(value_at(old, (step,)) if exists else ABSENT, below, hints, whole):
+            changes[step] = change
+    value: Json = old.copy()
+    for step, change in changes.items():
+        value[step] = change.value
+    if not changes or isinstance(old, list):
+        entries = [RewrittenEntry(step, step, change.value, change) for step, change in changes.items()]
+        return Rewrite(value, tuple(entries)) if entries else None
+    order = [key for key in old if value[key] is not ABSENT]
+    for key in value:
+        if key not in old:
+            later = hints.siblings[hints.siblings.index(key) + 1 :] if key in hints.siblings else ()
+            following = next((name for name in later if name in order), None)
+            last = 0 if whole else len(order)
+            order.insert(last if following is None else order.index(following), key)
+    value = {key: value[key] for key in order}
+    if not old.keys() & value.keys():
+        return Rewrite(value)
+    entries = [
+        RewrittenEntry(key if key in old else None, key, value[key], changes.get(key)) for key in order
+    ]
+    return Rewrite(value, tuple(entries), rebuilt=order != list(old))
+
+
+def _without_aliases(body: str, language: Language, document: int, old: Json) -> str:
+    """Return the text with all aliases of a document written out."""
+    marks = mark(language.events(body), document, [path for path, _ in places(old)])
+
+    def splices(node: MarkedNode, value: Json) -> Iterator[Splice]:
+        if node.kind == ALIAS:
+            yield Splice(node.start, node.end, yaml_flow(value))
+        for name, child in node.children.items():
+            yield from splices(child, value[name])
+
+    return apply_splices(body, list(splices(marks.root, old))) if marks.root else body
+
+
+class _Entry(NamedTuple):
+    """An entry of a collection. `start`: of the comments above it, else of the entry; `at`: its dash or key;
+    `after`: behind the dash or the colon (-1: unknown); `end`: of its last line, without the line end, or in
+    flow style of its value."""
+
+    start: int
+    at: int
+    after: int
+    end: int
+
+
+_NESTED_MAPPING = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
+_NESTED_LIST = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
+_JSON_INDENT = lazy_pattern(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
+_AFTER_COLON = lazy_pattern(r'":([ \t]*)')
+_KEY = lazy_pattern(r"""(?:[&!]\S*[ \t]+)*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
+_NEXT_DASH = lazy_pattern(r"(?:[&!]\S*[ \t]*)*(?:\s|#[^\r\n]*)*-")
+_COMMENT_LINE = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))+( *)#[^\r\n]*")
+_COMMENT = lazy_pattern(r"(?:^|[ \t]+)#[^\r\n]*")
+_BLOCKS = ("|", ">")
+LONGEST_FLOW = 100
+
+
+class _Writer:
+    """Writes changes in the style of their file: indentation, quotes, line ends, block or flow style.
+    `plainly`: new values are on one line."""
+
+    def __init__(self, body: str, language: Language, plainly: bool):
+        self.body = body
+        self.language = language
+        self.plainly = plainly
+        self.newline = newline(body)
+
+    def text(self, change: Rewrite, document: int, old: Json) -> str:
+        root = mark(self.language.events(self.body), document, _paths_of(change, old)).root
+        if root is None:
+            raise Unplannable
+        return apply_splices(self.body, self.splices(change, root, None, old))
+
+    def splices(self, change: Rewrite, node: MarkedNode, entry: _Entry | None, old: Json) -> list[Splice]:
+        kind = MAPPING if isinstance(old, dict) else SEQUENCE
+        if change.entries is None or node.kind != kind:
+            return [self.replaced(node, entry, old, change.value)]
+        entries = self.entries(node, old)
+        gaps = [self.body[one.end : other.start] for one, other in pairwise(entries.values())]
+        first, last = ([*entries.values()][index] for index in (0, -1))
+        outside = (self.body[node.start : first.start], *gaps, self.body[last.end : node.end])
+        if change.rebuilt and self.is_flow(node) and "#" in "".join(outside):  # comments among its entries
+            return [self.replaced(node, entry, old, change.value)]
+        inner = {
+            changed.old: self.splices(
+                changed.rewrite, node.children[changed.old], entries[changed.old], old[changed.old]
+            )
+            for changed in change.entries
+            if changed.rewrite is not None and changed.old is not None
+        }
+        if not change.rebuilt:
+            return [splice for splices in inner.values() for splice in splices]
+        usual = self.separator(node, list(entries.values()), gaps)
+        # The text between entries: blank lines, which move with their entry, and comments that belong to no
+        # entry, which stay.
+        loose = deque(index for index, gap in enumerate(gaps, 1) if "#" in gap)
+        numbers = {name: index for index, name in enumerate(entries)}
+        text = ""
+        for number, changed in enumerate(change.entries):
+            gap = usual
+            if changed.old is None:
+                part = self.new_entry(node, entries, changed, usual)
+            else:
+                index, spans = numbers[changed.old], entries[changed.old]
+                part = self.between(spans.start, spans.end, inner.get(changed.old, []))
+                gap = gaps[index - 1] if index and "#" not in gaps[index - 1] else usual
+                while loose and loose[0] <= index:
+                    text, gap = text.rstrip(" ") + gaps[loose[0] - 1], ""
+                    loose.popleft()
+            if text.endswith(("\n", "\r")) and not gap.strip():  # a text with its empty lines
+                gap = self.newline + usual.rpartition("\n")[2]
+            text += (gap if number else "") + part
+        text += "".join(gaps[index - 1].rstrip() for index in loose)
+        return [Splice(first.start, last.end, text)]
+
+    def between(self, start: int, end: int, splices: Sequence[Splice]) -> str:
+        moved = [Splice(splice.start - start, splice.end - start, splice.text) for splice in splices]
+        return apply_splices(self.body[start:end], moved)
+
+    def is_flow(self, node: MarkedNode) -> bool:
+        return node.in_flow or node.style == "flow" or not self.language.blocks
+
+    # Entries.
+
+    def entries(self, node: MarkedNode, old: Json) -> dict[str | int, _Entry]:
+        """Return the entries of a collection, all of whose children are marked."""
+        entries: dict[str | int, _Entry] = {}
+        body, end = self.body, node.start
+        for name, child in node.children.items():
+            if self.is_flow(node):
+                start = child.key if child.key >= 0 else child.start
+                end = start + len(body[start : max(child.end, start)].rstrip())
+                entries[name] = _Entry(start, start, child.start, end)
+                continue
+            if child.key >= 0:
+                at = child.key
+                match = _KEY.match(body, at)
+            else:
+                match = _NEXT_DASH.match(body, end)
+                at = match.end() - 1 if match else child.start
+            after = match.end() if match else -1
+            line = line_start(body, at)
+            if body[line:at].rstrip().endswith("?"):
+                at, after = line + body[line:at].rindex("?"), -1
+            start = at
+            if not body[line:at].strip():  # the comments directly above, save those about the file
+                above = self.above_comments(line, at - line, end if entries else 0)
+                start = above + (at - line) if above or entries else at
+            end = self.value_end(child, old[name])
+            bottom = line_end(body, end)[0]
+            while (comment := _COMMENT_LINE.match(body, bottom)) and len(comment[1]) > at - line:
+                bottom = comment.end()
+            entries[name] = _Entry(start, at, after, bottom)
+        return entries
+
+    def above_comments(self, line: int, column: int, lowest: int) -> int:
+        """Return the start of the comment lines directly above a line, in its column."""
+        while line > lowest:
+            above = line_start(self.body, line - (2 if self.body[:line].endswith("\r\n") else 1))
+            if above < lowest or not self.body.startswith(" " * column + "#", above):
+                break
+            line = above
+        return line
+
+    def value_end(self, node: MarkedNode, value: Json) -> int:
+        """Return the end of a value. The blank lines below a text block are part of it only if it keeps them
+        (`|+`)."""
+        while isinstance(value, dict | list) and value:
+            value = list(value.values())[-1] if isinstance(value, dict) else value[-1]
+        text = self.body[node.start : node.end]
+        in_block = node.style in _BLOCKS or node.ends_in_text_block
+        if in_block and isinstance(value, str) and (value.endswith("\n\n") or not value.strip("\n")):
+            return node.start + len(text.removesuffix("\n").removesuffix("\r"))
+        return node.start + len(text.rstrip())
+
+    def separator(self, node: MarkedNode, entries: list[_Entry], gaps: list[str]) -> str:
+        """Return what separates a new entry from the one before."""
+        if not self.is_flow(node):
+            column = entries[0].at - line_start(self.body, entries[0].at)
+            blank = min(gaps, key=len, default="x")
+            return self.newline + " " * column if blank.strip() else blank
+        if gaps and gaps[0].strip() == ",":
+            return gaps[0]
+        lead = self.body[node.start : entries[0].start]
+        if "\n" in lead:
+            return f",{self.newline}{lead.rpartition(chr(10))[2]}"
+        return "," if self.tight else ", "
+
+    def new_entry(
+        self, node: MarkedNode, entries: dict[str | int, _Entry], new: RewrittenEntry, gap: str
+    ) -> str:
+        """Write a new entry like its neighbours."""
+        key, value, siblings = str(new.name), new.value, node.children.values()
+        first = next(iter(entries.values())).at
+        quote = self.body[first] if self.body[first] in ("'", '"') else ""
+        collections = [child for child in siblings if child.kind in (MAPPING, SEQUENCE) and child.size]
+        if self.is_flow(node):
+            multi_line = any("\n" in self.body[child.start : child.end] for child in collections)
+            indent = gap.rpartition("\n")[2] if "\n" in gap and (multi_line or not collections) else None
+            text = self.nested(value, indent)
+            prefix = f"{self.language.key(key, bool(quote))}:{'' if self.tight else ' '}"
+            return text if node.kind == SEQUENCE else prefix + text
+        column = first - line_start(self.body, first)
+        if node.kind == MAPPING and len(key) > LONGEST_FLOW:
+            return self.newline.join(yaml_block({key: value}, column, style=self.style))
+        prefix = f"{yaml_quoted(key, quote) if quote else yaml_scalar(key)}:"
+        offset, styles = self.style.step, set[str]()
+        if node.kind == SEQUENCE:
+            prefix, offset = "-", STEP
+            texts = (
+                child
+                for child in siblings
+                if child.kind == SCALAR and (child.style or isinstance(plain_scalar(child.value), str))
+            )
+            is_text = isinstance(value, str) and "\n" not in value
+            styles = {child.style for child in (texts if is_text else collections)}
+        if self.plainly or (styles == {"flow"} and value and len(yaml_flow(value)) <= LONGEST_FLOW):
+            return f"{prefix} {yaml_flow(value)}"
+        if len(styles) == 1 and isinstance(value, str) and styles <= {"'", '"'}:
+            return f"{prefix} {yaml_quoted(value, styles.pop())}"
+        return self.newline.join(yaml_value(prefix, value, column, offset, self.style))
+
+    # Values.
+
+    def replaced(self, node: MarkedNode, entry: _Entry | None, old: Json, value: Json) -> Splice:
+        """Replace a value by another."""
+        body, start, end = self.body, node.start, self.value_end(node, old)
+        was_block = node.style in _BLOCKS or (node.kind in (MAPPING, SEQUENCE) and node.style != "flow")
+        one_line = None
+        if self.language.blocks and isinstance(value, str) and node.style in ("'", '"'):
+            one_line = yaml_quoted(value, node.style)
+        elif not self.language.blocks or node.in_flow:
+            at = entry.at if entry else start
+            line = body[line_start(body, at) : at]
+            one_line = self.nested(value, None if line.strip() or "\n" not in body[:at] else line)
+        elif self.plainly or (
+            node.style == "flow" and node.size and isinstance(value, dict | list) and value
+        ):
+            one_line = yaml_flow(value)
+            if len(one_line) > LONGEST_FLOW and not self.plainly:
+                one_line = None
+        if entry is None:
+            text = self.newline.join(yaml_block(value, 0, style=self.style)) if one_line is None else one_line
+            return Splice(start, end, text)
+        if one_line is None:
+            column = entry.at - line_start(body, entry.at)
+            offset = STEP if node.key < 0 else self.style.step
+            if node.style in _BLOCKS and (texts := body[start:end].rstrip().splitlines()[1:]):
+                indent = min(len(line) - len(line.lstrip(" ")) for line in texts if line.strip())
+                offset = indent - column
+            prefix = "-" if node.key < 0 else "_:"
+            style = self.style._replace(inside=node.style not in _BLOCKS)
+            lines = yaml_value(prefix, value, column, offset, style)
+            lines[0] = lines[0].removeprefix(prefix)
+        else:
+            lines = [f" {one_line}"]
+        if len(lines) == 1 and not was_block and start < end:
+            return Splice(start, end, lines[0][1:])
+        if node.in_flow or not self.language.blocks:
+            return Splice(start, end, lines[0] if body[:start].rstrip().endswith(":") else f":{lines[0]}")
+        if entry.after < 0:
+            raise Unplannable
+        # A comment on the line of the key or the dash stays there.
+        at = start if node.style in _BLOCKS else entry.after if was_block else max(end, entry.after)
+        line = body[at : line_end(body, at)[0]]
+        comment = _COMMENT.search(line) if at + len(line) <= start or not was_block or start == at else None
+        lines[0] += comment[0] if comment else ""
+        stop = end if node.style in _BLOCKS else line_end(body, max(end, entry.after))[0]
+        return Splice(entry.after, stop, self.newline.join(lines))
+
+    def nested(self, value: Json, indent: str | None) -> str:
+        """Write a value inside of a collection in flow style. `indent`: the blanks before its entry, if there
+        is nothing else before it on its line."""
+        if self.language.blocks:
+            return yaml_flow(value)
+        if indent is None or self.plainly:
+            return tight_json(value) if self.tight else compact(value)
+        step = _JSON_INDENT.search(self.body)
+        return pretty(value, step[1] if step else "  ", indent, self.newline)
+
+    @cached_property
+    def tight(self) -> bool:
+        """Whether a JSON text has no blanks after its colons."""
+        match = _AFTER_COLON.search(self.body)
+        return not self.language.blocks and match is not None and not match[1]
+
+    @cached_property
+    def style(self) -> YamlStyle:
+        """The indentation of the text, as far as it can be seen."""
+        mapping_match, list_match = _NESTED_MAPPING.search(self.body), _NESTED_LIST.search(self.body)
+        width = len(mapping_match[2]) - len(mapping_match[1]) if mapping_match else 0
+        flat = list_match is not None and len(list_match[1]) == len(list_match[2])
+        return YamlStyle(width if 1 <= width <= 8 else STEP, flat, inside=True)
+
+
+def _paths_of(change: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
+    """Yield the paths whose marks the splices need."""
+    yield at
+    if change.entries is not None:
+        yield from ((*at, name) for name in (old if isinstance(old, dict) else range(len(old))))
+    for entry in change.entries or ():
+        if entry.rewrite is not None and entry.old is not None:
+            yield from _paths_of(entry.rewrite, old[entry.old], (*at, entry.old))
