@@ -11,9 +11,8 @@ from storehelp import write
 
 from baselinekit.commands.compare import ComparePolicy, compare
 from baselinekit.commands.context import Clock, RunContext
-from baselinekit.commands.planning import apply
 from baselinekit.commands.project import Operator, Project, open_project
-from baselinekit.commands.refresh import RefreshScope, accepted_by, propose
+from baselinekit.commands.refresh import RefreshScope, accepted_by, apply, propose
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.kinds.settings import Clients

@@ -1,7 +1,7 @@
 """What can be done instead of storing a new value, and which placeholders would be lost."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput
@@ -13,7 +13,7 @@ from baselinekit.placeholders.grammar import describes_many, tokens_in, unescape
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.values.paths import Pattern, leads_to, of_any_row, parse, render
+from baselinekit.values.paths import find, of_any_row, parse, render
 from baselinekit.values.places import places, value_at
 
 Changed = tuple[RefreshPlan, Change]
@@ -109,27 +109,31 @@ def rule_problem(text: str, members: Sequence[Changed]) -> str:
     """Return why a path cannot be ignored instead of these changes; empty if it can."""
     try:
         for plan, change in members:
-            if change.number not in set(covered_changes(plan, text)):
+            if change.number not in covered_changes(plan, text):
                 return f"it does not lead to {render(change.path)}"
     except InvalidInput as error:
         return error.problems[0].message
     return ""
 
 
-def covered_changes(plan: RefreshPlan, text: str) -> Iterator[int]:
-    """Yield the changes of a plan that need no decision once a path is ignored."""
-    pattern = parse(text)
-    stored = plan.baseline.baseline
-    kind = kind_of(plan.baseline.current)
-    starts = kind.starts(pattern, stored.output if stored else None) or [(), (kind.answer,)]
-    for change in plan.changes:
-        if change.part == "output" and any(_covers(pattern, change.path, start) for start in starts):
-            yield change.number
+def covered_changes(plan: RefreshPlan, text: str) -> frozenset[int]:
+    """Return the changes of a plan to which a path leads, or to something that contains them."""
+    pattern, stored, kind = parse(text), plan.baseline.baseline, kind_of(plan.baseline.current)
 
+    def places_in(output: Json) -> set[Path]:
+        found = {path for path, _ in find(pattern, output)}
+        if kind.paths_start_in_answer and not pattern.absolute and isinstance(output, dict):
+            found |= {(kind.answer, *path) for path, _ in find(pattern, output.get(kind.answer))}
+        return found
 
-def _covers(pattern: Pattern, path: Path, start: Path) -> bool:
-    """Whether a pattern leads to a path or to one of its parents."""
-    return path[: len(start)] == start and leads_to(pattern, path[len(start) :])
+    old, new = places_in(stored.output if stored else None), places_in(plan.seen.resolved)
+    return frozenset(
+        change.number
+        for change in plan.changes
+        for selected in [old if change.kind == "removed" else new]
+        if change.part == "output"
+        and any(change.path[:length] in selected for length in range(len(change.path) + 1))
+    )
 
 
 def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:

@@ -1,6 +1,6 @@
 """A review as a state machine: keys and decisions go in, scenes and approvals come out; no terminal."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from baselinekit.changes.alternatives import (
     Changed,
@@ -10,7 +10,7 @@ from baselinekit.changes.alternatives import (
     rule_problem,
     rules_for,
 )
-from baselinekit.changes.changes import merge_accepted, with_after
+from baselinekit.changes.changes import with_after
 from baselinekit.model.changes import (
     VERBS,
     Approval,
@@ -18,8 +18,6 @@ from baselinekit.model.changes import (
     ChangeContext,
     Decision,
     Dialog,
-    Group,
-    KeptOutput,
     Member,
     Offer,
     Question,
@@ -27,29 +25,14 @@ from baselinekit.model.changes import (
     Scene,
     Verb,
 )
-from baselinekit.secrets.variables import MASK
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.paths import render
-from baselinekit.values.places import places
 
 # The questions of a review, the decisions on them, and what follows for each baseline.
 
-_SETTLING = ("accept", "placeholder")
 
-
-class Settled(Struct):
-    """What becomes of one plan. `rest`: what stays kept of the new output, None if no change is left open."""
-
-    approval: Approval
-    rest: KeptOutput | None
-
-    @property
-    def writes(self) -> bool:
-        return bool(self.approval.accepted or self.approval.ignored)
-
-
-def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) -> list[Settled]:
-    """Return what follows for each plan in which anything but skips was decided."""
+def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) -> list[Approval]:
+    """Return what was decided about each plan in which anything but skips was decided."""
     by_plan: dict[int, dict[int, Decision]] = {}
     for (n, number), decision in decisions.items():
         if decision.verb != "skip":
@@ -57,32 +40,26 @@ def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decisi
     return [settle_plan(plans[n], decided) for n, decided in sorted(by_plan.items())]
 
 
-def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
-    for number, decision in decided.items():
+def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Approval:
+    numbers: dict[Verb, set[int]] = {verb: set() for verb in VERBS}
+    for number, decision in sorted(decided.items()):
+        numbers[decision.verb].add(number)
         if decision.verb == "placeholder":
             plan = with_after(plan, number, decision.text)
-    accepted = frozenset(n for n, decision in decided.items() if decision.verb in _SETTLING)
-    covered = frozenset(n for n, decision in decided.items() if decision.verb == "ignore")
-    ignored = tuple(dict.fromkeys(decided[n].text for n in sorted(covered)))
-    approval = Approval(plan, accepted, ignored, covered)
-    undecided = [change for change in plan.changes if change.number not in decided]
-    if not undecided:
-        return Settled(approval, None)
-    output = merge_accepted(plan.shape, plan.changes, accepted | {change.number for change in undecided})
-    masked = tuple(  # removed parts may have moved them
-        path
-        for path, value in places(output)
-        if isinstance(value, str | dict)
-        and any(MASK in text for text in ([value] if isinstance(value, str) else value))
+    covered = frozenset(numbers["ignore"])
+    return Approval(
+        plan,
+        frozenset(numbers["accept"] | numbers["placeholder"]),
+        tuple(dict.fromkeys(decided[number].text for number in sorted(covered))),
+        covered,
+        frozenset(numbers["reject"]),
     )
-    noted = {change.note for change in undecided if change.part == "observed"}
-    rest = replace(
-        plan.seen,
-        resolved=output,
-        masked=masked if plan.seen.masked else (),
-        settled=tuple(text for text in plan.seen.settled if text in noted),
-    )
-    return Settled(approval, rest)
+
+
+def count_verbs(decisions: Iterable[Decision]) -> dict[Verb, int]:
+    """Count the changes by decision."""
+    verbs = [decision.verb for decision in decisions]
+    return {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
 
 
 # What a review asks before a decision takes effect.
@@ -287,8 +264,7 @@ class Review(MutableStruct):
         ledger, in_sight = self.ledger, self.ledger.in_sight
         about = self.knowing.about(*self._look_up(in_sight[0])) if in_sight else None
         members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in in_sight)
-        verbs = [decision.verb for decision in ledger.decided.values()]
-        counts = {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
+        counts = count_verbs(ledger.decided.values())
         number = min(ledger.at + 1, len(ledger.questions))
         dialog = self._dialog
         if dialog is None and not members:
@@ -485,8 +461,3 @@ _COMMANDS: dict[str, Callable[[Review], None]] = {
     "?": Review.show_help,
     "q": Review.quit,
 }
-
-
-def questions_of(groups: Sequence[Group]) -> tuple[Question, ...]:
-    """Return the questions, in the order of the groups: those with the most places come first."""
-    return tuple(group.members for group in groups)

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
 
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
@@ -106,31 +107,20 @@ class Siblings:
         self.judge, self.name = judge, name
         self.stored, self.new = [*stored], [*new]
         self._members: dict[str, Siblings] = {}
-        self._rows: Siblings | None = None
-        self._entries: Siblings | None = None
-        self._is_map: bool | None = None
-        self._renames: dict[str, str] | None = None
-        self._nature: str | None = None
 
-    @property
+    @cached_property
     def rows(self) -> "Siblings":
         """The elements of the arrays."""
-        if self._rows is None:
-            stored, new = (
-                [row for value in side if isinstance(value, list) for row in value] for side in self.sides
-            )
-            self._rows = Siblings(self.judge, stored, new, self.name)
-        return self._rows
+        return self._below(lambda value: value if isinstance(value, list) else ())
 
-    @property
+    @cached_property
     def entries(self) -> "Siblings":
         """The values of all keys of the objects."""
-        if self._entries is None:
-            stored, new = (
-                [entry for value in _objects(side) for entry in value.values()] for side in self.sides
-            )
-            self._entries = Siblings(self.judge, stored, new, self.name)
-        return self._entries
+        return self._below(lambda value: value.values() if isinstance(value, dict) else ())
+
+    def _below(self, parts: Callable[[Json], Iterable[Json]]) -> "Siblings":
+        stored, new = ([part for value in side for part in parts(value)] for side in self.sides)
+        return Siblings(self.judge, stored, new, self.name)
 
     @property
     def sides(self) -> tuple[list[Json], list[Json]]:
@@ -153,27 +143,22 @@ class Siblings:
         """Return the values under a key that replaced another one in this object only."""
         return Siblings(self.judge, self.member(old).stored, self.member(new).new, new)
 
-    @property
+    @cached_property
     def renames(self) -> dict[str, str]:
         """The keys that no stored object has, each with the key that it replaced everywhere."""
-        if self._renames is None:
-            stored, new = map(every_key, self.sides)
-            self._renames = renamed_keys(stored, new, self.judge)
-        return self._renames
+        stored, new = map(every_key, self.sides)
+        return renamed_keys(stored, new, self.judge)
 
-    @property
+    @cached_property
     def is_map(self) -> bool:
         """Whether the keys are data, such as ids: then the values under them have one form."""
-        if self._is_map is None:
-            stored = self.entries.stored
-            if stored and all(isinstance(entry, dict) and entry for entry in stored):
-                sets = [entry.keys() for entry in (*stored, *_objects(self.entries.new))]
-                shared = set(sets[0]).intersection(*sets)
-                self._is_map = len(sets) > 1 and 2 * len(shared) >= max(map(len, sets))
-            else:
-                texts = {entry if isinstance(entry, str) else None for entry in stored}
-                self._is_map = len(texts) == 1 and len(stored) >= _ENOUGH and describes_many(stored[0])
-        return self._is_map
+        stored = self.entries.stored
+        if stored and all(isinstance(entry, dict) and entry for entry in stored):
+            sets = [entry.keys() for entry in (*stored, *_objects(self.entries.new))]
+            shared = set(sets[0]).intersection(*sets)
+            return len(sets) > 1 and 2 * len(shared) >= max(map(len, sets))
+        texts = {entry if isinstance(entry, str) else None for entry in stored}
+        return len(texts) == 1 and len(stored) >= _ENOUGH and describes_many(stored[0])
 
     def is_like(self, other: "Siblings") -> bool:
         """Whether the new values of another place could stand here: objects, or what the placeholder here
@@ -191,22 +176,18 @@ class Siblings:
             return None
         return self.judge.fitting([text for text, _ in Counter(stored_values).most_common()], value)
 
+    @cached_property
     def natural_placeholder(self) -> str | None:
-        """Return the narrowest placeholder of values that vary by nature, if no stored value says otherwise.
-        What is the same in every row does not vary."""
-        if self._nature is None:
-            silent = all(stored is None for stored in self.stored)
-            self._nature = self._narrowest() if silent else ""
-        return self._nature or None
-
-    def _narrowest(self) -> str:
+        """The narrowest placeholder of values that vary by nature, if no stored value says otherwise. What is
+        the same in every row does not vary."""
         values = [unescaped(value) for value in self.new if value is not None]
-        if not values or any(isinstance(value, dict | list) for value in values):
-            return ""
+        is_stated = any(stored is not None for stored in self.stored)
+        if is_stated or not values or any(isinstance(value, dict | list) for value in values):
+            return None
         if len(values) > 1 and len({f"{json_type(value)} {value}" for value in values}) == 1:
-            return ""
+            return None
         if not all(self.judge.varies(value, self.name) for value in values):
-            return ""
+            return None
         return narrowest(values, words=self.judge.words)[0].text
 
 
@@ -235,7 +216,7 @@ class Inherited(MutableStruct):
         """Return the value with each placeholder that it takes. `place`: its path, as shown to the reader."""
         text, reason = beside.shared_placeholder(value), _LIKE
         if text is None and not isinstance(value, dict | list) and value is not None:
-            text, reason = beside.natural_placeholder(), _NATURE
+            text, reason = beside.natural_placeholder, _NATURE
             text = text if text is not None and self.judge.accepts(text, value) else None
         if text is not None:
             key = place, text, reason

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
-from baselinekit.changes.reviewing import Review
+from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import screen
 from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
@@ -22,17 +22,19 @@ from baselinekit.cli.options import (
 from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.commands import review as reviewing
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.planning import (
+from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import (
     Permit,
+    RefreshScope,
+    accepted_by,
     apply,
     is_in_git,
     mask_proposal,
     preview,
+    propose,
     reason_against,
     version_of,
 )
-from baselinekit.commands.project import Project
-from baselinekit.commands.refresh import RefreshScope, accepted_by, propose
 from baselinekit.commands.review import decisions_in, undecided
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
@@ -425,8 +427,10 @@ class ReviewSession(MutableStruct):
             member: decision for member, decision in review.ledger.decided.items() if member[0] in plans
         }
         decisions = {**decided, **dict.fromkeys(members, Decision("accept"))}
-        files = reviewing.preview_decisions(
-            self.project, self.proposal.plans, decisions, self.options.approved.stamp(None)
+        files = preview(
+            self.project,
+            settle_plans(self.proposal.plans, decisions),
+            self.options.approved.stamp(None),
         )
         diff = "\n".join(format_file_diff(file, style) for file in files)
         omitted = len(review.ledger.in_sight) - len(members)
@@ -443,9 +447,8 @@ class ReviewSession(MutableStruct):
         if self.options.dry_run:
             # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
-            for file in reviewing.preview_decisions(
-                self.project, self.proposal.plans, decided, self.options.approved.stamp(None)
-            ):
+            approvals = settle_plans(self.proposal.plans, decided)
+            for file in preview(self.project, approvals, self.options.approved.stamp(None)):
                 screen.show(format_file_diff(file, self.style) + "\n")
             screen.line("nothing was written")
             return 0
@@ -454,11 +457,10 @@ class ReviewSession(MutableStruct):
     def finish(self, decided: dict[Member, Decision]) -> int:
         """Write the decisions, and print the outcome of everything."""
         version = version_of(self.project, self.context.clients)
-        applied = reviewing.finish_review(
-            self.project, self.proposal.plans, decided, self.options.approved.stamp(version)
-        )
+        approvals = settle_plans(self.proposal.plans, decided)
+        applied = apply(self.project, approvals, self.options.approved.stamp(version))
         remaining = list(undecided(self.proposal.plans, decided))
-        counts = reviewing.count_verbs(decided)
+        counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
         failures = applied.failures
         if self.options.as_json:
             screen.show_json(format_decisions_json(self.proposal, applied, counts, remaining))

@@ -31,6 +31,7 @@ from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open
 from baselinekit.commands import capture
 from baselinekit.commands.capture import (
     Captured,
+    CaptureOptions,
     CaptureResults,
     capture_all,
     capture_new,
@@ -38,7 +39,6 @@ from baselinekit.commands.capture import (
     group_of,
     named_new,
 )
-from baselinekit.commands.known_good import CaptureOptions
 from baselinekit.commands.loading import load
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project

@@ -22,8 +22,8 @@ from baselinekit.commands.learn import (
     preview_learning,
     propose_learning,
 )
-from baselinekit.commands.planning import compare_command
 from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import compare_command
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.learning.lists import ListRule

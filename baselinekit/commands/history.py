@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
@@ -35,52 +35,10 @@ from baselinekit.model.results import (
 )
 from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
-from baselinekit.store import results
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.results import keep_results, load_results
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
-
-# Finding the result file when the operator names something near it: another report of the same run, its
-# folder, or `latest`.
-
-
-_NEWEST = frozenset(("last", "latest"))
-_RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
-_DEPTH = 2
-"""How many folders deep below the named one results are searched: they are stored by date."""
-
-
-def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
-    """Return its path as the operator would write it; None if there is no such file nearby."""
-    full_path = os.path.join(cwd, path)
-    if os.path.isdir(full_path):
-        result_path = next(_newest(full_path, _DEPTH), None)
-    elif os.path.lexists(full_path):
-        parent, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
-        result_file = os.path.join(parent, f"{name.partition('.')[0]}.json")
-        result_path = result_file if result_file != full_path and os.path.isfile(result_file) else None
-    elif root is not None and path in _NEWEST:
-        result_path = next(
-            (results.result_path(root, name) for name in reversed(results.result_files(root))), None
-        )
-    else:
-        result_path = None
-    return None if result_path is None else os.path.relpath(result_path, cwd)
-
-
-def _newest(folder: str, depth: int) -> Iterator[str]:
-    """Yield the files by name, the last first: runs are named by their time."""
-    try:
-        with os.scandir(folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
-    except OSError:
-        return
-    yield from (entry.path for entry in entries if _RESULT.fullmatch(entry.name) and entry.is_file())
-    for entry in entries if depth else ():
-        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-            yield from _newest(entry.path, depth - 1)
-
 
 # Reading the result files that the operator names, and merging them into one report.
 
@@ -94,9 +52,8 @@ _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
 
 
-def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
-    """Read the reports of these files; the problems of all of them are one error. `root`: the project whose
-    last run is suggested for `latest`."""
+def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
+    """Read the reports of these files; the problems of all of them are one error."""
     from baselinekit.report import resultfile
 
     parts: list[Part] = []
@@ -105,19 +62,14 @@ def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[
         try:
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, resultfile.read(decode(data, path).body, path)))
-        except BaselinekitError as error:
-            nearby = find_result_file(path, cwd, root)
-            problems.extend(_with_given_name(problem, path, nearby) for problem in error.problems)
+        except BaselinekitError as error:  # with the name that the operator wrote
+            problems += [
+                replace(problem, place=replace(problem.place, file=path)) if problem.place else problem
+                for problem in error.problems
+            ]
     if problems:
         raise InvalidInput(*problems)
     return parts
-
-
-def _with_given_name(problem: Problem, path: str, nearby: str | None) -> Problem:
-    """Return the problem of a file that cannot be opened with the name that the operator wrote."""
-    place = problem.place
-    problem = replace(problem, hint=f"the result file is {nearby}") if nearby else problem
-    return replace(problem, place=Place(path, place.line, place.column)) if place else problem
 
 
 MAY_DIFFER = ("target", "configuration", "version")

@@ -9,7 +9,10 @@ from typing import Any
 
 from baselinekit.commands.capture import (
     Captured,
+    CaptureOptions,
     CaptureResults,
+    Described,
+    KnownGood,
     NewBaseline,
     capture_each,
     check_new,
@@ -18,7 +21,6 @@ from baselinekit.commands.capture import (
     write_known_good,
 )
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.known_good import CaptureOptions, Described, KnownGood
 from baselinekit.commands.naming import is_same
 from baselinekit.commands.project import Project
 from baselinekit.errors import (

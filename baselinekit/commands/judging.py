@@ -1,11 +1,11 @@
 """Replay and judge one baseline; mask the report of a run and keep it."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.errors import (
@@ -28,7 +28,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Request, Scores
-from baselinekit.model.results import Report, ReportedDifference, Result, Typed
+from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.resultfile import compact
 from baselinekit.secrets.variables import MASK, Redactor, Scope, as_text
@@ -47,6 +47,7 @@ from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, s
 if TYPE_CHECKING:  # only needed when something fails
     from baselinekit.model.changes import KeptOutput
 
+Masked = TypeVar("Masked", bound=Struct)
 CHECKS_AT = (*EXECUTION, CHECKS)
 _JUDGE = "judge"
 _MOST_ROUNDS = 50
@@ -484,43 +485,27 @@ def _expanded(project: Project, text: str) -> str:
 
 def mask_report(report: Report, redactor: Redactor) -> Report:
     """Mask a report, except ids and file names: everything is found by them. Outputs are masked already."""
-    mask = redactor.mask_value
-    against, earlier = report.against, report.earlier
+
+    def masked(item: Masked, *names: str, mask: Callable[[Any], Any] = redactor.mask_value) -> Masked:
+        return replace(item, **{name: mask(getattr(item, name)) for name in names})
+
+    against, earlier, typed = report.against, report.earlier, report.typed
     if against is not None:
-        changes = [
-            replace(item, how=mask(item.how), approved_by=mask(item.approved_by), reason=mask(item.reason))
-            for item in against.changes
-        ]
+        changes = [masked(item, "how", "approved_by", "reason") for item in against.changes]
         against = replace(against, changes=tuple(changes))
     if earlier is not None:  # it may come from any file
-        cases = [replace(case, why=mask(case.why)) for case in earlier.cases]
-        earlier = replace(earlier, run=mask(earlier.run), cases=tuple(cases))
+        cases = [masked(case, "why") for case in earlier.cases]
+        earlier = replace(masked(earlier, "run"), cases=tuple(cases))
     return replace(
-        report,
+        masked(report, "command", "environment", "warnings", "not_recorded"),
         results=tuple(mask_result(result, redactor) for result in report.results),
-        command=mask(report.command),
-        typed=mask_typed(report.typed, redactor),
-        environment=mask(report.environment),
-        warnings=mask(report.warnings),
-        not_recorded=mask(report.not_recorded),
-        coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
+        typed=masked(
+            *(typed, "operator", "asking", "selection", "paths"),
+            mask=lambda words: tuple(map(redactor.mask, words)),
+        ),
+        coverage=masked(report.coverage, "chosen"),
         against=against,
         earlier=earlier,
-    )
-
-
-def mask_typed(typed: Typed, redactor: Redactor) -> Typed:
-    """Mask the words of a command, each as it was typed."""
-
-    def mask(words: Sequence[str]) -> tuple[str, ...]:
-        return tuple(map(redactor.mask, words))
-
-    return replace(
-        typed,
-        operator=mask(typed.operator),
-        asking=mask(typed.asking),
-        selection=mask(typed.selection),
-        paths=mask(typed.paths),
     )
 
 

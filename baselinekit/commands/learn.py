@@ -9,7 +9,7 @@ from baselinekit.commands.judging import check, compare_settled
 from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.pending import compared_with
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.refresh import RefreshScope, find_baselines
+from baselinekit.commands.refresh import RefreshScope, find_baselines, new_trouble_messages
 from baselinekit.commands.selection import select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.kinds.dispatch import recipe_hash
@@ -180,23 +180,14 @@ def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
         seen = load_pending(project.root, baseline.id)
     except BaselinekitError:
         return None
-    if (
-        stored is None
-        or seen is None
-        or seen.flaw is not None
-        or seen.troubles
-        or not (seen.differing or seen.varied)
-    ):
+    if stored is None or seen is None or seen.flaw is not None or not (seen.differing or seen.varied):
         return None
     is_same_recipe = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
     on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
     is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
     if is_older or not (is_same_recipe and seen.compared_with == compared_with(baseline)):
         return None
-    kind = kind_of(baseline.current)
-    troubles_stored = {trouble.message for trouble in kind.visible_troubles(baseline.current, stored.output)}
-    troubles_seen = {trouble.message for trouble in kind.visible_troubles(baseline.current, seen.resolved)}
-    return seen if troubles_seen <= troubles_stored else None
+    return None if any(new_trouble_messages(baseline, stored.output, seen)) else seen
 
 
 def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:

@@ -5,16 +5,18 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from baselinekit.commands.capture import NewBaseline, completed_record, new_baseline
-from baselinekit.commands.importing import ImportSummary, summarize
-from baselinekit.commands.judging import observe
-from baselinekit.commands.known_good import (
+from baselinekit.commands.capture import (
     CaptureOptions,
     KnownGood,
+    NewBaseline,
+    completed_record,
     describe_hidden,
     hide_secrets,
+    new_baseline,
     refuse_troubles,
 )
+from baselinekit.commands.importing import ImportSummary, summarize
+from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, Place
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr

@@ -6,7 +6,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
 
-from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
+from baselinekit.commands.project import CaptureEnvironment, environment_of, observed_for
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
@@ -29,7 +29,7 @@ from baselinekit.placeholders.nature import Nature, nature_of_change
 from baselinekit.secrets.variables import Redactor
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render
-from baselinekit.values.places import children, value_at
+from baselinekit.values.places import value_at
 from baselinekit.values.texts import count_noun
 
 # What is kept of a replay that failed: all that a refresh needs, and no secrets.
@@ -39,22 +39,9 @@ def seen_of(
     here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
 ) -> KeptOutput:
     """Return what a refresh would approve. An environment that cannot be detected is left out."""
-    around: dict[str, Json] = {}
     with suppress(BaselinekitError):
         here.environment()
-        around = here.seen
-    return seen_around(here.project, baseline, comparison, observation, now, around)
-
-
-def seen_around(
-    project: Project,
-    baseline: Baseline,
-    comparison: Comparison,
-    observation: Observation,
-    now: str,
-    around: dict[str, Json],
-) -> KeptOutput:
-    """Return the same, for a caller that knows the environment around it."""
+    project, around = here.project, here.seen
     redactor = project.redactor.knowing(observation.output)
     stored = baseline.baseline
     named = with_declared_names(
@@ -126,41 +113,21 @@ def _differing_leaves(differences: tuple[Difference, ...], redactor: Redactor) -
 def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple[Json, tuple[Path, ...]]:
     """Return the output without its secrets, and where they were. A text that is in the file anyway stays:
     its author wrote it, and a refresh must not report it as a change."""
-    masked = redactor.mask_value(resolved)
-    if masked is resolved:
-        return resolved, ()
     known_texts = frozenset(texts_in(expected))
-    return _restore_known(resolved, masked, known_texts), tuple(
-        _masked_paths(resolved, masked, known_texts, ())
-    )
+    places: list[Path] = []
 
+    def visible(value: Json, masked: Json, path: Path) -> Json:
+        if value is masked or (isinstance(value, str) and value in known_texts):
+            return value
+        if isinstance(value, list):
+            pairs = enumerate(zip(value, masked, strict=True))
+            return [visible(*pair, (*path, number)) for number, pair in pairs]
+        if isinstance(value, dict) and value.keys() == masked.keys():
+            return {key: visible(item, masked[key], (*path, key)) for key, item in value.items()}
+        places.append(path)
+        return masked
 
-def _restore_known(value: Json, masked: Json, known_texts: frozenset[str]) -> Json:
-    if value is masked or (isinstance(value, str) and value in known_texts):
-        return value
-    if isinstance(value, list):
-        return [
-            _restore_known(item, masked_item, known_texts)
-            for item, masked_item in zip(value, masked, strict=True)
-        ]
-    if isinstance(value, dict) and len(value) == len(masked):
-        pairs = zip(value.items(), masked.items(), strict=True)
-        return {
-            name: _restore_known(item, masked_item, known_texts) for (_, item), (name, masked_item) in pairs
-        }
-    return masked
-
-
-def _masked_paths(value: Json, masked: Json, known_texts: frozenset[str], path: Path) -> Iterator[Path]:
-    if value is masked or (isinstance(value, str) and value in known_texts):
-        return
-    if isinstance(value, dict) and value.keys() != masked.keys():
-        yield path
-    elif isinstance(value, dict | list):
-        for (key, item), (_, masked_item) in zip(children(value), children(masked), strict=True):
-            yield from _masked_paths(item, masked_item, known_texts, (*path, key))
-    else:
-        yield path
+    return visible(resolved, redactor.mask_value(resolved), ()), tuple(places)
 
 
 # Differences that are expected by nature: another id, a later time, a counter that moved.

@@ -1,8 +1,8 @@
-"""Verdicts are recorded while other baselines are still being replayed: many files at once, and a file of
-many baselines not for each of them."""
+"""Verdicts are recorded while other baselines are still being replayed, by a thread of its own: those on a
+file when all its baselines are judged, or when the run ends."""
 
+import queue
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -10,31 +10,15 @@ from baselinekit.commands.context import Stop
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
 from baselinekit.store.atomic import WAIT
-from baselinekit.store.record import (
-    Mark,
-    Recorded,
-    by_file,
-    record_all,
-    record_free,
-)
+from baselinekit.store.record import Mark, record_all
 
-_GATHERING = 0.02
-_GROUP = 32
-_MOST_READY = 32
-"""Files that may wait to be written, beside those that are being written. `add` of one more blocks until
-there is room, however slow the disk is."""
-
-_POLL = 0.1
-_LONGEST = 1.0
-_SHARE = 10
-"""The verdicts on a file whose other baselines are not done yet are written after `_LONGEST` seconds, and so
-seldom that this takes no more than one part in `_SHARE` of the time."""
+_MOST_FILES = 32
+"""How many files are written together, and how many may wait: then `add` blocks, however slow the disk is."""
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own. A
-    file that another process is writing does not delay the others. `close` waits until all is written; in a
-    `hurry` nothing waits long for a lock."""
+    """Takes a verdict on each of the baselines, or none, from any thread. `close` waits until all is written;
+    in a `hurry` nothing waits long for a lock."""
 
     def __init__(
         self,
@@ -45,17 +29,11 @@ class Recorder:
         hurry: Stop | None = None,
         wait: float = WAIT,
     ):
-        self._root = root
-        self._now = now
-        self._daily = daily
+        self._root, self._now, self._daily, self._hurry, self._wait = root, now, daily, hurry, wait
         self._open = Counter(source.file for source in sources)
-        self._lock = threading.Condition()
-        self._waiting: dict[str, list[Mark]] = {}
-        self._held: dict[str, float] = {}
-        self._ready = 0
-        self._has_news = self._is_closing = False
-        self._hurry = hurry
-        self._wait = wait
+        self._marks: dict[str, list[Mark]] = {}
+        self._lock = threading.Lock()
+        self._ready: queue.Queue[list[Mark] | None] = queue.Queue(_MOST_FILES)
         self._writer: threading.Thread | None = None
         self._broken: BaseException | None = None
         self.notes: list[str] = []
@@ -72,26 +50,17 @@ class Recorder:
         with self._lock:
             self._open[source.file] -= 1
             if passed is not None:
-                self._waiting.setdefault(source.file, []).append(Mark(source, passed))
-                self._writer = self._writer or self._start_writer()
-                if not self._has_news:
-                    self._has_news = True
-                    self._lock.notify_all()
-            if not self._open[source.file] and source.file in self._waiting:
-                self._ready += 1
-                if self._ready >= _GROUP:
-                    self._lock.notify_all()
-                while not self._has_room():
-                    self._lock.wait(_POLL)
-
-    def _has_room(self) -> bool:
-        """Do not wait in a hurry, or for a writer that has ended."""
-        is_hurried = self._hurry is not None and self._hurry.is_set()
-        is_over = not (self._writer and self._writer.is_alive())
-        return self._ready + len(self._held) <= _MOST_READY or is_hurried or is_over
+                self._marks.setdefault(source.file, []).append(Mark(source, passed))
+            marks = None if self._open[source.file] else self._marks.pop(source.file, None)
+            if marks and self._writer is None:
+                self._writer = self._start_writer()
+        if marks and self._writer is not None:
+            self._ready.put(marks)
+        elif marks:
+            self._write([marks])
 
     def _start_writer(self) -> threading.Thread | None:
-        """Start the writer. A busy machine may have no thread for it: the next verdict tries again."""
+        """Start the writer. A busy machine may have no thread for it: then the caller writes itself."""
         writer = threading.Thread(target=self._write_all, name="record")
         try:
             writer.start()
@@ -100,73 +69,28 @@ class Recorder:
         return writer
 
     def close(self) -> None:
-        with self._lock:
-            self._is_closing = True
-            self._lock.notify_all()
         if self._writer is not None:
+            self._ready.put(None)
             self._writer.join()
-        elif self._waiting:
-            self._write_all()
+        self._write(list(self._marks.values()))
+        self._marks.clear()
         if self._broken is not None:
             raise self._broken
 
     def _write_all(self) -> None:
-        try:
-            self._write_loop()
-        except BaseException as error:
-            self._broken = error
+        batches: list[list[Mark] | None] = []
+        while None not in batches:
+            batches = [self._ready.get()]
+            while len(batches) < _MOST_FILES and not self._ready.empty():
+                batches.append(self._ready.get())
+            if self._broken is None:
+                try:
+                    self._write([marks for marks in batches if marks])
+                except BaseException as error:
+                    self._broken = error
 
-    def _write_loop(self) -> None:
-        due = time.monotonic() + _LONGEST
-        while True:
-            with self._lock:
-                self._lock.wait_for(self._is_due, _LONGEST if self._waiting else None)
-                self._lock.wait_for(self._is_enough, _GATHERING)
-                is_last, began = self._is_closing, time.monotonic()
-                batches = self._take(is_last or began >= due)
-            held: list[Mark] = []
-            for start in range(0, len(batches), _GROUP):
-                marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
-                recorded = record_free(marks, self._root, self._now(), self._daily)
-                self._take_results(recorded)
-                held += recorded.held
-            overdue = held if is_last else self._put_back(held)
-            wait = self._wait if is_last else 0
-            self._take_results(record_all(overdue, self._root, self._now(), self._daily, wait, self._hurry))
-            if is_last:
-                return
-            if began >= due:
-                due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
-
-    def _put_back(self, held: list[Mark]) -> list[Mark]:
-        """Put back the marks of files that another process is writing, before those that have come in
-        meanwhile. Return those that have waited long enough."""
-        now, overdue = time.monotonic(), []
-        with self._lock:
-            first_seen = {file: self._held.get(file, now) for file in by_file(held)}
-            self._held = {file: since for file, since in first_seen.items() if now < since + self._wait}
-            for file, marks in by_file(held).items():
-                if file in self._held:
-                    self._waiting[file] = marks + self._waiting.get(file, [])
-                else:
-                    overdue += marks
-            self._lock.notify_all()
-        return overdue
-
-    def _is_due(self) -> bool:
-        return self._has_news or self._is_closing
-
-    def _is_enough(self) -> bool:
-        return self._ready >= _GROUP or self._is_closing
-
-    def _take(self, unfinished: bool) -> list[list[Mark]]:
-        """Return what is to be written now, by file. The lock is held since it was decided whether this is
-        the last time, so that a `close` in between is not missed."""
-        self._has_news, self._ready = False, 0
-        self._lock.notify_all()
-        files = [file for file in self._waiting if unfinished or not self._open[file]]
-        return [self._waiting.pop(file) for file in files]
-
-    def _take_results(self, recorded: Recorded) -> None:
-        self.notes += recorded.notes
-        self.failures += recorded.failures
+    def _write(self, batches: list[list[Mark]]) -> None:
+        marks = [mark for batch in batches for mark in batch]
+        done = record_all(marks, self._root, self._now(), self._daily, self._wait, self._hurry)
+        self.notes += done.notes
+        self.failures += done.failures

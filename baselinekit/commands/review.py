@@ -1,7 +1,6 @@
 """review: changes are decided one by one at a terminal, or by a program; everything is written at once."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -17,27 +16,15 @@ from baselinekit.changes.alternatives import (
     rules_for,
 )
 from baselinekit.changes.changes import with_after
-from baselinekit.changes.reviewing import Ledger, Review, ReviewContext, Settled, questions_of, settle_plans
+from baselinekit.changes.reviewing import Ledger, Review, ReviewContext
 from baselinekit.commands.judging import target_of
-from baselinekit.commands.pending import compared_with
-from baselinekit.commands.planning import (
-    Permit,
-    apply,
-    covers,
-    mask_proposal,
-    preview,
-    reason_against,
-    with_output,
-)
 from baselinekit.commands.project import Project, flatten
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
+from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
-    Applied,
-    ApprovalNote,
     Change,
     ChangeContext,
     Decision,
@@ -46,18 +33,15 @@ from baselinekit.model.changes import (
     Offers,
     RefreshPlan,
     RefreshProposal,
-    Rewritten,
     Verb,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.reviewing import format_pending_json
 from baselinekit.schema import place_problems
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
-from baselinekit.store.results import drop_pending, load_pending, mark_accepted, save_pending
 from baselinekit.structs import MutableStruct, field, replace
-from baselinekit.values.paths import Pattern, parse, render
+from baselinekit.values.paths import render
 
 # review: changes are decided one by one; everything is written at once, at the end.
 
@@ -72,7 +56,7 @@ def begin_review(project: Project, proposal: RefreshProposal) -> Review:
     return Review(
         proposal.plans,
         masked.plans,
-        Ledger(questions_of(proposal.groups)),
+        Ledger(tuple(group.members for group in proposal.groups)),
         ReviewContext(knowing.offers, knowing.problem, knowing.about),
     )
 
@@ -82,13 +66,8 @@ class ChangeAdvisor:
 
     def __init__(self, project: Project):
         self._project = project
-        self._words: dict[int, tuple[Baseline, PlaceholderContext]] = {}
+        self.words_of = project.words_of
         self._about: dict[tuple[int, int], tuple[RefreshPlan, ChangeContext]] = {}
-
-    def words_of(self, baseline: Baseline) -> PlaceholderContext:
-        if id(baseline) not in self._words:
-            self._words[id(baseline)] = baseline, self._project.words_of(baseline)
-        return self._words[id(baseline)][1]
 
     def offers(self, members: Sequence[Changed]) -> list[Offer]:
         """Return the placeholders that fit. For a hidden value they are general ones, which reveal nothing of
@@ -176,58 +155,6 @@ def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str]
     return format_pending_json(mask_proposal(proposal, project.redactor), offers, operator)
 
 
-def count_verbs(decided: Mapping[Member, Decision]) -> dict[Verb, int]:
-    """Count the changes by decision. To skip one is no decision."""
-    verbs = [decision.verb for decision in decided.values() if decision.verb != "skip"]
-    return {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
-
-
-def preview_decisions(
-    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: ApprovalNote
-) -> tuple[Rewritten, ...]:
-    """Return the files as these decisions would make them. Nothing is written."""
-    approvals = [settled.approval for settled in settle_plans(plans, decided) if settled.writes]
-    return preview(project, approvals, stamp)
-
-
-def finish_review(
-    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: ApprovalNote
-) -> Applied:
-    """Write what was accepted, drop what was rejected, and keep the rest for another time."""
-    results = settle_plans(plans, decided)
-    applied = apply(project, [settled.approval for settled in results if settled.writes], stamp)
-    written = set(applied.ids)
-    failures: list[Problem] = []
-    for settled in results:
-        if not settled.writes or settled.approval.plan.baseline.id in written:
-            failures += keep_undecided(project, settled)
-    return replace(applied, failures=(*applied.failures, *failures))
-
-
-def keep_undecided(project: Project, settled: Settled) -> Sequence[Problem]:
-    """Keep the new output of a baseline as far as it is undecided. If it came from elsewhere or from a
-    replay, nothing of it was kept, and nothing is."""
-    approval = settled.approval
-    plan = approval.plan
-    id = plan.baseline.id
-    if plan.seen.origin != "kept":
-        return ()
-    if settled.rest is None:
-        (mark_accepted if approval.is_whole and approval.accepted else drop_pending)(project.root, id)
-        return ()
-    after = with_output(project, plan, approval.accepted, approval.ignored)
-    with suppress(BaselinekitError):
-        if load_pending(project.root, id) is None:
-            return ()
-    try:
-        save_pending(
-            project.root, replace(settled.rest, compared_with=compared_with(after), differing=(), varied=())
-        )
-    except BaselinekitError as error:
-        return error.problems
-    return ()
-
-
 # Decisions made by a program: they are read strictly, and either all of them are valid or none is used.
 
 
@@ -291,13 +218,12 @@ class _DecisionReader(MutableStruct):
             raise _InvalidDecision(
                 f"nothing of {entry['id']!r} is pending", hint or "review --json lists it", "id"
             )
-        pattern = _parse_pattern(entry["path"]) if "path" in entry else None
         members = [
             (n, change.number)
             for n in chosen
+            for covered in [_covered(self.plans[n], entry.get("path"))]
             for change in self.plans[n].changes
-            if entry.get("number", change.number) == change.number
-            and (pattern is None or _is_at(pattern, entry["path"], change, self.plans[n]))
+            if entry.get("number", change.number) == change.number and change.number in covered
         ]
         if not members:
             key = "path" if "path" in entry else "number"
@@ -367,15 +293,15 @@ def _check_entry(entry: Json) -> Verb:
 _TYPE_NAMES: Mapping[type, str] = {str: "a text", int: "a number", bool: "true or false"}
 
 
-def _parse_pattern(text: str) -> Pattern:
+def _covered(plan: RefreshPlan, path: str | None) -> Collection[int]:
+    """Return the changes at a path: in the output, or by the name of what the run took."""
+    if path is None:
+        return range(len(plan.changes))
     try:
-        return parse(text)
+        observed = {one.number for one in plan.changes if one.part != "output" and path == _place_name(one)}
+        return observed | covered_changes(plan, path)
     except InvalidInput as error:
         raise _InvalidDecision(error.problems[0].message, error.problems[0].hint, "path", "BK201") from None
-
-
-def _is_at(pattern: Pattern, text: str, change: Change, plan: RefreshPlan) -> bool:
-    return covers(pattern, change, plan) if change.part == "output" else text == _place_name(change)
 
 
 def _place_name(change: Change) -> str:

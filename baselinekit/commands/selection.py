@@ -1,6 +1,7 @@
 """Which baselines a run covers: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Protocol, TypeVar
@@ -84,9 +85,7 @@ def test_of(selection: Selection) -> Test:
         plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
         globs = [glob for glob in selection.ids if glob not in plain]
         tests.append(
-            (lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs))
-            if globs
-            else (lambda baseline: baseline.id in plain)
+            lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs)
         )
     if selection.tags:
         tests.append(lambda baseline: bool({*selection.tags} & {*baseline.tags}))
@@ -96,8 +95,6 @@ def test_of(selection: Selection) -> Test:
         tests.append(expression(selection.expression))
     if (among := selection.among) is not None:
         tests.append(lambda baseline: baseline.id in among)
-    if len(tests) == 1:  # the usual case: a large project calls it for each baseline
-        return tests[0]
     return lambda baseline: all(test(baseline) for test in tests)
 
 
@@ -146,58 +143,42 @@ def list_names(names: Sequence[str]) -> str:
 
 def expression(text: str) -> Test:
     """Parse `and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
-    words = [match[1] or match[2] for match in _WORD.finditer(text) if match[1] or match[2]]
-    test, remaining = parse_or(words, text)
-    if remaining:
-        raise _expression_error(text, f"nothing can follow before {remaining[0]!r}")
-    return test
+    words = deque(match[1] or match[2] for match in _WORD.finditer(text))
 
+    def joined_by(word: str, operand: Callable[[], Test], join: Callable[[Iterable[bool]], bool]) -> Test:
+        tests = [operand()]
+        while words and words[0] == word:
+            words.popleft()
+            tests.append(operand())
+        return lambda baseline: join(test(baseline) for test in tests)
 
-def parse_or(words: list[str], text: str) -> tuple[Test, list[str]]:
-    left, words = parse_and(words, text)
-    while words[:1] == ["or"]:
-        right, words = parse_and(words[1:], text)
-        left = _or_test(left, right)
-    return left, words
+    def either() -> Test:
+        return joined_by("or", lambda: joined_by("and", one, all), any)
 
-
-def parse_and(words: list[str], text: str) -> tuple[Test, list[str]]:
-    left, words = _parse_operand(words, text)
-    while words[:1] == ["and"]:
-        right, words = _parse_operand(words[1:], text)
-        left = _and_test(left, right)
-    return left, words
-
-
-def _parse_operand(words: list[str], text: str) -> tuple[Test, list[str]]:
-    if not words or words[0] in ("and", "or", ")"):
-        raise _expression_error(text, "a word is missing")
-    first, remaining = words[0], words[1:]
-    if first == "not":
-        inner, remaining = _parse_operand(remaining, text)
-        return (lambda baseline: not inner(baseline)), remaining
-    if first == "(":
-        inner, remaining = parse_or(remaining, text)
-        if remaining[:1] != [")"]:
+    def one() -> Test:
+        if not words or words[0] in ("and", "or", ")"):
+            raise _expression_error(text, "a word is missing")
+        word = words.popleft()
+        if word == "not":
+            inner = one()
+            return lambda baseline: not inner(baseline)
+        if word != "(":
+            return _mentions(word.casefold())
+        test = either()
+        if not words or words.popleft() != ")":
             raise _expression_error(text, "a parenthesis is not closed")
-        return inner, remaining[1:]
-    return _mentions(first.casefold()), remaining
+        return test
+
+    test = either()
+    if words:
+        raise _expression_error(text, f"nothing can follow before {words[0]!r}")
+    return test
 
 
 def _mentions(word: str) -> Test:
-    def test(baseline: Selectable) -> bool:
-        texts = (baseline.id, baseline.name or "", *baseline.tags)
-        return any(word in text.casefold() for text in texts)
-
-    return test
-
-
-def _or_test(left: Test, right: Test) -> Test:
-    return lambda baseline: left(baseline) or right(baseline)
-
-
-def _and_test(left: Test, right: Test) -> Test:
-    return lambda baseline: left(baseline) and right(baseline)
+    return lambda baseline: any(
+        word in text.casefold() for text in (baseline.id, baseline.name or "", *baseline.tags)
+    )
 
 
 def _expression_error(text: str, reason: str) -> InvalidInput:

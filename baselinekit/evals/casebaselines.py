@@ -8,7 +8,9 @@ from typing import Any
 
 from baselinekit.commands.capture import (
     Captured,
+    CaptureOptions,
     CaptureResults,
+    KnownGood,
     NewBaseline,
     capture_each,
     check_new,
@@ -18,7 +20,6 @@ from baselinekit.commands.capture import (
 )
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.importing import worst_of
-from baselinekit.commands.known_good import CaptureOptions, KnownGood
 from baselinekit.commands.naming import is_same, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from baselinekit.errors import Problem
+from baselinekit.errors import Place, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct, field
@@ -21,6 +21,9 @@ class LostPlaceholder(Struct):
     text: str
     line: int | None = None
     file: str = ""
+
+    def placed(self, place: Place) -> "LostPlaceholder":
+        return LostPlaceholder(self.path, self.text, place.line, place.file)
 
 
 class Change(Struct):
@@ -159,13 +162,22 @@ class RefreshProposal(Struct):
 
 
 class Approval(Struct):
-    """The accepted parts of a plan: changes by number, and paths that are ignored from now on. `covered`: the
-    changes that those paths cover."""
+    """What was decided about a plan: the accepted and the rejected changes by number, and paths that are
+    ignored from now on. `covered`: the changes that those paths cover."""
 
     plan: RefreshPlan
     accepted: frozenset[int]
     ignored: tuple[str, ...] = ()
     covered: frozenset[int] = frozenset()
+    rejected: frozenset[int] = frozenset()
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.accepted or self.ignored or self.plan.ruled)
+
+    @property
+    def decided(self) -> frozenset[int]:
+        return self.accepted | self.covered | self.rejected
 
     @property
     def is_whole(self) -> bool:

@@ -12,8 +12,9 @@ import baselinekit
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.judging import keep_seen
 from baselinekit.commands.loading import with_lines
-from baselinekit.commands.pending import seen_around
-from baselinekit.commands.planning import Permit, apply, plan_of, reason_against, with_output
+from baselinekit.commands.pending import seen_of
+from baselinekit.commands.project import CaptureEnvironment
+from baselinekit.commands.refresh import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.learning.lesson import since_capture
@@ -55,13 +56,12 @@ class Update(Struct):
 def build_seen(project: OpenProject, compared: Compared) -> KeptOutput:
     """Return what a refresh would approve. It includes the placeholders of the test: they are not in the file
     yet, and approving it later does not run the test."""
-    drift = project.environment_now(compared.stored)
+    known = project.environment_now(compared.stored)
+    here = CaptureEnvironment(project.project, project.environment.clients, known)
     comparison = replace(
         compared.comparison, resolved=compared.code.with_placeholders(compared.comparison.resolved)
     )
-    seen = seen_around(
-        project.project, compared.stored, comparison, compared.observation, project.now(), drift
-    )
+    seen = seen_of(here, compared.stored, comparison, compared.observation, project.now())
     unmet = compared.code.describe_unmet(compared.layered.judged, comparison.differences)
     return replace(seen, unsettled=(*seen.unsettled, *unmet))
 

@@ -12,7 +12,7 @@ import pytest
 
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
-from baselinekit.commands.known_good import describe_hidden, hide_secrets
+from baselinekit.commands.capture import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, drift_of, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of

@@ -170,23 +170,6 @@ def _places(
             yield from _places(segments, after, (*path, key), child)
 
 
-def leads_to(pattern: Pattern, path: Path, value: Json = None) -> bool:
-    """Whether a path leads to a place of a document, or to one above it. Without the document arrays
-    are long, and filters see nothing."""
-    segments = pattern.segments
-    positions = without_deep(segments, {0})
-    for key in path:
-        if positions and positions[-1] == len(segments):
-            return True
-        size = len(value) if isinstance(value, dict | list) else _LONGEST_ARRAY
-        try:
-            value = value[key]
-        except (LookupError, TypeError):
-            value = None
-        positions = reached(segments, positions, partial(fits, key=key, value=value, size=size))
-    return bool(positions) and positions[-1] == len(segments)
-
-
 def roots(pattern: Pattern, output: Json) -> list[Path]:
     """The places of an HTTP output from which a path leads somewhere: the whole output, its body, or both.
     `$…` and `**…` always start at the whole output, which contains the body."""

@@ -46,6 +46,15 @@ def children(value: Json) -> Iterator[tuple[str | int, Json]]:
         yield from enumerate(value)
 
 
+def with_texts(value: Json, change: Callable[[str], Json]) -> Json:
+    """Return the value with each of its texts changed; keys stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: with_texts(item, change) for key, item in value.items()}
+    return [with_texts(item, change) for item in value] if isinstance(value, list) else value
+
+
 def places(value: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     """Every value of a document with its path, the document itself first."""
     yield path, value

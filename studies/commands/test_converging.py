@@ -16,8 +16,8 @@ import pytest
 from desk import Desk
 
 from baselinekit.commands.loading import load
-from baselinekit.commands.planning import plan_of, with_output
 from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import plan_of, with_output
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.learning.templating import single_element_arrays
 from baselinekit.matching.dispatch import Matcher, compile_baseline

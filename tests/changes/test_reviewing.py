@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from baselinekit.changes.reviewing import Review, settle_plans
 from baselinekit.commands import review as reviewing
+from baselinekit.commands.refresh import apply
 from baselinekit.model.changes import Applied, ApprovalNote, Decision
 from baselinekit.report.reviewing import format_screen
 from baselinekit.report.wording import Style, width
@@ -66,7 +67,7 @@ def _verbs(review: Review) -> dict[str, str]:
 
 
 def _finish(desk: Desk, review: Review) -> Applied:
-    return reviewing.finish_review(desk.project, review.plans, review.ledger.decided, ApprovalNote())
+    return apply(desk.project, settle_plans(review.plans, review.ledger.decided), ApprovalNote())
 
 
 def test_the_same_change_in_many_places_is_one_question(desk: Desk) -> None:
@@ -240,11 +241,11 @@ def test_whatever_is_typed_every_change_has_one_state_and_undo_leads_back(
         if review.ended:
             break
     for one in settle_plans(review.plans, review.ledger.decided):
-        n = next(n for n, plan in enumerate(review.plans) if plan.baseline is one.approval.plan.baseline)
+        n = next(n for n, plan in enumerate(review.plans) if plan.baseline is one.plan.baseline)
         verbs = {number: d.verb for (m, number), d in review.ledger.decided.items() if m == n}
-        assert one.approval.accepted == {k for k, v in verbs.items() if v in ("accept", "placeholder")}
-        assert one.approval.covered == {k for k, v in verbs.items() if v == "ignore"}
-        assert (one.rest is None) == (len([v for v in verbs.values() if v != "skip"]) == len(every) // 2)
+        assert one.accepted == {k for k, v in verbs.items() if v in ("accept", "placeholder")}
+        assert one.covered == {k for k, v in verbs.items() if v == "ignore"}
+        assert one.decided == {k for k, v in verbs.items() if v != "skip"}
     assert files == {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
     while review.ledger.undo():
         pass
@@ -277,7 +278,7 @@ def test_what_is_written_is_what_was_decided(
     }
     file = desk.folder / "baselines" / "a.yaml"
     before = file.read_bytes()
-    applied = reviewing.finish_review(desk.project, [plan], decided, ApprovalNote())
+    applied = apply(desk.project, settle_plans([plan], decided), ApprovalNote())
     if verbs[:5] == ["ignore"] * 5 and verbs[5] in ("accept", "ignore"):
         assert [problem.code for problem in applied.failures] == ["BK224"], "it could never fail again"
         assert file.read_bytes() == before

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from ticking import START, Ticking, record, ticking
 
-from baselinekit.commands.capture import Captured, capture_new
+from baselinekit.commands.capture import Captured, CaptureOptions, capture_new
 from baselinekit.commands.compare import ComparePolicy, compare
-from baselinekit.commands.known_good import CaptureOptions
 from baselinekit.commands.selection import Selection
 
 METRICS = """\

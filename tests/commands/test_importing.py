@@ -9,10 +9,9 @@ import pytest
 from storehelp import write
 from ticking import Ticking, iso, ticking
 
-from baselinekit.commands.capture import Captured
+from baselinekit.commands.capture import Captured, CaptureOptions
 from baselinekit.commands.context import Clock
 from baselinekit.commands.importing import ImportSummary, capture_many, read_requests, summarize
-from baselinekit.commands.known_good import CaptureOptions
 from baselinekit.errors import BaselinekitError, CannotReplay, Refused
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices
 from baselinekit.structs import replace

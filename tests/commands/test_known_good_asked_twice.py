@@ -11,8 +11,7 @@ import pytest
 from storehelp import write
 from ticking import START, Ticking, iso, record, ticking
 
-from baselinekit.commands.capture import Captured, capture_all, capture_new
-from baselinekit.commands.known_good import CaptureOptions
+from baselinekit.commands.capture import Captured, CaptureOptions, capture_all, capture_new
 from baselinekit.commands.loading import load
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.values.paths import render

@@ -13,8 +13,15 @@ from storehelp import write
 
 from baselinekit.commands.judging import mask_report
 from baselinekit.commands.loading import load
-from baselinekit.commands.planning import Permit, apply, preview, reason_against
-from baselinekit.commands.refresh import RefreshScope, accepted_by, propose
+from baselinekit.commands.refresh import (
+    Permit,
+    RefreshScope,
+    accepted_by,
+    apply,
+    preview,
+    propose,
+    reason_against,
+)
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, ApprovalNote, NewRules
 from baselinekit.model.values import Json

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from desk import Desk
 
+from baselinekit.changes.reviewing import settle_plans
 from baselinekit.commands import review as reviewing
-from baselinekit.commands.planning import Permit
+from baselinekit.commands.refresh import Permit, apply
 from baselinekit.commands.review import decisions_in
 from baselinekit.errors import InvalidInput
 from baselinekit.model.changes import Applied, ApprovalNote
@@ -48,7 +49,7 @@ def _decide(desk: Desk, *decisions: dict[str, Any], permit: Permit | None = None
     plans = desk.propose().plans
     knows = reviewing.ChangeAdvisor(desk.project)
     decided = decisions_in(json.dumps(decisions), "x.json", plans, knows, permit or Permit())
-    return reviewing.finish_review(desk.project, plans, decided, ApprovalNote())
+    return apply(desk.project, settle_plans(plans, decided), ApprovalNote())
 
 
 def _paths(desk: Desk, id: str) -> list[str]:
@@ -153,7 +154,7 @@ def test_what_was_edited_meanwhile_is_not_overwritten_and_stays_pending(desk: De
     decided = decisions_in(text, "x.json", plans, knows, Permit())
     file = desk.folder / "baselines/a.yaml"
     file.write_text(file.read_text().replace("Ada", "Eve"))
-    applied = reviewing.finish_review(desk.project, plans, decided, ApprovalNote())
+    applied = apply(desk.project, settle_plans(plans, decided), ApprovalNote())
     assert applied.ids == ("b",)
     assert [problem.code for problem in applied.failures] == ["BK122"]
     assert desk.pending() == ["a"]

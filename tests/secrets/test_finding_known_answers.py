@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.known_good import hide_secrets
+from baselinekit.commands.capture import hide_secrets
 from baselinekit.errors import Refused
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor

@@ -8,7 +8,7 @@ from typing import Any
 from desk import Desk
 
 from baselinekit.commands import capture
-from baselinekit.commands.known_good import CaptureOptions
+from baselinekit.commands.capture import CaptureOptions
 from baselinekit.errors import BaselinekitError
 
 BAD = {"input": {"method": "Greet", "message": []}, "execution": {"type": "grpc", "timout": 3}}
