@@ -17,13 +17,14 @@ import socket
 import stat
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Protocol
 
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
+from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
 from baselinekit.files.text import decode, encode
 from baselinekit.lazy import lazy_pattern
-from baselinekit.store.project import Resolving, read, resolve
+from baselinekit.store.project import read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one; nothing that belongs in git.
 
@@ -84,8 +85,6 @@ WAIT = 30.0
 _MAX_WAIT_IN_HURRY = 1.0
 _SIGNATURE_SIZE = 40  # fixed, so that a short signature overwrites all of a longer one
 
-WriteFiles = Callable[[list[str]], None]
-
 
 class Hurry(Protocol):
     """Says whether to stop waiting for a lock soon."""
@@ -93,59 +92,59 @@ class Hurry(Protocol):
     def is_set(self) -> bool: ...
 
 
+class Locked(NotRecorded):
+    """Another process is writing the file."""
+
+
 @contextlib.contextmanager
 def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -> Iterator[None]:
     """Keep other writers of a file out. Waits for them for at most `wait` seconds, and for at most one second
     once `hurry` is set."""
-    handle = open_lock(root, _lock_name(file))
+    name = f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
+    path = os.path.join(state_folder(root, "locks"), name)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise NotRecorded(cannot_write(f"{STATE_FOLDER}/locks/{name}", error)) from None
     try:
         _acquire(handle, file, wait, hurry)
-        _sign(handle)
+        with contextlib.suppress(OSError):  # only there to inform processes that wait
+            os.pwrite(handle, f"process {os.getpid()}".ljust(_SIGNATURE_SIZE).encode(), 0)
         yield
     finally:
         os.close(handle)
 
 
-@contextlib.contextmanager
-def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
-    """Lock the files that nobody is writing now, and yield them. It never waits: two processes that hold
-    several locks each could wait for each other."""
-    taken = set()
-    with contextlib.ExitStack() as handles:
-        for name in sorted({_lock_name(file) for file in files}):
-            handle = open_lock(root, name)
-            handles.callback(os.close, handle)
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _sign(handle)
-                taken.add(name)
-        yield [file for file in files if _lock_name(file) in taken]
-
-
-def write_free(root: str, files: Collection[str], write: WriteFiles) -> list[str]:
-    """Call `write` with the files that nobody else is writing, and return the others."""
-    with lock_free(root, files) as free:
-        write(free)
-    return [file for file in files if file not in free]
+def write_each(
+    root: str,
+    files: Iterable[str],
+    write: Callable[[str], None],
+    wait: float = 0.0,
+    hurry: Hurry | None = None,
+) -> dict[str, NotRecorded]:
+    """Call `write` with each file while its lock is held, and return the errors by file."""
+    errors: dict[str, NotRecorded] = {}
+    for file in files:
+        try:
+            with lock(root, file, wait, hurry):
+                write(file)
+        except NotRecorded as error:
+            errors[file] = error
+    return errors
 
 
 def write_locked(
-    root: str, files: Collection[str], write: WriteFiles, wait: float = WAIT, hurry: Hurry | None = None
-) -> list[NotRecorded]:
-    """Call `write` while the locks of the files are held: first with all files that nobody else is writing,
-    then with the others one by one. Returns the errors of the files whose locks could not be taken."""
-    failures: list[NotRecorded] = []
-    try:
-        busy = write_free(root, files, write)
-    except NotRecorded as error:
-        return [error]
-    for file in busy:
-        try:
-            with lock(root, file, wait, hurry):
-                write([file])
-        except NotRecorded as error:
-            failures.append(error)
-    return failures
+    root: str,
+    files: Iterable[str],
+    write: Callable[[str], None],
+    wait: float = WAIT,
+    hurry: Hurry | None = None,
+) -> dict[str, NotRecorded]:
+    """Like `write_each`, but files that others are writing come last."""
+    errors = write_each(root, files, write)
+    busy = [file for file, error in errors.items() if isinstance(error, Locked)]
+    done = {file: error for file, error in errors.items() if file not in busy}
+    return done | write_each(root, busy, write, wait, hurry)
 
 
 def edit_text(root: str, file: str, edit: Callable[[str], str], missing: str | None = None) -> None:
@@ -155,18 +154,6 @@ def edit_text(root: str, file: str, edit: Callable[[str], str], missing: str | N
         is_new = missing is not None and not os.path.exists(os.path.join(root, file))
         body, bom = (missing, False) if missing is not None and is_new else decode(read(root, file), file)
         replace_file(root, file, encode(edit(body), bom), new=is_new)
-
-
-def _lock_name(file: str) -> str:
-    return f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
-
-
-def open_lock(root: str, name: str) -> int:
-    path = os.path.join(state_folder(root, "locks"), name)
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise NotRecorded(cannot_write(f"{STATE_FOLDER}/locks/{name}", error)) from None
 
 
 def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
@@ -182,18 +169,13 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
                 owner = owner or "another process"
                 message = f"not recorded: its lock is held by {owner}, and waiting was not enough"
                 hint = "wait until it has finished, then run again"
-                raise NotRecorded(Problem("BK121", message, hint, Place(file))) from None
+                raise Locked(Problem("BK121", message, hint, Place(file))) from None
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
         except OSError as error:
             raise NotRecorded(cannot_write(f"the lock for {file}", error)) from None
         else:
             return
-
-
-def _sign(handle: int) -> None:
-    with contextlib.suppress(OSError):  # only there to inform processes that wait
-        os.pwrite(handle, f"process {os.getpid()}".ljust(_SIGNATURE_SIZE).encode(), 0)
 
 
 _COUNTER = itertools.count()
@@ -207,28 +189,51 @@ _TEMPORARY = lazy_pattern(
 def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
     """Replace the contents of a file of the project. `new`: only if the file does not exist yet. `sync=False`
     is for data that may be lost in a power cut."""
-    for error in _replace([_Copy(resolve(root, file), file, [data])], new, sync).values():
-        raise error
+    replace_anywhere(resolve(root, file), file, data, new=new, sync=sync)
 
 
-def replace_files(root: str, contents: Mapping[str, bytes], sync: bool = True) -> dict[str, BaselinekitError]:
-    """Replace many files, which takes less time than one by one: all are written, then all synced, then all
-    renamed, and each folder is synced once. Returns the errors of the files that are unchanged."""
-    errors: dict[str, BaselinekitError] = {}
-    copies = []
-    resolving = Resolving(root)
-    for file, data in contents.items():
-        try:
-            copies.append(_Copy(resolving.path(file), file, [data]))
-        except BaselinekitError as error:
-            errors[file] = error
-    return errors | _replace(copies, False, sync)
+def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
+    """Replace a file anywhere; errors call it `label`. The new bytes are in a temporary file beside it until
+    all of them are on the disk."""
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".{temporary_name()}")
+    _sweep_once(folder)
+    try:
+        mode, owner = _target_mode_and_owner(target, label)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            if owner and owner != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(OSError):
+                    os.fchown(file.fileno(), *owner)
+            if sync:
+                os.fsync(file.fileno())
+        _rename(temporary, target, new)
+        if sync and mode is None:  # its name is new, too
+            sync_folder(folder)
+    except FileExistsError:
+        raise InvalidInput(already_exists(label)) from None
+    except OSError as error:  # some file systems report a full disk only on close
+        raise NotRecorded(cannot_write(label, error)) from None
+    finally:
+        _remove(temporary)
 
 
-def replace_anywhere(target: str, label: str, pieces: Iterable[bytes]) -> None:
-    """Replace a file anywhere; errors call it `label`. An exception from `pieces` leaves it unchanged."""
-    for error in _replace([_Copy(target, label, pieces)], new=False, sync=True).values():
-        raise error
+def sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@lru_cache(maxsize=1024)
+def _sweep_once(folder: str) -> None:
+    """Remove what killed processes left beside a file that is written."""
+    sweep("", [folder])
 
 
 def try_folder(folder: str) -> None:
@@ -273,86 +278,6 @@ def is_leftover(name: str) -> bool:
     return False
 
 
-class _Copy:
-    """The new bytes of a file, in a temporary file beside it until it is renamed."""
-
-    def __init__(self, target: str, label: str, pieces: Iterable[bytes]):
-        self.target, self.label = target, label
-        self.folder = os.path.dirname(target)
-        self._temporary = os.path.join(self.folder, f".{temporary_name()}")
-        self._pieces = pieces
-        self._handle = -1
-        self._renamed = False
-
-    def write(self) -> None:
-        mode, owner = _target_mode_and_owner(self.target, self.label)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._handle = handle = os.open(self._temporary, flags, 0o666 if mode is None else 0o600)
-        for piece in self._pieces:
-            remaining = memoryview(piece)
-            while remaining:
-                remaining = remaining[os.write(handle, remaining) :]
-        if mode is not None:
-            os.fchmod(handle, mode)
-        if owner and owner != (os.geteuid(), os.getegid()):
-            with contextlib.suppress(OSError):
-                os.fchown(handle, *owner)
-
-    def sync(self) -> None:
-        os.fsync(self._handle)
-
-    def rename(self, new: bool) -> None:
-        _rename(self._temporary, self.target, new)
-        self._renamed = True
-
-    def sync_folder(self) -> None:
-        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-    def drop(self) -> None:
-        """Close the temporary file, and remove it unless it was renamed."""
-        if self._handle >= 0:
-            if not self._renamed:
-                _remove(self._temporary)
-            os.close(self._handle)
-
-
-def _replace(copies: Sequence[_Copy], new: bool, sync: bool) -> dict[str, BaselinekitError]:
-    """Temporary files of dead processes beside the targets are removed first."""
-    errors: dict[str, BaselinekitError] = {}
-    sweep("", {copy.folder for copy in copies})
-
-    def each(step: Callable[[_Copy], None], some: Iterable[_Copy]) -> None:
-        for copy in some:
-            if copy.label not in errors:
-                try:
-                    step(copy)
-                except BaselinekitError as error:
-                    errors[copy.label] = error
-                except FileExistsError:
-                    errors[copy.label] = InvalidInput(already_exists(copy.label))
-                except OSError as error:  # some file systems report a full disk only on close
-                    errors[copy.label] = NotRecorded(cannot_write(copy.label, error))
-
-    try:
-        each(_Copy.write, copies)
-        if sync:
-            each(_Copy.sync, copies)
-        each(lambda copy: copy.rename(new), copies)
-        if sync:
-            each(_Copy.sync_folder, {copy.folder: copy for copy in copies}.values())
-    finally:
-        each(_Copy.drop, [copy for copy in copies if copy.label not in errors])
-        for copy in copies:
-            if copy.label in errors:
-                with contextlib.suppress(OSError):
-                    copy.drop()
-    return errors
-
-
 def _target_mode_and_owner(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]:
     """Return the mode and the owner of the existing file, which the new one takes over."""
     try:
@@ -380,8 +305,6 @@ def _rename(temporary: str, target: str, new: bool) -> None:
         if os.path.lexists(target):
             raise FileExistsError from None
         os.replace(temporary, target)
-    else:
-        _remove(temporary)
 
 
 def _remove(path: str) -> None:

@@ -12,7 +12,6 @@ import stat
 import threading
 import time
 import zlib
-from collections.abc import Iterator
 from glob import escape as glob_escape, glob
 from hashlib import sha256
 
@@ -21,7 +20,6 @@ from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.structs import Struct, replace
 
 _FOLDER = "journal"
 _EXTRA_DEPTH = 16
@@ -40,14 +38,6 @@ def name_of(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-class Line(Struct):
-    """A line of a journal: its position, its size and its entry."""
-
-    start: int
-    size: int
-    entry: Json
-
-
 class Journal:
     """The journal of one run. Any thread may add lines."""
 
@@ -64,20 +54,10 @@ class Journal:
 
     def begin(self, go_on: bool) -> list[Json]:
         """Return the entries of an earlier run if this one continues it; else empty the journal."""
-        return [line.entry for line in self.lines(go_on)]
-
-    def lines(self, go_on: bool) -> Iterator[Line]:
-        """Like `begin`, but line by line. Has to be read to the end before anything is added."""
-        self._size = 0
-        for line in _whole_lines(self._handle) if go_on else ():
-            yield line
-            self._size = line.start + line.size
+        entries, self._size = _whole_lines(self._handle) if go_on else ([], 0)
         self.torn = os.fstat(self._handle).st_size - self._size if go_on else 0
         os.ftruncate(self._handle, self._size)
-
-    def at(self, line: Line) -> Json:
-        """Read the entry of a line again from the file."""
-        return _parse_entry(os.pread(self._handle, line.size, line.start))
+        return entries
 
     def add(self, entry: Json) -> None:
         """Write one line, before its result is used. A line that cannot be written whole is removed again:
@@ -138,17 +118,19 @@ class Journal:
         raise NotRecorded(Problem("BK120", f"{self._name} is no regular file", "remove it"))
 
 
-def _whole_lines(handle: int) -> Iterator[Line]:
-    """Yield the lines before the first that is not whole."""
+def _whole_lines(handle: int) -> tuple[list[Json], int]:
+    """Return the entries before the first line that is not whole, and their size."""
+    entries: list[Json] = []
+    size = 0
     with open(os.dup(handle), "rb") as file:
         file.seek(0)
-        start = 0
         while data := file.readline(_MAX_LINE_BYTES):
             entry = _parse_entry(data)
             if entry is None:
-                return
-            yield Line(start, len(data), entry)
-            start += len(data)
+                break
+            entries.append(entry)
+            size += len(data)
+    return entries, size
 
 
 def _write(handle: int, data: bytes, position: int) -> None:
@@ -192,89 +174,31 @@ def _remove_unheld(file: str) -> None:
 # process writes any more; one that starts anew deletes them.
 
 
-class AnswerJournal:
-    """Keeps answers by their names, as a cassette does, and finds those of earlier runs. `key` says what the
-    run is about."""
-
-    def __init__(self, root: str, key: str, go_on: bool):
-        self._journals = unheld_journals(root, key, go_on)
-        self.lost: NotRecorded | None = None
-        """The error of the first answer that could not be written."""
-        self._known: dict[tuple[str, str], tuple[Journal, Line]] = {}
-        for journal in self._journals:
-            for line in journal.lines(go_on):
-                if (answer_key := _answer_key(line.entry)) is not None:
-                    self._known[answer_key] = journal, replace(line, entry=None)  # read again on demand
-        if not go_on:
-            for journal in self._journals[:-1]:
-                journal.forget()
-
-    @property
-    def name(self) -> str:
-        return os.path.join(atomic.STATE_FOLDER, _FOLDER)
-
-    @property
-    def is_torn(self) -> bool:
-        """Whether one of the journals ended within a line."""
-        return any(journal.torn for journal in self._journals)
-
-    def find(self, model: str, key: str) -> Json:
-        """The record, or None when there is none."""
-        if (location := self._known.get((model, key))) is None:
-            return None
-        journal, line = location
-        entry = journal.at(line)
-        return entry["record"] if isinstance(entry, dict) else None
-
-    def keep(self, model: str, key: str, record: Json) -> None:
-        """Append an answer. NotRecorded if it cannot be written, which `lost` remembers."""
-        try:
-            self._journals[-1].add({"model": model, "name": key, "record": record})
-        except NotRecorded as error:
-            self.lost = self.lost or error
-            raise
-
-    def every(self) -> list[Json]:
-        return []
-
-    def names(self, model: str, key: str) -> list[str]:
-        return []
-
-    def drop(self, model: str, name: str) -> None:
-        """Do nothing: answers stay in a journal, and a later one overrides them."""
-
-    def forget(self) -> None:
-        for journal in self._journals:
-            journal.forget()
-
-    def close(self) -> None:
-        for journal in self._journals:
-            journal.close()
-
-
 class EarlierAnswers:
-    """The answers in journals, read-only, for a worker process: its parent locks and writes the journals."""
+    """The answers in journals, read-only, for a worker process: its parent locks and writes the journals.
+    `key` says what the run is about."""
 
     def __init__(self, root: str, key: str, go_on: bool):
         self._known: dict[tuple[str, str], Json] = {}
         for file in files_of(root, key) if go_on else ():
             with contextlib.suppress(OSError):
-                self._read(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK))
+                handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    self._add(_whole_lines(handle)[0] if stat.S_ISREG(os.fstat(handle).st_mode) else [])
+                finally:
+                    os.close(handle)
 
-    def _read(self, handle: int) -> None:
-        try:
-            is_file = stat.S_ISREG(os.fstat(handle).st_mode)
-            for line in _whole_lines(handle) if is_file else ():
-                if (answer_key := _answer_key(line.entry)) is not None:
-                    self._known[answer_key] = line.entry["record"]
-        finally:
-            os.close(handle)
+    def _add(self, entries: list[Json]) -> None:
+        for entry in entries:
+            if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
+                self._known[entry["model"], entry["name"]] = entry["record"]
 
     @property
     def name(self) -> str:
         return os.path.join(atomic.STATE_FOLDER, _FOLDER)
 
     def find(self, model: str, key: str) -> Json:
+        """The record, or None when there is none."""
         return self._known.get((model, key))
 
     def keep(self, model: str, key: str, record: Json) -> None:
@@ -287,14 +211,43 @@ class EarlierAnswers:
         return []
 
     def drop(self, model: str, name: str) -> None:
-        """Do nothing: answers stay in a journal."""
+        """Do nothing: answers stay in a journal, and a later one overrides them."""
 
 
-def _answer_key(entry: Json) -> tuple[str, str] | None:
-    """Return the model and the name of an answer, if a line holds one."""
-    if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
-        return entry["model"], entry["name"]
-    return None
+class AnswerJournal(EarlierAnswers):
+    """Keeps answers by their names, as a cassette does, and finds those of earlier runs."""
+
+    def __init__(self, root: str, key: str, go_on: bool):
+        self._known = {}
+        self._journals = unheld_journals(root, key, go_on)
+        self.lost: NotRecorded | None = None
+        """The error of the first answer that could not be written."""
+        for journal in self._journals:
+            self._add(journal.begin(go_on))
+        if not go_on:
+            for journal in self._journals[:-1]:
+                journal.forget()
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether one of the journals ended within a line."""
+        return any(journal.torn for journal in self._journals)
+
+    def keep(self, model: str, key: str, record: Json) -> None:
+        """Append an answer. NotRecorded if it cannot be written, which `lost` remembers."""
+        try:
+            self._journals[-1].add({"model": model, "name": key, "record": record})
+        except NotRecorded as error:
+            self.lost = self.lost or error
+            raise
+
+    def forget(self) -> None:
+        for journal in self._journals:
+            journal.forget()
+
+    def close(self) -> None:
+        for journal in self._journals:
+            journal.close()
 
 
 def files_of(root: str, key: str) -> list[str]:

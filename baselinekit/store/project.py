@@ -120,24 +120,6 @@ def link_at(path: str) -> str | None:
         return None
 
 
-class Resolving:
-    """`resolve` for many files: the links on the way to a folder are resolved only once."""
-
-    def __init__(self, root: str):
-        self._root = root
-        self._folders: dict[str, str] = {}
-
-    def path(self, file: str) -> str:
-        folder, name = os.path.split(os.path.join(self._root, file))
-        if os.path.isabs(file) or name in ("", ".", "..") or os.path.islink(os.path.join(folder, name)):
-            return resolve(self._root, file)
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder)
-        path = os.path.join(self._folders[folder], name)
-        _check_inside(_real_root(self._root), path, file)
-        return path
-
-
 def _check_inside(root: str, path: str, file: str) -> None:
     if not path.startswith(f"{root}/") or "/.git" in path:  # a quick check first: nearly all files are inside
         check_inside(root, path, file)

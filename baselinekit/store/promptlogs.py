@@ -7,7 +7,7 @@ that cannot be read is reported with its place and does not affect others."""
 
 import os
 import stat
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from baselinekit.clients.trust import check_inside
@@ -15,6 +15,7 @@ from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
 from baselinekit.files import jsontext
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
+from baselinekit.schema import read_as
 from baselinekit.store import atomic
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read, resolve
 from baselinekit.structs import Struct, asdict
@@ -72,7 +73,7 @@ def _append_line(root: str, file: str, line: bytes) -> list[str]:
             os.ftruncate(handle, size)
             raise
         if is_new:
-            _sync_folder(resolve(root, os.path.dirname(file)))
+            atomic.sync_folder(resolve(root, os.path.dirname(file)))
     except OSError as error:
         raise NotRecorded(atomic.cannot_write(file, error)) from None
     finally:
@@ -104,14 +105,6 @@ def _open_for_append(root: str, file: str) -> tuple[int, bool]:
     return handle, is_new
 
 
-def _sync_folder(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 # Reading.
 
 
@@ -128,18 +121,14 @@ class Log(Struct, Generic[Row]):
 
 
 def read_evals(root: str, folder: str) -> Log[EvalRow]:
-    return _read(root, os.path.join(folder, EVALS), _eval_row)
+    return _read(root, os.path.join(folder, EVALS), EvalRow, {"ts": "", "total": 0, "passed": 0})
 
 
 def read_uses(root: str, folder: str) -> Log[UsageRow]:
-    return _read(root, os.path.join(folder, USES), _usage_row)
+    return _read(root, os.path.join(folder, USES), UsageRow, {"ts": ""})
 
 
-class _NotARow(Exception):
-    """What is wrong with one line. It becomes a note: the other lines are read all the same."""
-
-
-def _read(root: str, file: str, row_of: Callable[[Json], Row]) -> Log[Row]:
+def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> Log[Row]:
     """Read the rows of a file. A file that does not exist has no rows."""
     if not os.path.lexists(os.path.join(root, file)):
         return Log(file)
@@ -148,76 +137,24 @@ def _read(root: str, file: str, row_of: Callable[[Json], Row]) -> Log[Row]:
     for number, line in enumerate(read(root, file, MAX_OUTPUT_BYTES).split(b"\n"), 1):
         if not line.strip():
             continue
-        try:
-            value = jsontext.decode(line.decode("utf-8"))
-            rows.append(row_of(value))
-        except (_NotARow, jsontext.NotJson, UnicodeDecodeError) as error:
-            reason = str(error) if isinstance(error, _NotARow) else "it is no JSON, or not all of it"
-            rows.append(None)
+        row, reason = None, "it is no JSON, or not all of it"
+        with suppress(jsontext.NotJson, UnicodeDecodeError):
+            row, reason = _row(kind, jsontext.decode(line.decode("utf-8")), defaults)
+        rows.append(row)
+        if row is None:
             hint = "remove the line, or mend it; it counts for nothing"
             notes.append(Problem("BK768", f"a row that cannot be read: {reason}", hint, Place(file, number)))
     return Log(file, tuple(rows), tuple(notes))
 
 
-def _eval_row(value: Json) -> EvalRow:
-    row = _require_mapping(value)
-    scope = row.get("scope")
-    if not (scope is None or isinstance(scope, str)):
-        scope = _texts_at(row, "scope")
-    return EvalRow(
-        ts=_text_at(row, "ts") or "",
-        all_passed=_require_bool(row, "all_passed"),
-        total=_count_at(row, "total"),
-        passed=_count_at(row, "passed"),
-        failed_cases=_texts_at(row, "failed_cases"),
-        scope=scope,
-        content=_text_at(row, "content"),
-        attempts=_count_at(row, "attempts") or 1,
-        graders=_text_at(row, "graders"),
-        inputs=_texts_at(row, "inputs"),
-        interrupted=row.get("interrupted") is True,
-    )
-
-
-def _usage_row(value: Json) -> UsageRow:
-    row = _require_mapping(value)
-    verified = None if row.get("verified") is None else _require_bool(row, "verified")
-    case, model, content = (_text_at(row, key) for key in ("case", "model", "content"))
-    return UsageRow(_text_at(row, "ts") or "", _require_bool(row, "sent"), verified, case, model, content)
-
-
-def _require_mapping(value: Json) -> dict[str, Json]:
+def _row(kind: type[Row], value: Json, defaults: dict[str, Json]) -> tuple[Row | None, str]:
+    """Return the row, or what is wrong with it. Keys of other tools are ignored."""
     if not isinstance(value, dict):
-        raise _NotARow("it is no mapping")
-    return value
-
-
-def _require_bool(row: dict[str, Json], key: str) -> bool:
-    """Return a required boolean. It decides a verdict, so there is no default."""
-    if not isinstance(row.get(key), bool):
-        raise _NotARow(f"`{key}` is " + ("neither true nor false" if key in row else "missing"))
-    return bool(row[key])
-
-
-def _count_at(row: dict[str, Json], key: str) -> int:
-    value = row.get(key)
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _NotARow(f"`{key}` is no count")
-    return value
-
-
-def _text_at(row: dict[str, Json], key: str) -> str | None:
-    """Return a text that only informs; None if the value is anything else."""
-    value = row.get(key)
-    return value if isinstance(value, str) else None
-
-
-def _texts_at(row: dict[str, Json], key: str) -> list[str]:
-    value = row.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise _NotARow(f"`{key}` is no list of texts")
-    return value
+        return None, "it is no mapping"
+    known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
+    row, problems = read_as(kind, defaults | known)
+    if any(isinstance(item, int) and item < 0 for item in known.values()):
+        return None, "a count is below 0"
+    return row, "; ".join(
+        f"{'.'.join(map(str, problem.at or ()))}: {problem.message}" for problem in problems
+    )

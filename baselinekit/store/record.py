@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.files.jsontext import plain_scalar
 from baselinekit.files.languages import Language, language, yaml_quoted, yaml_scalar
-from baselinekit.files.text import MAPPING, SCALAR, Marks, Splice, apply_splices, decode, encode, mark
+from baselinekit.files.text import Splice, apply_splices, decode, encode
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
-from baselinekit.structs import MutableStruct, Struct, field
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.places import value_at
 
 
@@ -50,23 +50,47 @@ def record_all(
     wait: float = atomic.WAIT,
     hurry: atomic.Hurry | None = None,
 ) -> Recorded:
-    """Record verdicts in many files: first all files together that nobody else is writing, then the others
-    one by one."""
-    writer = RecordWriter(root, now, daily, by_file(marks))
-    writer.done.failures.extend(atomic.write_locked(root, writer.batches, writer.write, wait, hurry))
-    return writer.done
+    """Record verdicts in many files: first in those that nobody else is writing, then in the others."""
+    done = record_free(marks, root, now, daily)
+    errors = _write(done.held, root, now, daily, done, wait, hurry)
+    return replace(done, failures=[*done.failures, *errors.values()], held=[])
 
 
 def record_free(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> Recorded:
     """Like `record_all`, but without waiting for locks."""
-    writer = RecordWriter(root, now, daily, by_file(marks))
-    try:
-        busy = atomic.write_free(root, writer.batches, writer.write)
-    except NotRecorded as error:
-        writer.done.failures.append(error)
-        return writer.done
-    writer.done.held.extend(mark for file in busy for mark in writer.batches[file])
-    return writer.done
+    done = Recorded()
+    for file, error in _write(marks, root, now, daily, done).items():
+        if isinstance(error, atomic.Locked):
+            done.held.extend(by_file(marks)[file])
+        elif str(error) not in map(str, done.failures):
+            done.failures.append(error)
+    return done
+
+
+def _write(
+    marks: Sequence[Mark],
+    root: str,
+    now: str,
+    daily: bool,
+    done: Recorded,
+    wait: float = 0.0,
+    hurry: atomic.Hurry | None = None,
+) -> dict[str, NotRecorded]:
+    """Write verdicts into their files, one file after the other. Returns the errors by file."""
+    batches = by_file(marks)
+
+    def write(file: str) -> None:
+        try:
+            data = read(root, file)
+            body, bom = decode(data, file)
+            editor = RecordEditor(file, body, language(file), now, daily, done.notes)
+            new_data = encode(editor.with_verdicts(batches[file], data), bom)
+        except (InvalidInput, Refused, NotRecorded) as error:
+            raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
+        if new_data != data:
+            atomic.replace_file(root, file, new_data)
+
+    return atomic.write_each(root, batches, write, wait, hurry)
 
 
 def by_file(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
@@ -74,34 +98,6 @@ def by_file(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
     for verdict in marks:
         batches.setdefault(verdict.source.file, []).append(verdict)
     return batches
-
-
-class RecordWriter(MutableStruct):
-    """Writes the verdicts of one point in time into their files."""
-
-    root: str
-    now: str
-    daily: bool
-    batches: dict[str, list[Mark]]
-    done: Recorded = field(default_factory=Recorded)
-
-    def write(self, files: Sequence[str]) -> None:
-        """Work out the new contents of these files, then write all of them at once."""
-        contents: dict[str, bytes] = {}
-        for file in files:
-            try:
-                data = read(self.root, file)
-                body, bom = decode(data, file)
-                editor = RecordEditor(file, body, language(file), self.now, self.daily, self.done.notes)
-                new_data = encode(editor.with_verdicts(self.batches[file], data), bom)
-            except (InvalidInput, Refused, NotRecorded) as error:
-                problems = (problem.placed(Place(file)) for problem in error.problems)
-                self.done.failures.append(NotRecorded(*problems))
-            else:
-                if new_data != data:
-                    contents[file] = new_data
-        errors = atomic.replace_files(self.root, contents)
-        self.done.failures.extend(NotRecorded(*failure.problems) for failure in errors.values())
 
 
 class RecordEditor(MutableStruct):
@@ -113,7 +109,6 @@ class RecordEditor(MutableStruct):
     now: str
     daily: bool
     notes: list[str]
-    loaded: tuple[str, list[Json]] | None = None
 
     def with_verdicts(self, marks: Sequence[Mark], data: bytes) -> str:
         """Return the text with these verdicts. If the place of each value is known, nothing is parsed."""
@@ -128,16 +123,19 @@ class RecordEditor(MutableStruct):
         spans = [(source.spans[0 if passed else 1], passed) for source, passed in targets]
         if all(span for span, _ in spans):
             return apply_splices(self.body, [self.splice(span, passed) for span, passed in spans if span])
-        body = self.body
+        from baselinekit.files.edit import edited  # not needed if all values exist already
+        from baselinekit.values.changes import Hints
+
+        body, documents = self.body, self.language.load(self.body, self.file)
         for number in dict.fromkeys(source.document for source, _ in targets):
-            places = [(source.at, passed) for source, passed in targets if source.document == number]
-            try:
-                body = self.edited(body, number, places)
-            except NotRecorded:  # cases that share a part, as by an anchor, are edited one by one
-                if len(places) == 1:
-                    raise
-                for place in places:
-                    body = self.edited(body, number, [place])
+            edits = [
+                edit
+                for source, passed in targets
+                if source.document == number
+                for edit in self.edits(value_at(documents[number], source.at), source.at, passed)
+            ]
+            if edits:
+                body = edited(body, edits, self.language, number, Hints(siblings=records.RECORD_KEYS))
         return body
 
     def splice(self, span: Span, passed: bool) -> Splice:
@@ -151,43 +149,18 @@ class RecordEditor(MutableStruct):
             return Splice(*span, current)
         return Splice(*span, yaml_quoted(self.now, quote) if quote else yaml_scalar(self.now))
 
-    def edited(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
-        paths = [(*at, "metadata", key) for at, _ in targets for key in records.RECORD_KEYS]
-        marks = mark(self.language.events(body), document, paths)
-        edits = [edit for at, passed in targets for edit in self.edits(body, document, marks, at, passed)]
-        if not edits:
-            return body
-        from baselinekit.files.edit import edited  # not needed if all values exist already
-        from baselinekit.values.changes import Hints
-
-        return edited(body, edits, self.language, document, Hints(siblings=records.RECORD_KEYS))
-
-    def edits(self, body: str, document: int, marks: Marks, at: Path, passed: bool) -> list[Edit]:
-        when, count = ((*at, "metadata", key) for key in records.RECORD_KEYS)
-        nodes, missing_path = marks.reach((*at, "metadata"))
-        is_missing = bool(missing_path) or nodes[-1].kind != MAPPING
-        failures = self.old(body, document, marks, count)
+    def edits(self, raw: dict[str, Json], at: Path, passed: bool) -> list[Edit]:
+        """Return the edits of a record without all of its values, which are written together then."""
+        metadata = raw.get("metadata")
+        old = metadata if isinstance(metadata, dict) else {}
+        last, failures = (old.get(key) for key in records.RECORD_KEYS)
         failures = failures if isinstance(failures, int) else 0
-        last = self.old(body, document, marks, when)
-        if not passed:
-            edits = [Edit(when, last)] if is_missing else []
-            return [*edits, Edit(count, failures + 1)]
-        if not self.is_newer(last):
+        if passed and not self.is_newer(last):
             return []
-        return [Edit(when, self.now), *([Edit(count, failures)] if is_missing else [])]
-
-    def old(self, body: str, document: int, marks: Marks, path: Path) -> Json:
-        """Return the existing value, None if there is none."""
-        nodes, missing_path = marks.reach(path)
-        node = nodes[-1]
-        if not missing_path and node.kind == SCALAR and node.style in ("", '"', "'"):
-            return node.value if node.style else plain_scalar(node.value)
-        if self.loaded is None or self.loaded[0] is not body:  # parse each text only once
-            self.loaded = body, self.language.load(body, self.file)
-        try:
-            return value_at(self.loaded[1][document], path)
-        except (KeyError, TypeError):
-            return None
+        when, count = ((*at, "metadata", key) for key in records.RECORD_KEYS)
+        if not isinstance(metadata, dict):
+            return [Edit(when, self.now if passed else None), Edit(count, failures + (not passed))]
+        return [Edit(when, self.now)] if passed else [Edit(count, failures + 1)]
 
     def is_newer(self, last: Json) -> bool:
         """Whether `now` should replace `last`."""

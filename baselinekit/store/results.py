@@ -45,7 +45,7 @@ def write_text(path: str, text: str) -> None:
             return
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_anywhere(target, path, [data])
+    atomic.replace_anywhere(target, path, data)
 
 
 def check_place(path: str) -> None:

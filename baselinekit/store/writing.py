@@ -4,7 +4,7 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count
 from urllib.parse import urlsplit
 
@@ -21,7 +21,7 @@ from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.changes import Hints
 from baselinekit.values.places import value_at
 
@@ -163,55 +163,58 @@ class Renewal(Struct):
 
 def preview(renewals: Sequence[Renewal], root: str) -> Applied:
     """Return the files as they would be written. Nothing is written."""
-    writer = RenewalWriter(root, renewals)
+    writer = _RenewalWriter(root, renewals)
     for file in writer.by_file:
-        writer.plan(file)
+        with writer.noting(file):
+            writer.plan(file)
     return writer.result()
 
 
 def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
-    """Write the renewals: first all files together that nobody else is writing, then the others one by one.
-    `sync=False` is for callers that sync once, after many calls."""
-    writer = RenewalWriter(root, renewals, sync)
-    for error in atomic.write_locked(root, writer.by_file, writer.write):
+    """Write the renewals, those into files that others are writing last. `sync=False` is for callers that
+    sync once, after many calls."""
+    writer = _RenewalWriter(root, renewals)
+
+    def write(file: str) -> None:
+        with writer.noting(file):
+            before, after = writer.plan(file)
+            try:
+                for folder, name, _, data in writer.beside[file]:
+                    atomic.replace_file(folder, name, data, sync=sync)
+                if after != before:
+                    atomic.replace_file(root, file, after, sync=sync)
+            except BaselinekitError:
+                del writer.texts[file]
+                raise
+
+    for error in atomic.write_locked(root, writer.by_file, write).values():
         writer.failures += error.problems
     return writer.result()
 
 
-class RenewedFile(MutableStruct):
-    """A file and its new contents. `beside`: its output files, each as folder, name, old and new bytes."""
+class _RenewalWriter:
+    """Works out the new contents of files. A record that cannot be renewed does not stop the others."""
 
-    ids: list[str]
-    before: bytes
-    after: bytes
-    beside: list[tuple[str, str, bytes, bytes]]
-
-
-class RenewalWriter:
-    """Writes renewals into their files. A record that cannot be renewed does not stop the others."""
-
-    def __init__(self, root: str, renewals: Sequence[Renewal], sync: bool = True):
+    def __init__(self, root: str, renewals: Sequence[Renewal]):
         self.root = root
-        self._sync = sync
         self.by_file: dict[str, list[Renewal]] = {}
         for renewal in renewals:
             self.by_file.setdefault(renewal.source.file, []).append(renewal)
         self.failures: list[Problem] = []
-        self._renewed: dict[str, RenewedFile] = {}
+        self.ids: dict[str, list[str]] = {}
+        self.texts: dict[str, tuple[bytes, bytes]] = {}
+        """The old and the new bytes of each file."""
+        self.beside: dict[str, list[tuple[str, str, bytes, bytes]]] = {}
+        """The output files of each file: folder, name, old and new bytes."""
 
-    def plan(self, file: str) -> None:
-        """Work out the new contents of a file."""
-        renewals = self.by_file[file]
-        try:
-            data = read(self.root, file)
-            body, bom = decode(data, file)
-            cases = records.current_sources([renewal.source for renewal in renewals], data, body, file)
-        except (InvalidInput, Refused, NotRecorded) as error:
-            self._fail(file, error)
-            return
-        renewed_file = RenewedFile([], data, data, [])
-        for renewal in renewals:
-            try:
+    def plan(self, file: str) -> tuple[bytes, bytes]:
+        data = read(self.root, file)
+        body, bom = decode(data, file)
+        sources = [renewal.source for renewal in self.by_file[file]]
+        cases = records.current_sources(sources, data, body, file)
+        self.ids[file], self.beside[file] = [], []
+        for renewal in self.by_file[file]:
+            with self.noting(file):
                 source = cases.get(records.case_digest(renewal.source.digest))
                 if source is None:
                     message = f"{renewal.id} changed since it was read, so it was left as it is"
@@ -220,57 +223,36 @@ class RenewalWriter:
                 limit = limits_of(self.root).file_size
                 if len(text.encode()) > limit:
                     message = f"with the new output of {renewal.id} it would be larger than {limit:,} bytes"
-                    raise NotRecorded(
-                        Problem("BK106", message, "remove its `baseline:`, and capture it again")
-                    )
-            except (InvalidInput, Refused, NotRecorded) as error:
-                self._fail(file, error)
-            else:
+                    hint = "remove its `baseline:`, and capture it again"
+                    raise NotRecorded(Problem("BK106", message, hint))
                 body = text
-                renewed_file.ids.append(renewal.id)
-                renewed_file.beside += output_files
-        renewed_file.after = encode(body, bom)
-        self._renewed[file] = renewed_file
-
-    def write(self, files: Sequence[str]) -> None:
-        """Write these files: first the output files beside them, then the files that name them."""
-        contents: dict[str, bytes] = {}
-        for file in files:
-            self.plan(file)
-            if (renewed_file := self._renewed.get(file)) is None:
-                continue
-            try:
-                for folder, name, _, data in renewed_file.beside:
-                    atomic.replace_file(folder, name, data, sync=self._sync)
-            except BaselinekitError as error:
-                self._fail(file, error)
-                del self._renewed[file]
-            else:
-                if renewed_file.after != renewed_file.before:
-                    contents[file] = renewed_file.after
-        for file, failure in atomic.replace_files(self.root, contents, self._sync).items():
-            self._fail(file, failure)
-            del self._renewed[file]
+                self.ids[file].append(renewal.id)
+                self.beside[file] += output_files
+        self.texts[file] = data, encode(body, bom)
+        return self.texts[file]
 
     def result(self) -> Applied:
         """Return what was written, or would be."""
         changes: list[tuple[str, bytes, bytes]] = []
-        for file, renewed_file in self._renewed.items():
-            if renewed_file.after != renewed_file.before:
-                changes.append((file, renewed_file.before, renewed_file.after))
-            changes += [(name, old, new) for _, name, old, new in renewed_file.beside]
+        for file, (before, after) in self.texts.items():
+            changes += [(file, before, after)] if after != before else []
+            changes += [(name, old, new) for _, name, old, new in self.beside[file]]
         files = (
             Rewritten(name, old.decode("utf-8", "backslashreplace"), new.decode("utf-8", "backslashreplace"))
             for name, old, new in changes
         )
-        ids = (id for renewed_file in self._renewed.values() for id in renewed_file.ids)
+        ids = (id for file in self.texts for id in self.ids[file])
         return Applied(tuple(files), tuple(ids), tuple(self.failures))
 
-    def _fail(self, file: str, error: BaselinekitError) -> None:
-        """Add the problems of a file, with its name, and without the hint that a compare works anyway."""
-        for problem in error.problems:
-            shortened = replace(problem, hint=problem.hint.partition(" (compare does not need")[0])
-            self.failures.append(shortened if file in problem.message else shortened.placed(Place(file)))
+    @contextlib.contextmanager
+    def noting(self, file: str) -> Iterator[None]:
+        """Keep the problems of a file, with its name, and without the hint that a compare works anyway."""
+        try:
+            yield
+        except (InvalidInput, Refused, NotRecorded) as error:
+            for problem in error.problems:
+                shortened = replace(problem, hint=problem.hint.partition(" (compare does not need")[0])
+                self.failures.append(shortened if file in problem.message else shortened.placed(Place(file)))
 
 
 def renewed_text(

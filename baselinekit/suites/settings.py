@@ -100,7 +100,7 @@ def _point_latest(folder: str, day: str, shown_folder: str) -> None:
     except FileExistsError:
         return
     except OSError:
-        atomic.replace_anywhere(latest, latest, [f"{day}\n".encode()])
+        atomic.replace_anywhere(latest, latest, f"{day}\n".encode())
         return
     try:
         os.replace(temporary, latest)

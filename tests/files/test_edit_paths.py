@@ -190,7 +190,7 @@ def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> 
     found = YAML.load(after, "")[0]
     assert found == wanted
     assert same(found[1], before[1])
-    assert kept(text, after) >= len(text)
+    assert kept(text, after) >= len(text) - (len(" {  }") if metadata == {} else 0)
 
 
 @pytest.mark.slow

@@ -117,14 +117,14 @@ def test_e7_rows_of_another_tool_are_read_as_far_as_they_go(folder: Path) -> Non
         (b"\xff\xfe", "it is no JSON, or not all of it"),
         (b'{"all_passed": true, "all_passed": false}', "it is no JSON, or not all of it"),
         (b"[1]", "it is no mapping"),
-        (b"{}", "`all_passed` is missing"),
-        (b'{"all_passed": "yes"}', "`all_passed` is neither true nor false"),
-        (b'{"all_passed": 1}', "`all_passed` is neither true nor false"),
-        (b'{"all_passed": true, "total": "3"}', "`total` is no count"),
-        (b'{"all_passed": true, "total": true}', "`total` is no count"),
-        (b'{"all_passed": true, "passed": -1}', "`passed` is no count"),
-        (b'{"all_passed": true, "scope": {"a": 1}}', "`scope` is no list of texts"),
-        (b'{"all_passed": true, "failed_cases": [1]}', "`failed_cases` is no list of texts"),
+        (b"{}", "all_passed: the key 'all_passed' is missing"),
+        (b'{"all_passed": "yes"}', "all_passed: expected true or false"),
+        (b'{"all_passed": 1}', "all_passed: expected true or false, found 1 (integer)"),
+        (b'{"all_passed": true, "total": "3"}', "total: expected an integer"),
+        (b'{"all_passed": true, "total": true}', "total: expected an integer, found true (boolean)"),
+        (b'{"all_passed": true, "passed": -1}', "a count is below 0"),
+        (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),
+        (b'{"all_passed": true, "failed_cases": [1]}', "failed_cases.0: expected a string"),
     ],
 )
 def test_e7_a_line_that_cannot_be_read_is_told_with_its_place_and_hides_no_other(
@@ -135,7 +135,7 @@ def test_e7_a_line_that_cannot_be_read_is_told_with_its_place_and_hides_no_other
     (folder / EVALS).write_bytes(whole + line + b"\n" + whole)
     assert evals(folder).rows == (ROW, None, ROW)
     (note,) = evals(folder).notes
-    assert str(note).startswith(f"BK768 prompts/p/.eval.jsonl:2: a row that cannot be read: {why}: ")
+    assert str(note).startswith(f"BK768 prompts/p/.eval.jsonl:2: a row that cannot be read: {why}")
 
 
 @pytest.mark.parametrize(

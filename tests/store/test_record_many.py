@@ -2,7 +2,6 @@
 by one."""
 
 import fcntl
-import os
 import threading
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, write, write_baseline
 
-from baselinekit.store.atomic import lock, replace_files
+from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record, record_all
 from baselinekit.structs import replace
@@ -114,16 +113,6 @@ def test_in_a_hurry_a_held_file_is_told_and_the_others_are_recorded(tmp_path: Pa
     assert time.monotonic() - began < 5
     assert [problem.code for failure in done.failures for problem in failure.problems] == ["BK121"]
     assert counts(tmp_path, files) == [1, 0, 1]
-
-
-def test_what_cannot_be_replaced_keeps_no_other_file_back(tmp_path: Path) -> None:
-    for name in ("a", "c"):
-        write(tmp_path, name, "old")
-    os.mkfifo(tmp_path / "b")
-    failed = replace_files(str(tmp_path), {"a": b"1", "b": b"2", "../d": b"3", "c": b"4"})
-    assert sorted(failed) == ["../d", "b"]
-    assert [(tmp_path / name).read_bytes() for name in ("a", "c")] == [b"1", b"4"]
-    assert list(tmp_path.rglob("*.tmp")) == []
 
 
 def test_the_locks_of_a_group_are_let_go(tmp_path: Path) -> None:
