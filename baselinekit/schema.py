@@ -49,6 +49,21 @@ class Tagged(ABC):
         """Return the problem of a value that has none of the classes."""
 
 
+class ParsedValue(ABC):
+    """The type of a value that is parsed from what a file has. `words`: what that should be."""
+
+    words = ""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        return cls is not ParsedValue or NotImplemented
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, raw: Json) -> Any:
+        """Return the value of what a file has; None if that is not right."""
+
+
 # One conversion settles what is right. Only where it fails the value is walked by the types of the fields:
 # each part that does not convert has a mistake inside, or is one.
 
@@ -75,12 +90,12 @@ def _convert(kind: Any, raw: Json) -> Any:
         raise msgspec.ValidationError from None
 
 
-def _choose(kind: type[Tagged], raw: Json) -> Struct:
-    form = kind.form(raw)
-    if form is None:
+def _choose(kind: Any, raw: Json) -> Any:
+    is_parsed = ParsedValue in kind.__mro__  # `issubclass` holds for every class: any value may be its own
+    found = kind.parse(raw) if is_parsed else kind.form(raw)
+    if found is None:
         raise msgspec.ValidationError
-    converted: Struct = _convert(form, raw)
-    return converted
+    return found if is_parsed else _convert(found, raw)
 
 
 def _mistakes(kind: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem]]:
@@ -98,11 +113,20 @@ def _mistakes(kind: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem
 
 def _members(kind: Any) -> tuple[Any, ...]:
     """Return the types of which a value has one."""
-    while get_origin(kind) is Annotated:
+    while get_origin(kind) is Annotated and not _words_of(kind):
         kind = get_args(kind)[0]
     if get_origin(kind) not in (Union, UnionType):
         return (kind,)
     return tuple(member for part in get_args(kind) if part is not NoneType for member in _members(part))
+
+
+def _words_of(member: Any) -> str:
+    """Return what a file should have, where the type itself does not say it."""
+    if get_origin(member) is Annotated:
+        return "".join(
+            note.description or "" for note in member.__metadata__ if isinstance(note, msgspec.Meta)
+        )
+    return member.words if ParsedValue in getattr(member, "__mro__", ()) else ""
 
 
 def _class_of(member: Any) -> Any:
@@ -157,7 +181,7 @@ def _mismatch(members: Sequence[Any], value: Json, at: Path) -> Problem:
     choices = [choice for member in members if _class_of(member) is Literal for choice in get_args(member)]
     texts = [choice for choice in choices if isinstance(choice, str)]
     words = [f"one of {', '.join(texts)}"] if texts else list(map(str, choices))
-    words += [_WORDS[what] for member in members if (what := _class_of(member)) in _WORDS]
+    words += [_words_of(member) or _WORDS.get(_class_of(member), "") for member in members]
     if _WORDS[float] in words and _WORDS[int] in words:
         words.remove(_WORDS[int])
     hint = suggest(value, texts) if isinstance(value, str) and texts else ""
@@ -168,7 +192,9 @@ def _mismatch(members: Sequence[Any], value: Json, at: Path) -> Problem:
     elif len(members) == 1 and words == ["a list"] and isinstance(value, str) and _WORD.fullmatch(value):
         hint = f"write [{value}]"
     found = describe_value(value, at[-1] if at else "")
-    return Problem("BK105", f"expected {' or '.join(dict.fromkeys(words))}, found {found}", hint, at=at)
+    return Problem(
+        "BK105", f"expected {' or '.join(dict.fromkeys(filter(None, words)))}, found {found}", hint, at=at
+    )
 
 
 def describe_value(value: Json, name: str | int = "") -> str:

@@ -4,15 +4,19 @@ JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them.""
 import dataclasses
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
 from msgspec import NODEFAULT, field
 from msgspec.structs import asdict, fields
 
-__all__ = ["NODEFAULT", "MutableStruct", "Struct", "asdict", "field", "fields", "plain", "replace"]
+__all__ = ["NODEFAULT", "MutableStruct", "Struct", "asdict", "field", "fields", "keys_of", "plain", "replace"]
 
 T = TypeVar("T")
+Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")]
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1, description="an integer of 1 or more")]
+_POSITIVE = msgspec.Meta(ge=0, description="a number of 0 or more")
+NotNegative = Annotated[int, _POSITIVE] | Annotated[float, _POSITIVE]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -36,7 +40,7 @@ def plain(value: Any) -> Any:
     """Return a value as a file states it: structs as mappings, without fields that have their default."""
     if isinstance(value, Struct):
         written = {}
-        for name, key, default in _keys(type(value)):
+        for name, key, default in keys_of(type(value)):
             item = getattr(value, name)
             if item != default or isinstance(item, bool) is not isinstance(default, bool):
                 written[key] = plain(item)
@@ -47,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 @cache
-def _keys(kind: type[Struct]) -> list[tuple[str, str, Any]]:
+def keys_of(kind: type[Struct]) -> list[tuple[str, str, Any]]:
     """Return the name of each field, its key in files, and its default."""
     return [
         (

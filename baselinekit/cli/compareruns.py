@@ -14,7 +14,7 @@ from baselinekit.evals.earlier import check_parts
 from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
 from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_earlier
-from baselinekit.report.resultfile import EARLIER
+from baselinekit.report.resultfile import written
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.values.texts import count_noun
@@ -73,7 +73,7 @@ def compare_runs(options: CompareRunsOptions) -> int:
         deliver(options, delta_document(delta), describe_delta(delta, style), delta_verdict(delta, style))
         return delta.exit_code
     pairing = pair_runs(earlier, now, options.across, options.partial)
-    document = EARLIER.write(pairing.earlier) | {
+    document = written(pairing.earlier) | {
         "lost": list(pairing.lost),
         "too_few": [metric.name for metric in pairing.unsure],
         "exit_code": pairing.exit_code,

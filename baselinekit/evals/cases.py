@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 from baselinekit import __version__
 from baselinekit.commands.judging import target_of
@@ -17,9 +18,17 @@ from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
-from baselinekit.model.values import Json
-from baselinekit.report.recordform import Field, RecordForm, RecordReader, object_field, record, records
-from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
+from baselinekit.model.values import Json, Path
+from baselinekit.report.resultfile import (
+    AttemptForm,
+    DifferenceForm,
+    DriftForm,
+    FileForm,
+    drift_document,
+    model_of,
+    written,
+)
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.journal import Journal, name_of
 from baselinekit.structs import Struct, field
@@ -242,14 +251,29 @@ Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
 
 _FINISHED = {"finished": True}
-_STEPS = Field(list, read=lambda value, at, reader: tuple(value), write=list)
-_ENTRY = RecordForm(
-    CaseAttempt,
-    attempt=record(ATTEMPT),
-    spots=records(RecordForm(ReportedDifference, **SPOT.keys, at=_STEPS), optional=True),
-    count=Field(int, optional=True),
-    drift=object_field(form=DRIFT, optional=True),
-)
+
+
+class _LocatedDifference(DifferenceForm, kw_only=True):
+    at: Path
+
+
+class _Entry(FileForm):
+    MODEL = CaseAttempt
+
+    attempt: AttemptForm
+    spots: tuple[_LocatedDifference, ...] = ()
+    count: int = 0
+    drift: dict[str, DriftForm] = field(default_factory=dict)
+
+    @staticmethod
+    def stated(value: CaseAttempt) -> dict[str, Any]:
+        spots = [written(spot, _LocatedDifference) for spot in value.spots]
+        return {"spots": spots, "drift": drift_document(value.drift)}
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        drift = {name: model_of(sides) for name, sides in values.pop("drift").items()}
+        return CaseAttempt(**values, drift=drift)
 
 
 def key_of(
@@ -283,11 +307,10 @@ class Memory:
             if entry == _FINISHED:
                 self.was_finished = True
                 continue
-            reader = RecordReader()
             is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
-            attempt = _ENTRY.read(entry["told"], (), reader) if is_attempt else None
-            if attempt is not None and not reader.problems:  # an entry that is not valid is made again
-                self._known[entry["id"], attempt.attempt.number] = (attempt, entry["failures"])
+            form = read_as(_Entry, entry["told"])[0] if is_attempt else None
+            if form is not None:  # an entry that is not valid is made again
+                self._known[entry["id"], form.attempt.number] = (model_of(form), entry["failures"])
 
     def __len__(self) -> int:
         return len(self._known)
@@ -311,7 +334,7 @@ class Memory:
     def add(self, case: Case, attempt: CaseAttempt) -> None:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
-            self._journal.add({"id": case.id, "failures": failures, "told": _ENTRY.write(attempt)})
+            self._journal.add({"id": case.id, "failures": failures, "told": written(attempt)})
 
     def finish(self) -> None:
         """Record that the run is done, for when the plan that it belongs to is resumed."""

@@ -8,7 +8,7 @@ from baselinekit.model.baselines import Kind
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import Struct, field
+from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, field
 
 # The comparison of a run of eval cases with an earlier one.
 
@@ -44,13 +44,13 @@ class MetricChange(Struct):
 
     name: str
     verdict: Verdict
-    before: float
-    now: float
-    pairs: int
-    lost: int
-    won: int
-    chance: float
-    adjusted: float
+    before: NotNegative
+    now: NotNegative
+    pairs: Count
+    lost: Count
+    won: Count
+    chance: NotNegative = field(name="p")
+    adjusted: NotNegative = field(name="p_holm")
 
 
 class EarlierComparison(Struct):
@@ -83,6 +83,9 @@ class EarlierComparison(Struct):
 # The changes of the baselines themselves since a commit.
 
 
+ChangeOfBaseline = Literal["removed", "loosened", "changed", "added"]
+
+
 class BaselineChange(Struct):
     """The change of one baseline, or of the configuration. `changed`: it expects something else, as after a
     refresh; `loosened`: it lets more pass. `how`: the individual changes. `approved_by` and `reason`: those
@@ -91,7 +94,7 @@ class BaselineChange(Struct):
     id: str
     file: str
     line: int | None
-    change: Literal["added", "removed", "loosened", "changed"]
+    change: ChangeOfBaseline
     how: tuple[str, ...] = ()
     approved_by: str | None = None
     reason: str | None = None
@@ -140,9 +143,9 @@ PARTLY_VOLATILE = "partly volatile"
 class Repeats(Struct):
     """How often a baseline was replayed in one run, how often it passed, and how often the replay failed."""
 
-    replays: int
-    passed: int
-    errors: int = 0
+    replays: AtLeastOne
+    passed: Count
+    errors: Count
 
 
 class Result(Struct):

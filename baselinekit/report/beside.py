@@ -19,7 +19,7 @@ from baselinekit.model.results import (
 )
 from baselinekit.model.values import Json
 from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
-from baselinekit.report.resultfile import AGAINST, EARLIER, JUDGE
+from baselinekit.report.resultfile import written
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import Style
 
@@ -251,13 +251,13 @@ def beside_document(report: Report) -> dict[str, Json]:
         document["suite"] = report.suite.name
         document["metrics"] = [metric_document(metric) for metric in report.suite.metrics]
         if report.suite.judges:
-            document["judges"] = [JUDGE.write(judge) for judge in report.suite.judges]
+            document["judges"] = written(report.suite.judges)
     if classified := classes_documents(report):
         document["classified"] = classified
     if report.earlier is not None:
-        document["compared_to"] = EARLIER.write(report.earlier)
+        document["compared_to"] = written(report.earlier)
     if report.against is not None:
-        document["against"] = AGAINST.write(report.against)
+        document["against"] = written(report.against)
     return document
 
 

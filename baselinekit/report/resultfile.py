@@ -5,21 +5,35 @@ Rare keys are written only when they have a value. A missing side of a differenc
 value. A file that was read is written back to the same bytes."""
 
 import json
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from itertools import islice
+from typing import Any, ClassVar, Literal
 
-from baselinekit.errors import InvalidInput
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import load_json, to_bytes
 from baselinekit.files.languages import JSON
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts, PassRule
+from baselinekit.model.baselines import Kind, Number
+from baselinekit.model.grades import (
+    OUTCOMES,
+    Agreement,
+    Attempt,
+    Classified,
+    Grade,
+    GraderKind,
+    JudgeFacts,
+    Outcome,
+    PassRule,
+    State,
+)
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import (
-    VERDICTS,
     BaselineChange,
     BaselineChanges,
     CaseChange,
     CaseFacts,
+    ChangeOfBaseline,
     Coverage,
     EarlierComparison,
     Metric,
@@ -32,35 +46,24 @@ from baselinekit.model.results import (
     SuiteFacts,
     Summary,
     Typed,
+    Verdict,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.report.recordform import (
-    COUNT,
-    LINE,
-    NULLABLE_TEXT,
-    NUMBER,
-    OPTIONAL_TEXT,
-    SECONDS,
-    TEXT,
-    Field,
-    RecordForm,
-    RecordReader,
-    TupleForm,
-    dollars,
-    object_field,
-    of_form,
-    one_of,
-    record,
-    records,
-    texts,
-    view,
-)
-from baselinekit.report.values import iter_json, page
+from baselinekit.report.values import iter_json, page, without_absent
 from baselinekit.report.wording import count_differences
-from baselinekit.schema import place_problems
-from baselinekit.structs import replace
+from baselinekit.schema import ParsedValue, place_problems, read_as
+from baselinekit.structs import (
+    NODEFAULT,
+    AtLeastOne,
+    Count,
+    NotNegative,
+    Struct,
+    asdict,
+    field,
+    keys_of,
+    replace,
+)
 from baselinekit.values.paths import render as render_path
-from baselinekit.values.texts import mask_and_clip, no_mask
 
 FORMAT = "baselinekit.results/1"
 MOST_RESOLVED = 1_000_000
@@ -69,12 +72,12 @@ MOST_RESOLVED = 1_000_000
 DEEPER = 16
 """Levels of nesting around an output, which itself may have the full depth."""
 
+_MOST_PROBLEMS = 20
+_NEWER = "a newer version may have written it: use that one"
 _HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
-_LONGEST_PATH = 80
 _STEP = lazy_pattern(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
 _TIME = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,511}")
-_KINDS = ("missing", "extra", "value", "type", "order", "count", "tolerance", "similarity")
 
 
 def path_of(text: str) -> Path | None:
@@ -96,12 +99,489 @@ def path_of(text: str) -> Path | None:
     return tuple(steps) if text else None
 
 
-def read_path(text: str, at: Path, reader: RecordReader) -> Path:
-    path = path_of(text)
-    if path is None:
-        shown = mask_and_clip(text, _LONGEST_PATH, no_mask, counted=False)
-        reader.complain(at, f"{shown!r} is not a single path", "as in body.users[1].id")
-    return path or ()
+# The keys of the file, in the order in which they are written. A class has a form of its own where its file
+# differs: keys that every file has although the class has a default, an order, or other names.
+
+NOTHING: Any = None
+"""The default of a key that is not written if it is missing. `null` is refused there."""
+
+
+class SinglePath(ParsedValue):
+    words = "a single path, as in body.users[1].id"
+
+    @classmethod
+    def parse(cls, raw: Json) -> Path | None:
+        return path_of(raw) if isinstance(raw, str) else None
+
+
+class Dollars(ParsedValue):
+    words = "a number of 0 or more"
+
+    @classmethod
+    def parse(cls, raw: Json) -> Decimal | None:
+        return Decimal(str(raw)) if type(raw) in (int, float, Decimal) and raw >= 0 else None
+
+
+class Started(ParsedValue):
+    words = "a time such as 2024-01-20T14:00:00Z"
+
+    @classmethod
+    def parse(cls, raw: Json) -> str | None:
+        return raw if isinstance(raw, str) and _TIME.fullmatch(raw) else None
+
+
+class Id(ParsedValue):
+    words = "letters, digits, `.`, `_`, `-` and `/`"
+
+    @classmethod
+    def parse(cls, raw: Json) -> str | None:
+        return raw if isinstance(raw, str) and _ID.fullmatch(raw) else None
+
+
+class FileForm(Struct):
+    """How the file states a `MODEL`. Keys with a default are not written if they are empty or have it."""
+
+    MODEL: ClassVar[Any] = dict
+
+    def __init_subclass__(cls) -> None:
+        if "MODEL" in vars(cls):
+            _FORMS[cls.MODEL] = cls
+
+    @staticmethod
+    def stated(value: Any) -> dict[str, Any]:
+        """Return what is under keys that are no attributes of the value."""
+        return {}
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        return cls.MODEL(**values)
+
+
+_FORMS: "dict[type, type[FileForm]]" = {}
+
+
+def written(value: Any, form: type[FileForm] | None = None) -> Any:
+    """Return a part of a report as the file states it."""
+    if isinstance(value, tuple):
+        return list(map(written, value))
+    if not isinstance(value, Struct):
+        return value
+    form = form or _FORMS.get(type(value))
+    stated = form.stated(value) if form else {}
+    document: dict[str, Json] = {}
+    for name, key, default in keys_of(form or type(value)):
+        item = written(stated[name] if name in stated else getattr(value, name))
+        if default is not NODEFAULT and (
+            item is default if default is ABSENT else item == default or item in (None, "", [], {})
+        ):
+            continue
+        if name == "seconds":
+            item = round(item, 6)
+        elif isinstance(item, Decimal) and default is not ABSENT:
+            item = Decimal(f"{item.normalize():f}")  # equal amounts are equal texts
+        document[key] = item
+    return document
+
+
+def model_of(part: Any) -> Any:
+    """Return the part of a report that a form stated."""
+    if isinstance(part, tuple):
+        return tuple(map(model_of, part))
+    if not isinstance(part, FileForm):
+        return part
+    return part.made({name: model_of(getattr(part, name)) for name in part.__struct_fields__})
+
+
+class UsageForm(FileForm, kw_only=True):
+    """The usage of something is among the keys of it, the last ones."""
+
+    tokens_in: Count = NOTHING
+    tokens_out: Count = NOTHING
+    cost_usd: Dollars = NOTHING
+    tokens_cached: Count = NOTHING
+
+    @staticmethod
+    def stated(value: Any) -> dict[str, Any]:
+        return asdict(value.usage)
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        usage = Usage(**{key: values.pop(key) for key in Usage.__struct_fields__})
+        return super().made({**values, "usage": usage})
+
+
+class GradeForm(UsageForm):
+    MODEL = Grade
+
+    grader: str
+    kind: GraderKind
+    outcome: Outcome
+    score: Number | None
+    reason: str = ""
+    verdict: str = NOTHING
+    code: str = NOTHING
+    details: dict[str, Json] = field(default_factory=dict)
+    weight: Number = 1.0
+    required: bool = True
+    classified: Classified = NOTHING
+    line: AtLeastOne = NOTHING
+    failed_gates: tuple[str, ...] = ()
+    parts: "tuple[GradeForm, ...]" = ()
+
+
+class AttemptForm(UsageForm):
+    MODEL = Attempt
+
+    number: AtLeastOne
+    outcome: Outcome
+    score: Number | None
+    grades: tuple[GradeForm, ...]
+    seconds: NotNegative
+    reason: str = ""
+    verdict: str = NOTHING
+    code: str = NOTHING
+    again: Count = 0
+    environment: dict[str, Json] = field(default_factory=dict)
+    output: Json = ABSENT
+    sent: bool = False
+    verified: bool | None = None
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def stated(value: Attempt) -> dict[str, Any]:
+        return {**UsageForm.stated(value), "output": ABSENT if value.output is None else value.output}
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        output = values["output"]
+        return super().made({**values, "output": None if output is ABSENT else output})
+
+
+class PassRuleForm(FileForm):
+    MODEL = PassRule
+
+    by: Literal["all", "mean"]
+    pass_at: NotNegative = 0.8
+    borderline_at: NotNegative = 0.6
+    borderline_passes: bool = False
+
+
+class CaseForm(FileForm):
+    MODEL = CaseFacts
+
+    eval_type: str
+    score: Number | None
+    attempts: tuple[AttemptForm, ...]
+    fingerprint: dict[str, str]
+    category: str = NOTHING
+    tags: tuple[str, ...] = ()
+    retried: Count = 0
+    weight: Number = 1.0
+    pass_rule: PassRuleForm = PassRuleForm("all")
+
+    @staticmethod
+    def stated(value: CaseFacts) -> dict[str, Any]:
+        return {"pass_rule": None} if value.pass_rule == PassRule() else {}
+
+
+class MetricForm(FileForm):
+    MODEL = Metric
+
+    name: str
+    value: Number | None
+    view: str
+    low: Number | None
+    high: Number | None
+    count: Count
+    threshold: Number | None
+    why: str = ""
+    estimator: str = ""
+
+
+class AgreementForm(FileForm):
+    MODEL = Agreement
+
+    rubric: str
+    labels: str
+    both: Count = field(name="both_passed")
+    only_judge: Count = field(name="only_judge_passed")
+    only_human: Count = field(name="only_people_passed")
+    neither: Count = field(name="both_failed")
+    undecided: Count
+    accuracy: Number | None
+    kappa: Number | None
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        del values["accuracy"]
+        return Agreement("", **values)
+
+
+class JudgeForm(FileForm):
+    MODEL = JudgeFacts
+
+    model: str
+    file: str
+    state: State
+    agreement: AgreementForm | None
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        agreement = values.pop("agreement")
+        return JudgeFacts(**values, agreement=agreement and replace(agreement, model=values["model"]))
+
+
+class SuiteForm(FileForm):
+    MODEL = SuiteFacts
+
+    name: str
+    version: str | None
+    metrics: tuple[MetricForm, ...]
+    judges: tuple[JudgeForm, ...] = ()
+    gate: str = NOTHING
+
+
+class BaselineChangeForm(FileForm):
+    MODEL = BaselineChange
+
+    id: str
+    change: ChangeOfBaseline
+    file: str
+    line: AtLeastOne | None
+    how: tuple[str, ...] = ()
+    approved_by: str = NOTHING
+    reason: str = NOTHING
+
+
+class BaselineChangesForm(FileForm, kw_only=True):
+    MODEL = BaselineChanges
+
+    ref: str
+    commit: str
+    strict: bool
+    notes: tuple[str, ...] = ()
+    changes: tuple[BaselineChangeForm, ...]
+
+
+class PairForm(FileForm):
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        return tuple(values.values())
+
+
+class ShareForm(PairForm):
+    """How many attempts passed, of how many."""
+
+    passed: Count
+    attempts: Count
+
+
+class CaseChangeForm(FileForm):
+    MODEL = CaseChange
+
+    id: str
+    verdict: Verdict
+    before: ShareForm
+    now: ShareForm
+    chance: Number | None = field(name="p")
+    why: str = ""
+
+    @staticmethod
+    def stated(value: CaseChange) -> dict[str, Any]:
+        return {"before": ShareForm(*value.before), "now": ShareForm(*value.now)}
+
+
+class EarlierForm(FileForm):
+    MODEL = EarlierComparison
+
+    run: str
+    started: str
+    strict: bool
+    across: tuple[str, ...]
+    cases: tuple[CaseChangeForm, ...]
+    metrics: tuple[MetricChange, ...]
+    added: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+class UnansweredForm(FileForm):
+    unanswered: Count = field(name="calls")
+    may_tokens: Count = field(name="tokens")
+    may_usd: Dollars = field(name="cost_usd")
+
+
+class SpentForm(FileForm):
+    MODEL = ModelUsage
+
+    calls: Count
+    tokens: Count
+    usd: Dollars = field(name="cost_usd")
+    unanswered: UnansweredForm = NOTHING
+    full_price: Count = NOTHING
+
+    @staticmethod
+    def stated(value: ModelUsage) -> dict[str, Any]:
+        return {"unanswered": written(value, UnansweredForm) if value.unanswered else None}
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        return ModelUsage(**values | (values.pop("unanswered") or {}))
+
+
+class ShardForm(FileForm):
+    MODEL = Shard
+
+    number: AtLeastOne
+    of: AtLeastOne
+    total: Count
+    target: str = ""
+    configuration: str = ""
+    content: str = ""
+
+
+class CoverageForm(FileForm):
+    MODEL = Coverage
+
+    chosen: dict[str, Json]
+    left_out: Count
+
+
+class TypedForm(FileForm):
+    MODEL = Typed
+
+    operator: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    narrowed: bool = False
+
+
+class RunForm(FileForm, kw_only=True):
+    MODEL = Report
+
+    id: str
+    started: Started
+    seconds: NotNegative
+    tool: str
+    command: str
+    typed: TypedForm = TypedForm()
+    config: str | None
+    environment: dict[str, Json]
+    shard: ShardForm | None
+    commit: str = NOTHING
+    coverage: CoverageForm = CoverageForm({}, 0)
+    against: BaselineChangesForm = NOTHING
+    interrupted: bool = False
+    spent: SpentForm = NOTHING
+    suite: SuiteForm = NOTHING
+    classified: list[Json] = field(default_factory=list)
+    earlier: EarlierForm = NOTHING
+    warnings: tuple[str, ...] = ()
+    not_recorded: tuple[str, ...] = ()
+
+    @staticmethod
+    def stated(value: Report) -> dict[str, Any]:
+        coverage = value.coverage if value.coverage.chosen else None
+        return {"coverage": coverage, "classified": _classified(value)}
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        del values["classified"]
+        return Report(**values, results=())
+
+
+class DifferenceForm(FileForm, kw_only=True):
+    MODEL = ReportedDifference
+
+    path: SinglePath
+    kind: Kind
+    expected: Json = ABSENT
+    actual: Json = ABSENT
+    file: str
+    line: AtLeastOne | None
+    rule: str | None
+    note: str = NOTHING
+
+    @staticmethod
+    def stated(value: ReportedDifference) -> dict[str, Any]:
+        return {"path": render_path(value.path)}
+
+
+class DriftForm(PairForm):
+    """A value of the environment at the capture and now."""
+
+    captured: Json = ABSENT
+    now: Json = ABSENT
+
+
+def drift_document(drift: dict[str, tuple[Json, Json]]) -> dict[str, Json]:
+    return {name: without_absent({"captured": was, "now": now}) for name, (was, now) in drift.items()}
+
+
+class ObservedForm(UsageForm):
+    seconds: NotNegative
+    scores: dict[str, Number] = field(default_factory=dict)
+
+
+class ResultForm(FileForm):
+    MODEL = Result
+
+    id: Id
+    file: str
+    line: AtLeastOne | None
+    kind: str
+    outcome: Outcome
+    verdict: str | None
+    reason: str
+    code: str | None
+    difference_count: Count
+    differences: tuple[DifferenceForm, ...]
+    attempts: Count
+    observed: ObservedForm
+    environment_drift: dict[str, DriftForm]
+    recipe_hash: str
+    expected_hash: str = ""
+    name: str = NOTHING
+    criticality: str = NOTHING
+    target: str = ""
+    notes: tuple[str, ...] = ()
+    explanation: tuple[str, ...] = ()
+    repeats: Repeats = NOTHING
+    case: CaseForm = NOTHING
+    position: Count = NOTHING
+    resolved: Json = ABSENT
+
+    @staticmethod
+    def stated(value: Result) -> dict[str, Any]:
+        return {
+            "difference_count": count_differences(value),
+            "observed": written(value, ObservedForm),
+            "environment_drift": drift_document(dict(sorted(value.environment_drift.items()))),
+            "resolved": _resolved(value),
+        }
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        drift = {name: model_of(sides) for name, sides in values.pop("environment_drift").items()}
+        return Result(**values.pop("observed"), **values, environment_drift=drift)
+
+
+class SummaryForm(FileForm):
+    MODEL = Summary
+
+    passed: Count
+    failed: Count
+    error: Count
+    unscored: Count
+    skipped: Count
+    complete: bool
+
+
+class ResultFile(Struct):
+    format: str
+    run: RunForm
+    summary: SummaryForm
+    results: tuple[ResultForm, ...]
 
 
 def _resolved(result: Result) -> Json:
@@ -125,296 +605,6 @@ def _classified(report: Report) -> list[Json]:
     return classes_documents(report)
 
 
-# The keys in the order in which they are written: first attempts, grades and metrics, which the journal of a
-# run contains too.
-
-JUDGE_STATES = ("calibrated", "not calibrated", "another judge", "another rubric", "other labels")
-_OUTCOME = Field(str, test=one_of(OUTCOMES))
-_WEIGHT = Field(int, float, optional=True)
-
-USAGE = RecordForm(
-    Usage,
-    tokens_in=Field(int, least=0, optional=True),
-    tokens_out=Field(int, least=0, optional=True),
-    cost_usd=dollars(optional=True),
-    tokens_cached=Field(int, least=0, optional=True),
-)
-GRADE: RecordForm[Grade] = RecordForm(
-    Grade,
-    {"usage": USAGE},
-    grader=TEXT,
-    kind=Field(str, test=one_of(("code", "model", "human"))),
-    outcome=_OUTCOME,
-    score=NUMBER,
-    reason=OPTIONAL_TEXT,
-    verdict=OPTIONAL_TEXT,
-    code=OPTIONAL_TEXT,
-    details=Field(dict, optional=True),
-    weight=_WEIGHT,
-    required=Field(bool, optional=True),
-    classified=record(
-        RecordForm(Classified, wanted=TEXT, given=NULLABLE_TEXT),
-        optional=True,
-    ),
-    line=Field(int, least=1, optional=True),
-    failed_gates=texts(optional=True),
-    parts=records(lambda: GRADE, optional=True),
-)
-ATTEMPT = RecordForm(
-    Attempt,
-    {"usage": USAGE},
-    number=Field(int, least=1),
-    outcome=_OUTCOME,
-    score=NUMBER,
-    grades=records(GRADE),
-    seconds=SECONDS,
-    reason=OPTIONAL_TEXT,
-    verdict=OPTIONAL_TEXT,
-    code=OPTIONAL_TEXT,
-    again=Field(int, least=0, optional=True),
-    environment=Field(dict, optional=True, write=dict),
-    output=Field(optional=True),
-    sent=Field(bool, optional=True),
-    verified=Field(bool, type(None), optional=True),
-    notes=texts(optional=True),
-)
-_LIMIT = Field(int, float, least=0, optional=True)
-PASS_RULE = RecordForm(
-    PassRule,
-    by=Field(str, test=one_of(("all", "mean"))),
-    pass_at=_LIMIT,
-    borderline_at=_LIMIT,
-    borderline_passes=Field(bool, optional=True),
-)
-CASE = RecordForm(
-    CaseFacts,
-    eval_type=TEXT,
-    score=NUMBER,
-    attempts=records(ATTEMPT),
-    fingerprint=object_field(str),
-    category=OPTIONAL_TEXT,
-    tags=texts(optional=True),
-    retried=Field(int, least=0, optional=True),
-    weight=_WEIGHT,
-    pass_rule=record(PASS_RULE, optional=True),
-)
-METRIC = RecordForm(
-    Metric,
-    name=TEXT,
-    value=NUMBER,
-    view=TEXT,
-    low=NUMBER,
-    high=NUMBER,
-    count=COUNT,
-    threshold=NUMBER,
-    why=OPTIONAL_TEXT,
-    estimator=OPTIONAL_TEXT,
-)
-
-
-def _build_judge(agreement: Agreement | None, **facts: Any) -> JudgeFacts:
-    measured = None if agreement is None else replace(agreement, model=facts["model"])
-    return JudgeFacts(**facts, agreement=measured)
-
-
-AGREEMENT = RecordForm(
-    partial(Agreement, ""),
-    rubric=TEXT,
-    labels=TEXT,
-    both_passed=Field(int, least=0, name="both"),
-    only_judge_passed=Field(int, least=0, name="only_judge"),
-    only_people_passed=Field(int, least=0, name="only_human"),
-    both_failed=Field(int, least=0, name="neither"),
-    undecided=COUNT,
-    accuracy=Field(int, float, type(None), derived=True),
-    kappa=NUMBER,
-)
-JUDGE = RecordForm(
-    _build_judge,
-    model=TEXT,
-    file=TEXT,
-    state=Field(str, test=one_of(JUDGE_STATES)),
-    agreement=record(AGREEMENT, nullable=True),
-)
-SUITE = RecordForm(
-    SuiteFacts,
-    name=TEXT,
-    version=NULLABLE_TEXT,
-    metrics=records(METRIC),
-    judges=records(JUDGE, optional=True),
-    gate=OPTIONAL_TEXT,
-)
-
-_SIDE = Field(optional=True, missing=ABSENT)
-DRIFT = TupleForm(captured=_SIDE, now=_SIDE)
-_SHARE = TupleForm(passed=COUNT, attempts=COUNT)
-_RATE = Field(int, float, least=0)
-_VERDICT = Field(str, test=one_of(VERDICTS))
-
-AGAINST = RecordForm(
-    BaselineChanges,
-    ref=TEXT,
-    commit=TEXT,
-    strict=Field(bool),
-    notes=texts(optional=True),
-    changes=records(
-        RecordForm(
-            BaselineChange,
-            id=TEXT,
-            change=Field(str, test=one_of(("removed", "loosened", "changed", "added"))),
-            file=TEXT,
-            line=LINE,
-            how=texts(optional=True),
-            approved_by=OPTIONAL_TEXT,
-            reason=OPTIONAL_TEXT,
-        )
-    ),
-)
-EARLIER = RecordForm(
-    EarlierComparison,
-    run=TEXT,
-    started=TEXT,
-    strict=Field(bool),
-    across=texts(),
-    cases=records(
-        RecordForm(
-            CaseChange,
-            id=TEXT,
-            verdict=_VERDICT,
-            before=record(_SHARE),
-            now=record(_SHARE),
-            p=Field(int, float, type(None), name="chance"),
-            why=OPTIONAL_TEXT,
-        )
-    ),
-    metrics=records(
-        RecordForm(
-            MetricChange,
-            name=TEXT,
-            verdict=_VERDICT,
-            before=_RATE,
-            now=_RATE,
-            pairs=COUNT,
-            lost=COUNT,
-            won=COUNT,
-            p=Field(int, float, least=0, name="chance"),
-            p_holm=Field(int, float, least=0, name="adjusted"),
-        )
-    ),
-    added=texts(),
-    gone=texts(),
-)
-_UNANSWERED = RecordForm(
-    ModelUsage,
-    calls=Field(int, least=0, name="unanswered"),
-    tokens=Field(int, least=0, name="may_tokens"),
-    cost_usd=dollars("may_usd"),
-)
-_SPENT = RecordForm(
-    ModelUsage,
-    calls=COUNT,
-    tokens=COUNT,
-    cost_usd=dollars("usd"),
-    unanswered=view(_UNANSWERED, of=lambda spent: spent if spent.unanswered else None),
-    full_price=Field(int, least=0, optional=True),
-)
-_SHARD = RecordForm(
-    Shard,
-    number=Field(int, least=1),
-    of=Field(int, least=1),
-    total=COUNT,
-    target=OPTIONAL_TEXT,
-    configuration=OPTIONAL_TEXT,
-    content=OPTIONAL_TEXT,
-)
-_RUN = RecordForm(
-    Report,
-    id=TEXT,
-    started=Field(str, test=of_form(_TIME, "a time such as 2024-01-20T14:00:00Z")),
-    seconds=SECONDS,
-    tool=TEXT,
-    command=TEXT,
-    typed=record(
-        RecordForm(
-            Typed,
-            operator=texts(optional=True),
-            asking=texts(optional=True),
-            selection=texts(optional=True),
-            paths=texts(optional=True),
-            narrowed=Field(bool, optional=True),
-        ),
-        optional=True,
-        of=lambda report: (
-            report.typed if replace(report.typed, results=(), unkept=False) != Typed() else None
-        ),
-    ),
-    config=NULLABLE_TEXT,
-    environment=Field(dict),
-    shard=record(_SHARD, nullable=True),
-    commit=OPTIONAL_TEXT,
-    coverage=record(
-        RecordForm(Coverage, chosen=Field(dict), left_out=COUNT),
-        optional=True,
-        of=lambda report: report.coverage if report.coverage.chosen else None,
-    ),
-    against=record(AGAINST, optional=True),
-    interrupted=Field(bool, optional=True),
-    spent=record(_SPENT, optional=True),
-    suite=record(SUITE, optional=True),
-    classified=Field(list, optional=True, derived=True, of=_classified),
-    earlier=record(EARLIER, optional=True),
-    warnings=texts(optional=True),
-    not_recorded=texts(optional=True),
-)
-SPOT = RecordForm(
-    ReportedDifference,
-    path=Field(str, read=read_path, write=render_path),
-    kind=Field(str, test=one_of(_KINDS)),
-    expected=_SIDE,
-    actual=_SIDE,
-    file=TEXT,
-    line=LINE,
-    rule=NULLABLE_TEXT,
-    note=OPTIONAL_TEXT,
-)
-RESULT = RecordForm(
-    Result,
-    id=Field(str, test=of_form(_ID, "letters, digits, `.`, `_`, `-` and `/`")),
-    file=TEXT,
-    line=LINE,
-    kind=TEXT,
-    outcome=Field(str, test=one_of(OUTCOMES)),
-    verdict=NULLABLE_TEXT,
-    reason=TEXT,
-    code=NULLABLE_TEXT,
-    difference_count=Field(int, least=0, of=count_differences),
-    differences=records(SPOT),
-    attempts=COUNT,
-    observed=view(
-        RecordForm(Result, {"usage": USAGE}, seconds=SECONDS, scores=object_field(int, float, optional=True))
-    ),
-    environment_drift=object_field(
-        form=DRIFT,
-        of=lambda result: dict(sorted(result.environment_drift.items())),
-    ),
-    recipe_hash=TEXT,
-    expected_hash=OPTIONAL_TEXT,
-    name=OPTIONAL_TEXT,
-    criticality=OPTIONAL_TEXT,
-    target=OPTIONAL_TEXT,
-    notes=texts(optional=True),
-    explanation=texts(optional=True),
-    repeats=record(
-        RecordForm(Repeats, replays=Field(int, least=1), passed=COUNT, errors=COUNT), optional=True
-    ),
-    case=record(CASE, optional=True),
-    position=Field(int, least=0, optional=True),
-    resolved=Field(optional=True, missing=ABSENT, of=_resolved),
-)
-_FILE = {"format": TEXT, "run": Field(dict), "summary": Field(dict), "results": Field(list)}
-SUMMARY: dict[str, Field] = {**dict.fromkeys(OUTCOMES, COUNT), "complete": Field(bool)}
-
-
 def render(report: Report) -> str:
     return page(document(report))
 
@@ -432,84 +622,68 @@ def compact(report: Report) -> bytes:
 def document(report: Report) -> dict[str, Json]:
     """Return the result file as plain values, its keys in order."""
     return {
-        **head_document(report),
-        "summary": summary_document(report.summary),
-        "results": [RESULT.write(result) for result in report.results],
+        "format": FORMAT,
+        "run": written(report),
+        "summary": written(report.summary),
+        "results": written(report.results),
     }
 
 
-def head_document(report: Report) -> dict[str, Json]:
-    """Return the keys before the summary."""
-    return {"format": FORMAT, "run": _RUN.write(report)}
-
-
-def summary_document(summary: Summary) -> dict[str, Json]:
-    """Return the number of results of each outcome, and whether the run is complete."""
-    counts = ("passed", "failed", "error", "unscored", "skipped", "complete")
-    return {name: getattr(summary, name) for name in counts}
-
-
 def read(text: str, file: str) -> Report:
-    """Return the report of a result file's text. Raises InvalidInput with its problems (the first one at
+    """Return the report of a result file's text. Raises InvalidInput with its problems (the first ones at
     least)."""
     raw = load_json(text, file, DEEPER)
-    reader = RecordReader()
-    report = report_of(raw, reader)
-    if report is None or reader.problems:
-        problems = [replace(problem, hint=problem.hint or _HINT) for problem in reader.problems]
-        raise InvalidInput(*place_problems(text, file, {0: problems}, JSON))
-    return report
-
-
-def report_of(raw: Json, reader: RecordReader) -> Report | None:
     form = raw.get("format") if isinstance(raw, dict) else None
-    if form != FORMAT:
-        message, hint = f"is not a result file: its `format` is not {FORMAT!r}", _HINT
-        if isinstance(form, str) and form.startswith("baselinekit.results/"):
-            message, hint = (
-                f"has the format {form!r}, but this version reads {FORMAT!r}",
-                "use the version that wrote it",
-            )
-        reader.complain(("format",) if form is not None else (), message, hint)
-        return None
-    if not reader.mapping(raw, _FILE, ()):
-        return None
-    summary = raw["summary"]
-    run = _RUN.values(raw["run"], ("run",), reader)
-    has_counts = reader.mapping(summary, SUMMARY, ("summary",))
-    results = [RESULT.read(item, ("results", number), reader) for number, item in enumerate(raw["results"])]
-    valid_results = tuple(result for result in results if result is not None)
-    if run is None or not has_counts or len(valid_results) < len(results):
-        return None
-    report = Report(**run, results=valid_results, complete=summary["complete"])
-    _check(report, summary, reader)
+    report: Report | None = None
+    problems: Iterable[Problem] = ()
+    if form == FORMAT:
+        found, problems = read_as(ResultFile, raw)
+        if found is not None:
+            run, results = model_of(found.run), model_of(found.results)
+            report = replace(run, results=results, complete=found.summary.complete)
+            problems = _contradictions(report, found.summary)
+    elif isinstance(form, str) and form.startswith("baselinekit.results/"):
+        message = f"has the format {form!r}, but this version reads {FORMAT!r}"
+        problems = [_wrong(("format",), message, "use the version that wrote it")]
+    else:
+        at: Path = ("format",) if form is not None else ()
+        problems = [_wrong(at, f"is not a result file: its `format` is not {FORMAT!r}")]
+    if shown := [_with_hint(problem) for problem in islice(problems, _MOST_PROBLEMS)]:
+        raise InvalidInput(*place_problems(text, file, {0: shown}, JSON))
+    assert report is not None
     return report
 
 
-def _check(report: Report, summary: dict[str, Json], reader: RecordReader) -> None:
-    """Report what is wrong beyond single values: duplicate ids, numbers that do not add up."""
+def _with_hint(problem: Problem) -> Problem:
+    """Return the problem with what to do: nobody writes a result file by hand."""
+    is_good = problem.code == "BK130" or problem.hint.startswith("did you mean")
+    return problem if is_good else replace(problem, hint=_NEWER if problem.code == "BK103" else _HINT)
+
+
+def _contradictions(report: Report, summary: SummaryForm) -> Iterator[Problem]:
+    """Yield what is wrong beyond single values: duplicate ids, numbers that do not add up."""
     shard = report.shard
     if shard is not None and shard.number > shard.of:
-        message = f"is {shard.number}, and there are {shard.of} shards"
-        reader.complain(("run", "shard", "number"), message)
+        yield _wrong(("run", "shard", "number"), f"is {shard.number}, and there are {shard.of} shards")
     first: dict[str, int] = {}
     for number, result in enumerate(report.results):
         at: Path = ("results", number)
+        count, kept = result.difference_count, len(result.differences)
         if first.setdefault(result.id, number) != number:
             message = f"{result.id!r} occurs twice: results[{first[result.id]}] has it too"
-            reader.complain((*at, "id"), message)
-        check_result(result, at, reader)
+            yield _wrong((*at, "id"), message)
+        if count < kept:
+            yield _wrong((*at, "difference_count"), f"is {count}, and there are {kept} differences")
+        if result.resolved is not ABSENT and result.outcome != "failed":
+            message = f"is allowed only in a failed result, and this one is {result.outcome}"
+            yield _wrong((*at, "resolved"), message)
     counts = report.summary
     for outcome in OUTCOMES:
-        if summary[outcome] != getattr(counts, outcome):
-            message = f"says {summary[outcome]:,} {outcome}, and the results are {getattr(counts, outcome):,}"
-            reader.complain(("summary", outcome), message)
+        stated, found = getattr(summary, outcome), getattr(counts, outcome)
+        if stated != found:
+            message = f"says {stated:,} {outcome}, and the results are {found:,}"
+            yield _wrong(("summary", outcome), message)
 
 
-def check_result(result: Result, at: Path, reader: RecordReader) -> None:
-    if result.difference_count < len(result.differences):
-        message = f"is {result.difference_count}, and there are {len(result.differences)} differences"
-        reader.complain((*at, "difference_count"), message)
-    if result.resolved is not ABSENT and result.outcome != "failed":
-        message = f"is allowed only in a failed result, and this one is {result.outcome}"
-        reader.complain((*at, "resolved"), message)
+def _wrong(at: Path, message: str, hint: str = _HINT) -> Problem:
+    return Problem("BK130", f"{render_path(at) if at else 'it'} {message}", hint, at=at)

@@ -11,7 +11,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.beside import metric_document, metric_facts
 from baselinekit.report.confusion import classes_documents
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
-from baselinekit.report.resultfile import EARLIER, JUDGE
+from baselinekit.report.resultfile import written
 from baselinekit.report.values import encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
 from baselinekit.structs import replace
@@ -51,9 +51,9 @@ def document(report: Report) -> dict[str, Json]:
             "summary": summary(report),
             "metrics": {key_of(metric): metric.value for metric in named_metrics(report)},
             "metrics_in_full": [metric_document(metric) for metric in suite.metrics] if suite else [],
-            **({"judges": [JUDGE.write(judge) for judge in suite.judges]} if suite and suite.judges else {}),
+            **({"judges": written(suite.judges)} if suite and suite.judges else {}),
             **({"classified": classified} if (classified := classes_documents(report)) else {}),
-            **({"compared_to": EARLIER.write(report.earlier)} if report.earlier else {}),
+            **({"compared_to": written(report.earlier)} if report.earlier else {}),
             "failures": [failure(result) for result in cases if result.outcome in FAULTS],
             **({"warnings": warnings} if warnings else {}),
             **({"skipped": skipped} if skipped else {}),

@@ -15,10 +15,10 @@ from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.report import beside
 from baselinekit.report.evals.evalreport import describe_parts, line_of
-from baselinekit.report.resultfile import summary_document
 from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, in_repository
+from baselinekit.structs import asdict
 from baselinekit.values.paths import render as render_path
 
 MOST = 5_000
@@ -91,7 +91,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
         "commandLine": report.command,
         "startTimeUtc": report.started,
         "toolExecutionNotifications": notes,
-        "properties": summary_document(report.summary),
+        "properties": asdict(report.summary),
     }
 
 
