@@ -3,8 +3,7 @@ text."""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
@@ -19,222 +18,11 @@ from baselinekit.placeholders.grammar import (
     has_marker,
     split,
 )
-from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
+from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, compiled, full_match, kind_of
 from baselinekit.structs import Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
-# Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
-# expression finds one candidate for each placeholder, but it cannot express all that a placeholder requires:
-# bounds of numbers, days that exist, bindings. So every way to split the text is tried, place by place, which
-# takes polynomial time; beyond a limit it is an error, since a guess would be no verdict.
-
-
-_MOST_WORK = 400_000
-_CHARACTERS = 100
-"""Matching this many characters takes about as much work as starting a match."""
-
 _NULL = "null"
-
-
-class Slot(Struct):
-    """A placeholder inside a text."""
-
-    token: Token
-    kind: Kind
-
-    def read(self, text: str | None, bindings: Bindings) -> bool:
-        """Whether a part of a text (None: absent) is accepted here. Binds the key of the placeholder."""
-        if text is None:
-            return True
-        if self.token.nullable and text == _NULL:
-            return agrees_with_binding(self.token, Piece(text), bindings)
-        value: Json = self.kind.read(text)
-        if not self.kind.accepts(value):
-            return False
-        return self.token.key is None or agrees_with_binding(
-            self.token, Piece(value) if isinstance(value, str) else value, bindings
-        )
-
-
-Part = str | Slot
-
-
-def split_by(
-    parts: Sequence[Part], text: str, bindings: Bindings, regex_budget: RegexBudget
-) -> Bindings | None:
-    """The bindings after some way to split the text into these parts; None if there is none."""
-    start = regex_budget.clock()
-    splitting = _Splitting(parts, text)
-    after = splitting.bindings_after(bindings)
-    if regex_budget.is_over(start):
-        raise splitting.limit_error("takes too long to split")
-    return after
-
-
-class _Splitting:
-    def __init__(self, parts: Sequence[Part], text: str):
-        self._parts, self._text = parts, text
-        self._work = 0
-        self._binds = any(isinstance(part, Slot) and part.token.key for part in parts)
-        self._edges: list[dict[int, list[int]]] = [{} for _ in parts]
-        """For each placeholder, and each place where it can begin, the places where it can end."""
-
-    def bindings_after(self, bindings: Bindings) -> Bindings | None:
-        if len(self._text) not in self.reachable():
-            return None
-        return self.bindings_of_split(dict(bindings), self.live_places()) if self._binds else dict(bindings)
-
-    def reachable(self) -> set[int]:
-        """The places where all parts together can end, without regard to bindings."""
-        text = self._text
-        reached = {0}
-        for number, part in enumerate(self._parts):
-            if isinstance(part, str):
-                self.count_work(len(reached))
-                reached = {start + len(part) for start in reached if text.startswith(part, start)}
-                continue
-            allowed = self.allowed_ends(number)
-            edges = self._edges[number]
-            following: set[int] = set()
-            if part.kind.any_text is not None and not self._binds:
-                following = self.ends_of_any_text(part, sorted(reached), allowed)
-            else:
-                for start in reached:
-                    edges[start] = list(self.ends(part, start, allowed))
-                    following.update(edges[start])
-            reached = following
-        return reached
-
-    def allowed_ends(self, number: int) -> Sequence[int]:
-        """Where a part can end, according to the part after it."""
-        text = self._text
-        if number + 1 == len(self._parts):
-            return (len(text),)
-        after = self._parts[number + 1]
-        if not isinstance(after, str):
-            return range(len(text) + 1)
-        self.count_work(len(text) // _CHARACTERS)
-        places, place = [], text.find(after)
-        while place >= 0:
-            places.append(place)
-            place = text.find(after, place + 1)
-        return places
-
-    def ends_of_any_text(self, slot: Slot, starts: list[int], allowed: Sequence[int]) -> set[int]:
-        """Where a placeholder that accepts any text of some lengths can end, for all its starts at once."""
-        assert slot.kind.any_text is not None
-        least, most = slot.kind.any_text
-        self.count_work(len(starts) + len(allowed))
-        ends = set()
-        for end in allowed:
-            latest = bisect_right(starts, end - least)  # the last start that is far enough is the nearest
-            if latest and (most is None or end - starts[latest - 1] <= most):
-                ends.add(end)
-        for start in starts:
-            ends.update(self.ends_if_absent(slot, start, allowed))
-        return ends
-
-    def ends_if_absent(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
-        """Where an optional placeholder ends if it is absent, and a nullable one if it is null."""
-        if slot.token.optional and _contains_sorted(allowed, start):
-            yield start
-        if (
-            slot.token.nullable
-            and self._text.startswith(_NULL, start)
-            and _contains_sorted(allowed, start + 4)
-        ):
-            yield start + 4
-
-    def ends(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
-        special = set(self.ends_if_absent(slot, start, allowed))
-        yield from special
-        text, kind = self._text, slot.kind
-        self.count_work(1)
-        furthest = len(text)
-        if kind.furthest is not None:
-            match = _compile(kind.furthest).match(text, start)
-            if match is None:
-                return
-            furthest = match.end()
-        inline = None if kind.timed else _compile(kind.inline or "")
-        for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
-            if end in special:
-                continue
-            self.count_work(1 + (end - start) // _CHARACTERS)
-            if (inline is None or inline.fullmatch(text, start, end)) and kind.accepts(
-                kind.read(text[start:end])
-            ):
-                yield end
-
-    def live_places(self) -> list[set[int]]:
-        """For each part, the places from which the end of the text can be reached."""
-        alive: list[set[int]] = [{len(self._text)}]
-        for number in range(len(self._parts) - 1, -1, -1):
-            part, after = self._parts[number], alive[-1]
-            if isinstance(part, str):
-                alive.append({end - len(part) for end in after})
-            else:
-                edges = self._edges[number]
-                alive.append({start for start, ends in edges.items() if not after.isdisjoint(ends)})
-        alive.reverse()
-        return alive
-
-    def bindings_of_split(self, bindings: Bindings, alive: list[set[int]]) -> Bindings | None:
-        """The bindings of the first split without contradictions; shorter parts are tried first."""
-        waiting = [(0, 0, bindings)]
-        while waiting:
-            number, start, current = waiting.pop()
-            if number == len(self._parts):
-                return current
-            part = self._parts[number]
-            if isinstance(part, str):
-                waiting.append((number + 1, start + len(part), current))
-                continue
-            for end in sorted(self._edges[number].get(start, ()), reverse=True):
-                self.count_work(1)
-                if end in alive[number + 1]:
-                    waiting += [
-                        (number + 1, end, after) for after in self.bindings_of_slot(part, start, end, current)
-                    ]
-        return None
-
-    def bindings_of_slot(self, slot: Slot, start: int, end: int, current: Bindings) -> Iterator[Bindings]:
-        """The bindings after a part, for each way to read it; the one to try first comes last."""
-        if slot.token.key is None:
-            yield current
-            return
-        after = dict(current)
-        if slot.read(self._text[start:end], after):
-            yield after
-        if slot.token.optional and end == start:
-            yield current
-
-    def count_work(self, steps: int) -> None:
-        self._work += steps
-        if self._work > _MOST_WORK:
-            raise self.limit_error("can be split in too many ways")
-
-    def limit_error(self, reason: str) -> CannotReplay:
-        parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
-        shown = mask_and_clip(parts, 80, no_mask, counted=False)
-        message = f"a text of {len(self._text):,} characters {reason} by {shown!r}"
-        hint = "put some text between the placeholders, or use one placeholder instead of several"
-        return CannotReplay(Problem("BK215", message, hint))
-
-
-def _contains_sorted(places: Sequence[int], place: int) -> bool:
-    index = bisect_left(places, place)
-    return index < len(places) and places[index] == place
-
-
-@lru_cache(maxsize=1024)
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-# Compiled texts: a single placeholder stands for a value of any type, several match parts of a text.
-
-
 _OPEN_ENDED = lazy_pattern(r"[*+]|\{[0-9]+,\}")
 _GROUP = "baselinekit_{}"
 
@@ -260,29 +48,57 @@ class Placeholder(Struct):
         return self.kind.accepts(value) and agrees_with_binding(self.token, value, bindings)
 
 
+class Slot(Struct):
+    """A placeholder inside a text."""
+
+    token: Token
+    kind: Kind
+
+    def read(self, text: str | None, bindings: Bindings) -> bool:
+        """Whether a part of a text (None: absent) is accepted here. Binds the key of the placeholder."""
+        if text is None:
+            return True
+        if self.token.nullable and text == _NULL:
+            return agrees_with_binding(self.token, Piece(text), bindings)
+        value: Json = self.kind.read(text)
+        if not self.kind.accepts(value):
+            return False
+        return agrees_with_binding(self.token, Piece(value) if isinstance(value, str) else value, bindings)
+
+
+Part = str | Slot
+
+
 class Inline(Struct):
     """Placeholders inside a text. `match` finds one candidate split, with a group for each placeholder: if
     there is none, no split can be right. If it is refused, another split may be right if there are several
     placeholders."""
 
-    tokens: tuple[Token, ...]
     parts: tuple[Part, ...]
     match: Callable[[str], Any]
     regex_budget: RegexBudget
     optional: bool = False
     alone: None = None
 
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        return tuple(part.token for part in self.parts if isinstance(part, Slot))
+
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         match = self.match(value) if isinstance(value, str) else None
         if match is None or not isinstance(value, str):
             return False
-        slots = [part for part in self.parts if isinstance(part, Slot)]
         after: Bindings | None = dict(bindings)
-        for index, slot in enumerate(slots):
-            if after is not None and not slot.read(match[_GROUP.format(index)], after):
+        slots = [(part, number) for number, part in enumerate(self.parts) if isinstance(part, Slot)]
+        for slot, number in slots:
+            if after is not None and not slot.read(match[_GROUP.format(number)], after):
                 after = None
         if after is None and len(slots) > 1:
-            after = split_by(self.parts, value, bindings, self.regex_budget)
+            start = self.regex_budget.clock()
+            splitting = _Splitting(self.parts, value)
+            after = splitting.bindings_after(bindings)
+            if self.regex_budget.is_over(start):
+                raise splitting.limit_error("takes too long to split")
         if after is not None:
             bindings.update(after)
         return after is not None
@@ -299,42 +115,130 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
     """Compile a text: return the literal text (unescaped), or what it stands for."""
     if not has_marker(text):
         return text
-    parts = split(text)
-    if len(parts) == 1:
-        only = parts[0]
+    written = split(text)
+    if len(written) == 1:
+        only = written[0]
         return only if isinstance(only, str) else Placeholder(only, kind_of(only, words))
-    tokens = [part for part in parts if isinstance(part, Token)]
-    kinds = [kind_of(token, words) for token in tokens]
-    for token, kind in zip(tokens, kinds, strict=True):
-        if kind.inline is None:
-            raise InvalidInput(
-                Problem(
-                    "BK216", f"the placeholder {token.text} cannot stand inside a text", "let it stand alone"
-                )
-            )
-    slots = iter([Slot(token, kind) for token, kind in zip(tokens, kinds, strict=True)])
-    compiled_parts = tuple(part if isinstance(part, str) else next(slots) for part in parts)
-    return Inline(
-        tuple(tokens), compiled_parts, _compile_matcher(parts, kinds, words.regex_budget), words.regex_budget
-    )
-
-
-def _compile_matcher(
-    parts: list[str | Token], kinds: list[Kind], regex_budget: RegexBudget
-) -> Callable[[str], Any]:
-    pattern = ""
-    index = 0
-    for part in parts:
+    parts = tuple(part if isinstance(part, str) else Slot(part, kind_of(part, words)) for part in written)
+    pattern, kinds = "", []
+    for number, part in enumerate(parts):
         if isinstance(part, str):
             pattern += re.escape(part)
             continue
-        alternatives = f"{kinds[index].inline}{'|null' if part.nullable else ''}"
-        pattern += f"(?P<{_GROUP.format(index)}>{alternatives}){'?' if part.optional else ''}"
-        index += 1
+        token, kind = part.token, part.kind
+        if kind.inline is None:
+            message = f"the placeholder {token.text} cannot stand inside a text"
+            raise InvalidInput(Problem("BK216", message, "let it stand alone"))
+        alternatives = f"{kind.inline}{'|null' if token.nullable else ''}"
+        pattern += f"(?P<{_GROUP.format(number)}>{alternatives}){'?' if token.optional else ''}"
+        kinds.append(kind)
     # Several open-ended repeats can backtrack against each other, so they get the time limit too.
     if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
-        from baselinekit.placeholders.table import compiled, full_match
-
         expression = compiled(pattern, longest=None, flags=())
-        return lambda text: full_match(expression, text, regex_budget)
-    return re.compile(pattern).fullmatch
+        return Inline(
+            parts, lambda value: full_match(expression, value, words.regex_budget), words.regex_budget
+        )
+    return Inline(parts, re.compile(pattern).fullmatch, words.regex_budget)
+
+
+# Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
+# expression finds one candidate for each placeholder, but it cannot express all that a placeholder requires:
+# bounds of numbers, days that exist, bindings. So every way to split the text is tried, shorter parts first,
+# each place of each part once; beyond a limit it is an error, since a guess would be no verdict.
+
+_MOST_WORK = 400_000
+_CHARACTERS = 100
+"""Matching this many characters takes about as much work as starting a match."""
+
+
+class _Splitting:
+    def __init__(self, parts: Sequence[Part], text: str):
+        self._parts, self._text, self._work = parts, text, 0
+        self._allowed: dict[int, Sequence[int]] = {}
+
+    def bindings_after(self, bindings: Bindings) -> Bindings | None:
+        """The bindings of the first split without contradictions; None if there is none."""
+        keys = {part.token.key for part in self._parts if isinstance(part, Slot) and part.token.key}
+        tried: set[Hashable] = set()
+        first_tried: dict[Hashable, int] = {}
+        ways = [iter([(0, bindings)])]
+        """For each part that has a place, the ways to go on from the end of the part before it."""
+        while ways:
+            number = len(ways) - 1
+            place, current = next(ways[-1], (-1, bindings))
+            if place < 0:
+                ways.pop()
+                continue
+            if number == len(self._parts):
+                return dict(current)
+            bound = tuple((key, current[key].__class__, repr(current[key])) for key in keys if key in current)
+            if (number, place, bound) in tried or place >= first_tried.get((number, bound), place + 1):
+                continue
+            tried.add((number, place, bound))
+            if _takes_any_end(self._parts[number]):  # from here it can end wherever it could from further on
+                first_tried[number, bound] = place
+            ways.append(self.ways_from(number, place, current))
+        return None
+
+    def ways_from(self, number: int, start: int, current: Bindings) -> Iterator[tuple[int, Bindings]]:
+        """Where a part that begins at a place can end, with the bindings after it."""
+        part, text = self._parts[number], self._text
+        if number not in self._allowed:
+            self._allowed[number] = self.allowed_ends(number)
+        allowed = self._allowed[number]
+        if isinstance(part, str):
+            self.count_work(1)
+            end = start + len(part)
+            if text.startswith(part, start) and (number + 1 < len(self._parts) or end == len(text)):
+                yield end, current
+            return
+        token, kind, furthest = part.token, part.kind, len(text)
+        if kind.furthest is not None:
+            match = re.compile(kind.furthest).match(text, start)
+            furthest = match.end() if match else start
+        if token.nullable and text.startswith(_NULL, start):
+            furthest = max(furthest, start + len(_NULL))
+        inline = None if kind.timed else re.compile(kind.inline or "")
+        for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
+            if token.optional and end == start:
+                yield end, current
+            self.count_work(1 + (end - start) // _CHARACTERS)
+            value = text[start:end]
+            if inline is None or inline.fullmatch(value) or (token.nullable and value == _NULL):
+                after = dict(current) if token.key else current
+                if part.read(value, after):
+                    yield end, after
+
+    def allowed_ends(self, number: int) -> Sequence[int]:
+        """Where a part can end, according to the part after it."""
+        text = self._text
+        if number + 1 == len(self._parts):
+            return (len(text),)
+        after = self._parts[number + 1]
+        if not isinstance(after, str):
+            return range(len(text) + 1)
+        self.count_work(len(text) // _CHARACTERS)
+        places, place = [], text.find(after)
+        while place >= 0:
+            places.append(place)
+            place = text.find(after, place + 1)
+        return places
+
+    def count_work(self, steps: int) -> None:
+        self._work += steps
+        if self._work > _MOST_WORK:
+            raise self.limit_error("can be split in too many ways")
+
+    def limit_error(self, reason: str) -> CannotReplay:
+        parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
+        shown = mask_and_clip(parts, 80, no_mask, counted=False)
+        message = f"a text of {len(self._text):,} characters {reason} by {shown!r}"
+        hint = "put some text between the placeholders, or use one placeholder instead of several"
+        return CannotReplay(Problem("BK215", message, hint))
+
+
+def _takes_any_end(part: Part) -> bool:
+    """Whether a placeholder accepts every text from some length on, and binds nothing."""
+    if isinstance(part, str) or part.token.key or part.token.optional or part.token.nullable:
+        return False
+    return part.kind.any_text is not None and part.kind.any_text[1] is None
