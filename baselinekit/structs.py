@@ -10,7 +10,18 @@ import msgspec
 from msgspec import NODEFAULT, field
 from msgspec.structs import asdict, fields
 
-__all__ = ["NODEFAULT", "MutableStruct", "Struct", "asdict", "field", "fields", "keys_of", "plain", "replace"]
+__all__ = [
+    "NODEFAULT",
+    "MutableStruct",
+    "Struct",
+    "asdict",
+    "convert",
+    "field",
+    "fields",
+    "keys_of",
+    "plain",
+    "replace",
+]
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")]
@@ -48,6 +59,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def convert(raw: Any, kind: type[T]) -> T:
+    """Return plain values as a struct; ValueError if they are not of its form. (`read_as` of schema.py tells
+    people what is wrong with a file of theirs.)"""
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
 @cache

@@ -17,7 +17,7 @@ from model_server import ASCII_KEY, ModelServer, Said, chat, failure, models, qu
 
 from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
-from baselinekit.clients.models.recording import Mode, Recording, answer_in, key_of, parts_of
+from baselinekit.clients.models.recording import Mode, Recording, key_of, parts_of, record_in
 from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.model.recipes import (
     Answer,
@@ -387,7 +387,7 @@ def test_an_answer_comes_back_as_it_was(
     shelf = Remembering()
     Recording(Answering(answer), shelf, "record").ask(question())
     (record,) = shelf.every()
-    assert answer_in(record) == answer
+    assert record_in(record).answer == answer
 
 
 class Remembering:

@@ -315,26 +315,6 @@ def test_never_more_at_once_than_the_entry_allows() -> None:
     client.close()
 
 
-def test_who_came_first_is_first() -> None:
-    lane = Lane(1, None, time.monotonic, time.sleep)
-    order: list[int] = []
-
-    def work(number: int) -> None:
-        with lane.place():
-            order.append(number)
-
-    with lane.place():
-        threads = []
-        for number in range(20):
-            threads.append(threading.Thread(target=work, args=(number,)))
-            threads[-1].start()
-            while len(lane._waiting) <= number:
-                time.sleep(0.0005)
-    for thread in threads:
-        thread.join(5)
-    assert order == list(range(20))
-
-
 @given(
     per_minute=st.integers(1, 300),
     arrivals=st.lists(st.floats(0, 20), min_size=1, max_size=80),

@@ -212,7 +212,7 @@ class Models:
                 raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_too_many_processes(ask.model)))
             retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
             attempt = partial(self._attempt, question, ready.model, ready.form)
-            with ready.lane.place():
+            with ready.lane.places:
                 limit, retry = question.timeout or 0.0, ready.model.retry
                 reply, tries = ask_with_retries(attempt, retries, limit, ready.lane, self._world, retry)
             if reply.fault is not None:

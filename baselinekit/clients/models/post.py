@@ -6,17 +6,14 @@ import random
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from math import ceil
-from typing import TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
-from baselinekit.clients.trust import Trust, origins_in
+from baselinekit.clients.trust import NetworkKind, Trust, network_of_host, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
@@ -101,7 +98,7 @@ class Form(Struct):
     tells_cost: Callable[[Model], bool] = lambda model: False
 
 
-# How many questions a model gets at once, and how many a minute. First come, first served.
+# How many questions a model gets at once, and how many a minute.
 
 _MINUTE = 60.0
 _BURST = 10
@@ -109,7 +106,8 @@ _BURST = 10
 
 
 class Lane:
-    """Shared by all threads that ask the same model."""
+    """Shared by all threads that ask the same model. `places`: a question holds one, its waits between tries
+    included, so that a model that turns questions away gets fewer of them."""
 
     def __init__(
         self,
@@ -120,8 +118,7 @@ class Lane:
     ):
         self._clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
-        self._free = at_once
-        self._waiting: deque[threading.Event] = deque()
+        self.places = threading.Semaphore(at_once)
         burst = max(1, (per_minute or 0) // _BURST)
         # No minute has more requests than allowed: those that may come at once, and those that follow them.
         self._apart = _MINUTE / (per_minute - burst + 1) if per_minute else 0.0
@@ -129,31 +126,6 @@ class Lane:
         self._due = self._rested = float("-inf")
         self.deserted = False
         """Whether no try of a question could reach the server: then others do not wait as long."""
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place for a question, its waits between tries included: a model that turns questions away
-        gets fewer of them."""
-        admitted = threading.Event()
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                admitted.set()
-            else:
-                self._waiting.append(admitted)
-        try:
-            admitted.wait()  # those before it end: every client has a limit, and can be cancelled
-        except BaseException:
-            with self._lock:
-                if not admitted.is_set():
-                    self._waiting.remove(admitted)
-                    raise
-            self._leave()
-            raise
-        try:
-            yield
-        finally:
-            self._leave()
 
     def keep_pace(self) -> None:
         """Wait until the next request may be sent. Each thread knows its own time: none wakes up in vain."""
@@ -169,18 +141,10 @@ class Lane:
         with self._lock:
             self._rested = max(self._rested, self._clock() + seconds)
 
-    def _leave(self) -> None:
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._free += 1
-
 
 # Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
 # else the wait doubles each time, with a random part taken off, so that many do not come back at once.
 
-T = TypeVar("T")
 DEFAULT_RETRIES = 4
 LONGEST_WAIT = 30.0
 _SPREAD = 0.5
@@ -192,13 +156,13 @@ _UNREACHABLE = "BK301"
 
 
 def ask_with_retries(
-    attempt: Callable[[Callable[[], float]], T],
+    attempt: Callable[[Callable[[], float]], Reply],
     retries: int,
     seconds: float,
     lane: Lane,
     world: World,
     retry: Retry | None = None,
-) -> tuple[T, int]:
+) -> tuple[Reply, int]:
     """Try until an attempt succeeds. Return its result, and the number of tries. Each attempt gets a function
     that returns the seconds left: time runs from its first call, so waiting for a place costs none of it.
     `retry`: how long the entry of the model says to wait."""
@@ -271,31 +235,23 @@ _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 def asked_wait(response: Response) -> float | None:
     """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
     clocks differ."""
-    for text, unit in (
-        (response.header("retry-after-ms"), 1000.0),
-        (response.header("retry-after"), 1.0),
-    ):
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()):
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = response.header(name).strip()
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
             return float(text) / unit
-    until = _date(response.header("retry-after"))
-    waits = [seconds_until(until, response)] if until else [_reset(name, response) for name in _LIMITS]
+    waits = [_until(response, "retry-after")]
+    for name in _LIMITS:  # those that are used up, in either wire form
+        if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
+            waits.append(_until(response, f"anthropic-ratelimit-{name}-reset"))
+        match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
+        if response.header(f"x-ratelimit-remaining-{name}") == "0" and match and match[0]:
+            hours, minutes, whole, milli = (float(part or 0) for part in match.groups())
+            waits.append(hours * 3600 + minutes * 60 + whole + milli / 1000)
     return max((wait for wait in waits if wait is not None), default=None)
 
 
-def _reset(name: str, response: Response) -> float | None:
-    """The seconds until a used-up limit is renewed, by the headers of either wire form."""
-    if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
-        return seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
-    if response.header(f"x-ratelimit-remaining-{name}") == "0":
-        match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
-        if match and match[0]:
-            hours, minutes, whole, milli = (float(part or 0) for part in match.groups())
-            return hours * 3600 + minutes * 60 + whole + milli / 1000
-    return None
-
-
-def seconds_until(until: datetime | None, response: Response) -> float | None:
-    now = _date(response.header("date"))
+def _until(response: Response, name: str) -> float | None:
+    until, now = _date(response.header(name)), _date(response.header("date"))
     return max(0.0, (until - now).total_seconds()) if until and now else None
 
 
@@ -370,9 +326,11 @@ def post(
         problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
         if problem.code not in _BROKEN_OFF:
             raise type(error)(problem) from None
-        parts = urlsplit(request.url)
-        is_local = parts.hostname in ("localhost", "::1") or (parts.hostname or "").startswith("127.")
         # A closed port of this machine seldom opens in a moment; other failures may be short.
+        parts = urlsplit(request.url)
+        is_local = (
+            parts.hostname == "localhost" or network_of_host(parts.hostname or "") is NetworkKind.LOOPBACK
+        )
         is_port_closed = is_local and os.strerror(errno.ECONNREFUSED) in problem.message
         if is_port_closed:
             demo = f"start it in another terminal: baselinekit demo --serve --port {parts.port or 80}"
@@ -380,25 +338,26 @@ def post(
             problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else server)
         hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
         raise RetryableFailure(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
-    if not 200 <= response.status < 300:
-        try:
-            body = decode(response.body.decode())
-        except (NotJson, UnicodeDecodeError):
-            body = None
-        error_body = body if isinstance(body, dict) else {}
-        error_body = error_body.get("error") or error_body.get("detail") or error_body
-        message = message_in(error_body) if isinstance(body, dict) else _body_text(response)
-        raise _failure(question, response.status, message, response, request.url)
+    begin = on_one_line(response.body.decode("utf-8", "replace"))
     try:
-        answer = decode(response.body.decode())
+        answer, unread = decode(response.body.decode()), None
     except (NotJson, UnicodeDecodeError) as error:
-        message = f"{question.name} did not answer in JSON: {error}; it begins {_body_text(response)!r}"
+        answer, unread = None, error
+    stated = answer if isinstance(answer, dict) else {}
+    if not 200 <= response.status < 300:
+        message = (
+            message_in(stated.get("error") or stated.get("detail") or stated)
+            if isinstance(answer, dict)
+            else begin
+        )
+        raise _failure(question, response.status, message, response, request.url)
+    if unread is not None:
+        message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
         is_stream = response.body.lstrip().startswith((b"data:", b"event:"))
         hint = "is its `base_url` that of the API?"
         hint = "streams are not read: remove `stream` from its `settings`" if is_stream else hint
-        raise cannot_replay("BK612", message, hint) from None
-    reported = answer.get("error") if isinstance(answer, dict) else None
-    if reported:  # some servers fail with status 200
+        raise cannot_replay("BK612", message, hint)
+    if reported := stated.get("error"):  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 200
         raise _failure(question, status, message_in(reported), response, request.url)
@@ -408,19 +367,14 @@ def post(
 def url_of(model: Model, path: str, default: str) -> str:
     """The URL of an API call. `base_url` may end before `/v1`, with a version or a path that stands for one
     (`/openai`, `/inference`, a deployment of Azure), or with the whole path."""
-    return _url_below(model.base_url or default, path)
-
-
-_VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
-
-
-@lru_cache(maxsize=1024)
-def _url_below(address: str, path: str) -> str:
-    parts = urlsplit(address)
+    parts = urlsplit(model.base_url or default)
     base = parts.path.rstrip("/")
     if not base.endswith(path):
         base = f"{base}{path}" if _VERSIONED.search(base) else f"{base}/v1{path}"
     return urlunsplit(parts._replace(path=base))
+
+
+_VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
 
 
 def key_of(question: Question) -> str | None:
@@ -500,10 +454,6 @@ def message_in(error: Json) -> str:
             kind = ""
         return on_one_line(f"{text} ({kind})" if text and kind else text or kind)
     return on_one_line(error) if isinstance(error, str) else ""
-
-
-def _body_text(response: Response) -> str:
-    return on_one_line(response.body.decode("utf-8", "replace"))
 
 
 def on_one_line(text: str) -> str:

@@ -3,15 +3,13 @@ gets an address and a token, and no key; how often it may ask is checked before 
 
 import hmac
 import secrets
-import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
-from socketserver import BaseServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, internal_error
@@ -26,18 +24,20 @@ _MOST_OF_ALL = 20_000_000
 _MOST_CONNECTIONS = 32
 """At once; further ones wait in the queue of the system, as a program may ask all its questions together."""
 
-_QUEUE = 1_024
 _AT_ONCE = 8
-_PATIENCE = 10.0
+_POLL = 0.05
 _LINGER = 1.0
 _MOST_DROPPED = 5_000_000
 _INTERRUPTED = "BK330"
 _NAMES = ("AGENTV_TARGET_PROXY", "BASELINEKIT_TARGET_PROXY")
 
 
-class Proxy:
+class Proxy(ThreadingHTTPServer):
     """Opened for one program and closed with it. `ended`: the error that stopped the run while the program
     asked, which is not the program's fault."""
+
+    request_queue_size = 1_024
+    daemon_threads = False  # they are waited for
 
     def __init__(
         self,
@@ -54,26 +54,23 @@ class Proxy:
         self.ended: BaselinekitError | None = None
         self._ask, self._until = ask, time.monotonic() + seconds
         self._token = secrets.token_urlsafe(32)
-        self._bytes = 0
+        self._bytes = self._asking = 0
         self._open: set[socket.socket] = set()
-        self._asking = 0
         self._closed = False
         self._changed = threading.Condition()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=_QUEUE)
-        self._listener.setblocking(False)  # a waiting client may be gone when there is room
         self._room = threading.Semaphore(_MOST_CONNECTIONS)
-        self._wake, self._woken = socket.socketpair()
-        self._thread = threading.Thread(target=self._serve, name="target proxy", daemon=True)
-        self._thread.start()
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, args=(_POLL,), name="target proxy", daemon=True).start()
+
+    def server_bind(self) -> None:
+        """Do not look up the name of this machine, as the base class does."""
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
 
     @property
     def environment(self) -> dict[str, str]:
-        host, port = self._listener.getsockname()[:2]
-        values = {"URL": f"http://{host}:{port}", "TOKEN": self._token}
+        values = {"URL": f"http://127.0.0.1:{self.server_address[1]}", "TOKEN": self._token}
         return {f"{name}_{key}": value for name in _NAMES for key, value in values.items()}
-
-    def __enter__(self) -> "Proxy":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -84,50 +81,47 @@ class Proxy:
             if self._closed:
                 return
             self._closed = True
-        self._wake.send(b"x")
-        self._room.release()  # it may be waiting for room
-        self._thread.join()
+        self.shutdown()
         with self._changed:
             self._changed.wait_for(lambda: not self._asking)
             for connection in self._open:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-        for resource in (self._listener, self._wake, self._woken):
-            resource.close()
+        self.server_close()
 
-    def _serve(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._listener, selectors.EVENT_READ)
-            selector.register(self._woken, selectors.EVENT_READ)
-            while not self._closed:
-                ready = {key.fileobj for key, _ in selector.select()}
-                if self._listener in ready:
-                    self._room.acquire()
-                    if not self._closed:
-                        self._admit()
-
-    def _admit(self) -> None:
-        """Accept the next waiting connection. There is room for it."""
-        try:
-            connection, address = self._listener.accept()
-        except OSError:  # it is gone
-            self._room.release()
-            return
+    def process_request(self, request: Any, client_address: Any) -> None:
+        while not self._room.acquire(timeout=_POLL):
+            if self._closed:
+                request.close()
+                return
         with self._changed:
-            self._open.add(connection)
-        threading.Thread(target=self._talk, args=(connection, address), daemon=True).start()
+            self._open.add(request)
+        super().process_request(request, client_address)
 
-    def _talk(self, connection: socket.socket, address: Any) -> None:
-        try:
-            connection.settimeout(_PATIENCE)
-            with suppress(Exception):  # it hung up, was too slow, or sent no valid request
-                _ProxyHandler(connection, address, _ProxyServer(self))
-                _drain(connection)
-        finally:
-            with self._changed:
-                self._open.discard(connection)
-            connection.close()
-            self._room.release()
+    def close_request(self, request: Any) -> None:
+        with self._changed:
+            self._open.discard(request)
+        request.close()
+        self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing: the program hung up, was too slow, or sent no valid request."""
+
+    def info(self) -> dict[str, Json]:
+        counts: dict[str, Json] = {"callCount": self.calls, "maxCalls": self.most}
+        return {"targetName": self.model, **counts, "availableTargets": [*self.targets]}
+
+    def fault_of(self, request: Any) -> str:
+        """Why this is not a question; empty if it is one."""
+        if not isinstance(request, dict):
+            return "a request is an object with a question"
+        if not isinstance(question := request.get("question"), str) or not question.strip():
+            return "`question` is missing"
+        if not isinstance(request.get("systemPrompt"), str | None):
+            return "`systemPrompt` is no text"
+        if request.get("target") not in (None, *self.targets):
+            return f"no model of the configuration is that `target`: there is {', '.join(self.targets)}"
+        return ""
 
     def knows(self, authorization: str) -> bool:
         """Whether this is the token, compared in constant time."""
@@ -183,16 +177,6 @@ class Proxy:
                 self._changed.notify_all()
 
 
-def _drain(connection: socket.socket) -> None:
-    """Read and drop what the client still sends, up to a limit: a client whose connection is closed while it
-    sends does not read the reply."""
-    connection.shutdown(socket.SHUT_WR)
-    connection.settimeout(_LINGER)
-    dropped = 0
-    while dropped < _MOST_DROPPED and (data := connection.recv(65_536)):
-        dropped += len(data)
-
-
 class _Closed(Exception):
     """The program has ended, so processes that it left behind get no answers."""
 
@@ -203,55 +187,51 @@ class _Refused(Exception):
         self.status, self.reason = status, reason
 
 
-class _ProxyServer(BaseServer):
-    """The server object that the handlers of connections need; it holds the proxy."""
-
-    def __init__(self, proxy: Proxy):
-        super().__init__(("127.0.0.1", 0), BaseHTTPRequestHandler)
-        self.proxy = proxy
-
-
-class _ProxyHandler(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     """One connection with one request. No header allows web pages in a browser to read the replies."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "baselinekit", ""
-
-    @property
-    def proxy(self) -> Proxy:
-        assert isinstance(self.server, _ProxyServer)
-        return self.server.proxy
+    timeout = 10.0
+    server: Proxy
 
     def do_GET(self) -> None:
-        self._reply(self._info)
+        self.do_POST()
 
     def do_POST(self) -> None:
-        self._reply(self._answer_requests)
+        try:
+            if not self.server.knows(self.headers.get("Authorization") or ""):
+                raise _Refused(401, "the token is missing or wrong")
+            if (self.command, self.path) == ("GET", "/info"):
+                self._write(200, self.server.info())
+            elif self.command == "POST" and self.path in ("/invoke", "/invokeBatch"):
+                self._write(200, self._answer_requests())
+            else:
+                raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
+        except _Refused as error:
+            self._write(error.status, {"error": error.reason})
+        except _Closed:
+            self._write(503, {"error": "the proxy is closing"})
+        except BaselinekitError as error:
+            status, problem = 502 if isinstance(error, CannotReplay) else 500, error.problems[0]
+            self._write(status, {"error": problem.message, "code": problem.code})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the questions are in the report."""
 
-    def _reply(self, make: Callable[[], dict[str, Json]]) -> None:
-        self.close_connection = True
-        try:
-            if not self.proxy.knows(self.headers.get("Authorization") or ""):
-                raise _Refused(401, "the token is missing or wrong")
-            status, reply = 200, make()
-        except _Refused as error:
-            status, reply = error.status, {"error": error.reason}
-        except _Closed:
-            status, reply = 503, {"error": "the proxy is closing"}
-        except CannotReplay as error:
-            problem = error.problems[0]
-            status, reply = 502, {"error": problem.message, "code": problem.code}
-        except BaselinekitError as error:
-            status, reply = 500, {"error": error.problems[0].message, "code": error.problems[0].code}
-        self._write(status, reply)
-
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer an invalid request (another method, a line that is no request line) as JSON too."""
-        self.close_connection = True
         self._write(code, {"error": message or "this is no request"})
+
+    def finish(self) -> None:
+        """Read and drop what the client still sends, up to a limit: a client whose connection is closed while
+        it sends does not read the reply."""
+        super().finish()
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(_LINGER)
+        dropped = 0
+        while dropped < _MOST_DROPPED and (data := self.connection.recv(65_536)):
+            dropped += len(data)
 
     def _write(self, status: int, reply: dict[str, Json]) -> None:
         body = to_bytes(reply)
@@ -262,60 +242,29 @@ class _ProxyHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _info(self) -> dict[str, Json]:
-        if self.path != "/info":
-            raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
-        proxy = self.proxy
-        counts: dict[str, Json] = {"callCount": proxy.calls, "maxCalls": proxy.most}
-        return {"targetName": proxy.model, **counts, "availableTargets": [*proxy.targets]}
-
     def _answer_requests(self) -> dict[str, Json]:
-        if self.path not in ("/invoke", "/invokeBatch"):
-            raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
-        body = self._body()
-        if self.path == "/invoke":
-            requests = [body]
-        else:
-            listed_requests = body.get("requests")
-            if not isinstance(listed_requests, list) or not listed_requests:
-                raise _Refused(400, "`requests` is a list of questions")
-            requests = listed_requests
-        self._check(requests)
-        if not self.proxy.reserve(len(requests)):
-            most = self.proxy.most
+        body, is_batch = self._body(), self.path == "/invokeBatch"
+        requests = body.get("requests") if is_batch else [body]
+        if not isinstance(requests, list) or not requests:
+            raise _Refused(400, "`requests` is a list of questions")
+        for number, request in enumerate(requests):
+            if reason := self.server.fault_of(request):
+                raise _Refused(400, f"requests[{number}]: {reason}" if len(requests) > 1 else reason)
+        if not self.server.reserve(len(requests)):
+            most = self.server.most
             raise _Refused(429, f"no more than {most} call{'s' if most > 1 else ''} for this judge")
         with ThreadPoolExecutor(min(_AT_ONCE, len(requests))) as pool:
-            answers = list(pool.map(self.proxy.answer, requests))
-        return answers[0] if self.path == "/invoke" else {"responses": answers}
-
-    def _check(self, requests: list[Any]) -> None:
-        for number, request in enumerate(requests):
-            where = f"requests[{number}]: " if len(requests) > 1 else ""
-            if not isinstance(request, dict):
-                raise _Refused(400, f"{where}a request is an object with a question")
-            question, system = request.get("question"), request.get("systemPrompt")
-            if not isinstance(question, str) or not question.strip():
-                raise _Refused(400, f"{where}`question` is missing")
-            if not isinstance(system, str | None):
-                raise _Refused(400, f"{where}`systemPrompt` is no text")
-            if request.get("target") not in (None, *self.proxy.targets):
-                names = ", ".join(self.proxy.targets)
-                raise _Refused(
-                    400, f"{where}no model of the configuration is that `target`: there is {names}"
-                )
+            answers = list(pool.map(self.server.answer, requests))
+        return {"responses": answers} if is_batch else answers[0]
 
     def _body(self) -> dict[str, Any]:
-        stated_length = self.headers.get("Content-Length") or ""
-        if (
-            "Transfer-Encoding" in self.headers
-            or not stated_length.isascii()
-            or not stated_length.isdecimal()
-        ):
+        stated = self.headers.get("Content-Length") or ""
+        if "Transfer-Encoding" in self.headers or not (stated.isascii() and stated.isdecimal()):
             raise _Refused(411, "state the Content-Length of the body")
-        if not self.proxy.admit_bytes(int(stated_length)):
+        if not self.server.admit_bytes(int(stated)):
             raise _Refused(413, f"a request has at most {_MOST_OF_ONE:,} bytes, and all {_MOST_OF_ALL:,}")
-        raw = self.rfile.read(int(stated_length))
-        if len(raw) < int(stated_length):
+        raw = self.rfile.read(int(stated))
+        if len(raw) < int(stated):
             raise _Refused(400, "the body ended early")
         try:
             value = decode(raw.decode("utf-8"))

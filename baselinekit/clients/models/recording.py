@@ -1,21 +1,19 @@
 """Recorded answers, which are given again: cassettes, the cache, and a resumed run."""
 
-import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import zip_longest
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
-from baselinekit.clients.models.budget import count, dollars
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.files.jsontext import decode, to_bytes
-from baselinekit.model.recipes import Answer, Model, ModelQuestion, ModelUsage, Usage
-from baselinekit.model.traces import ToolCall
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.files.jsontext import to_bytes
+from baselinekit.model.recipes import Answer, Model, ModelQuestion, ModelUsage
+from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import Struct, asdict, convert, plain, replace
 from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
 
 # The parts that distinguish one question from another. An answer is stored under their hash.
@@ -29,23 +27,19 @@ def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], 
     """Everything that an answer could depend on, without keys, headers and time limits. It is hashed, and it
     is written into the file, to show why two questions differ."""
     temperature = ask.temperature
+    if isinstance(temperature, float) and temperature.is_integer():
+        temperature = int(temperature)
     parts: Parts = {
         "model": ask.model,
         kind: getattr(model, kind),
         "base_url": model.base_url.rstrip("/") if model.base_url else None,
         "output": model.output,
         "settings": model.settings or None,
-        "temperature": int(temperature)
-        if isinstance(temperature, float) and temperature.is_integer()
-        else temperature,
+        "temperature": temperature,
         "max_tokens": ask.max_tokens,
         "json": ask.json or None,
         "turn": ask.turn or None,
-        "tools": [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in ask.tools
-        ]
-        or None,
+        "tools": [asdict(tool) for tool in ask.tools] or None,
     }
     named_parts = {name: masked(part, mask) for name, part in parts.items() if part is not None}
     # roles are four words of ours, so they need no mask
@@ -54,7 +48,7 @@ def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], 
 
 
 def key_of(parts: Parts) -> str:
-    return hashlib.sha256(to_bytes(_sorted(parts))).hexdigest()
+    return sha256(to_bytes(_sorted(parts))).hexdigest()
 
 
 def masked(value: Json, mask: Callable[[str], str]) -> Json:
@@ -75,30 +69,19 @@ def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
         if recorded_part == asked_part and type(recorded_part) is type(asked_part):
             continue
         if name == "messages" and isinstance(recorded_part, list) and isinstance(asked_part, list):
-            yield from _messages(recorded_part, asked_part)
+            if len(recorded_part) != len(asked_part):
+                yield f"the number of messages ({len(recorded_part)} recorded, {len(asked_part)} asked)"
+                continue
+            for number, pair in enumerate(zip(recorded_part, asked_part, strict=True), 1):
+                texts = [str(one.get("content")).split("\n") if isinstance(one, dict) else [] for one in pair]
+                lines = enumerate(zip_longest(*texts), 1)
+                line = next((f", line {line}" for line, (a, b) in lines if a != b), "")
+                if pair[0] != pair[1]:
+                    yield f"message {number} of {len(asked_part)}{line}"
         elif isinstance(recorded_part, list | dict) or isinstance(asked_part, list | dict):
             yield f"`{name}`"
         else:
             yield f"`{name}` ({_format_part(recorded_part)} is recorded, {_format_part(asked_part)} is asked)"
-
-
-def _messages(recorded: list[Json], asked: list[Json]) -> Iterator[str]:
-    if len(recorded) != len(asked):
-        yield f"the number of messages ({len(recorded)} recorded, {len(asked)} asked)"
-        return
-    for number, (recorded_message, asked_message) in enumerate(zip(recorded, asked, strict=True), 1):
-        if recorded_message == asked_message:
-            continue
-        place = f"message {number} of {len(asked)}"
-        recorded_text, asked_text = _content_of(recorded_message), _content_of(asked_message)
-        if recorded_text != asked_text:
-            lines = zip_longest(recorded_text.split("\n"), asked_text.split("\n"))
-            place += f", line {next(number for number, (a, b) in enumerate(lines, 1) if a != b)}"
-        yield place
-
-
-def _content_of(message: Json) -> str:
-    return str(message.get("content")) if isinstance(message, dict) else ""
 
 
 def _sorted(value: Json) -> Json:
@@ -120,8 +103,19 @@ def _format_part(value: Json) -> str:
 # question more often than was recorded, a cassette answers only if all its answers to the question are alike.
 
 
-FORMAT = "baselinekit.call/1"
+FORMAT: Literal["baselinekit.call/1"] = "baselinekit.call/1"
 _ALIKE = Redactor({})
+
+
+class Record(Struct):
+    """A recorded answer, with the parts of its question and who asked it where a cassette keeps them."""
+
+    format: Literal["baselinekit.call/1"]
+    asked: Parts
+    answer: Answer
+    asker: str = ""
+
+
 Mode = Literal["record", "offline", "cache", "journal"]
 """`record` asks and stores; `offline` never asks; `cache` asks what is not stored yet; `journal` asks what
 the resumed run had no answer to, and stores the answer if it can."""
@@ -201,43 +195,29 @@ class Recording:
         answer = self._load_answer(ask.model, name)
         if answer is not None or self._mode != "offline":
             return answer
-        candidates = [
-            self._load_answer(ask.model, name_of_other) for name_of_other in self._shelf.names(ask.model, key)
-        ]
-        answers = [candidate for candidate in candidates if candidate is not None]
+        found = [self._load_answer(ask.model, other) for other in self._shelf.names(ask.model, key)]
+        answers = [candidate for candidate in found if candidate is not None]
         # Whether they say the same; usage and time may differ.
-        are_alike = all(
-            (answer_alike.text, answer_alike.tool_calls) == (answers[0].text, answers[0].tool_calls)
-            for answer_alike in answers
+        differ = any(
+            (one.text, one.tool_calls) != (answers[0].text, answers[0].tool_calls) for one in answers
         )
-        return answers[0] if answers and are_alike else None
+        return answers[0] if answers and not differ else None
 
     def _store(self, ask: ModelQuestion, key: str, name: str, answer: Answer, parts: Parts) -> None:
-        answer_json = as_json(answer)
         if self._mode == "record":
             self._forget(ask, key, name)
-            record = self._record(parts, self._without_secrets(answer_json))
-            if ask.asker:
-                record["asker"] = self._without_secrets(ask.asker)
-            self._shelf.keep(ask.model, name, record)
-        elif self._is_clean(answer, answer_json):  # a resumed run must get the same answer, or ask again
+            record = plain(Record(FORMAT, parts, as_stored(answer), ask.asker))
+            self._shelf.keep(ask.model, name, {**self._without_secrets(record), "format": FORMAT})
+        elif self._is_clean(answer):  # a resumed run must get the same answer, or ask again
             # a journal does not need the question: the name of the record has its hash
-            record = self._record(parts if self._mode == "cache" else {}, answer_json)
+            asked = self._without_secrets(parts) if self._mode == "cache" else {}
             with suppress(NotRecorded):  # as if there were no cache
-                self._shelf.keep(ask.model, name, record)
+                self._shelf.keep(ask.model, name, plain(Record(FORMAT, asked, as_stored(answer))))
 
-    def _record(self, parts: Parts, answer_json: Json) -> dict[str, Json]:
-        return {
-            "format": FORMAT,
-            "asked": self._without_secrets(parts) if parts else {},
-            "answer": answer_json,
-        }
-
-    def _is_clean(self, answer: Answer, answer_json: Json) -> bool:
-        """Whether an answer holds no secrets, so that it can be written as it is. Most are only a text."""
-        if answer.tool_calls:
-            return bool(self._without_secrets(answer_json) == answer_json)
-        return all(_ALIKE.mask(self.mask(text)) == text for text in (answer.text, answer.served or ""))
+    def _is_clean(self, answer: Answer) -> bool:
+        """Whether an answer holds no secrets, so that it can be written as it is."""
+        stored = plain(as_stored(answer))
+        return bool(self._without_secrets(stored) == stored)
 
     def _forget(self, ask: ModelQuestion, key: str, name: str) -> None:
         """Drop the answers of an earlier recording that this one replaces: the first new answer replaces all
@@ -258,8 +238,8 @@ class Recording:
     def _load_answer(self, model: str, key: str) -> Answer | None:
         try:
             record = self._shelf.find(model, key)
-            return None if record is None else answer_in(record)
-        except (BaselinekitError, ValueError, LookupError, TypeError, AttributeError) as error:
+            return None if record is None else record_in(record).answer
+        except (BaselinekitError, ValueError) as error:
             if self._mode in ("cache", "journal"):  # an unreadable record counts as missing
                 return None
             reason = f": {error.problems[0]}" if isinstance(error, BaselinekitError) else ""
@@ -267,84 +247,44 @@ class Recording:
             raise CannotReplay(Problem("BK631", message, "record it again: --record-calls")) from None
 
     def _missing_answer(self, ask: ModelQuestion, key: str, parts: Parts) -> Problem:
-        model = ask.model
-        if recorded_count := len(self._shelf.names(model, key)):
-            place, times = self._shelf.name, self._answered[model, key, ask.asker] + 1
-            who = f"{self.mask(ask.asker)} asks" if ask.asker else "somebody asks"
-            often = count_noun(times, "time")
-            message = f"{who} the model {model!r} the same thing {often}; in {place} there is no such"
-            message += f" answer, and the {count_noun(recorded_count, 'answer')} to it there differ"
-            return Problem("BK630", message, f"record it once, without --offline: --record-calls {place}")
-        recorded_parts = [record["asked"] for record in self._shelf.every() if is_record(record)]
-        place = self._shelf.name
+        model, place = ask.model, self._shelf.name
         hint = f"record it once, without --offline: --record-calls {place}"
+        if recorded_count := len(self._shelf.names(model, key)):
+            times = count_noun(self._answered[model, key, ask.asker] + 1, "time")
+            who = self.mask(ask.asker) or "somebody"
+            message = f"{who} asks the model {model!r} the same thing {times}; in {place} there is no such"
+            message += f" answer, and the {count_noun(recorded_count, 'answer')} to it there differ"
+            return Problem("BK630", message, hint)
+        recorded_parts = []
+        for record in self._shelf.every():
+            with suppress(ValueError):
+                recorded_parts.append(record_in(record).asked)
         if not recorded_parts:
             return Problem("BK630", f"no answer is recorded in {place}", hint)
         masked_parts = self._without_secrets(parts)
-        differing = min(
-            (list(differences(recorded, masked_parts)) for recorded in recorded_parts), key=len
-        ) or ["its file's name"]
-        if len(differing) > 1 and all(recorded.get("model") != model for recorded in recorded_parts):
+        nearest = min((list(differences(recorded, masked_parts)) for recorded in recorded_parts), key=len)
+        if len(nearest) > 1 and all(recorded.get("model") != model for recorded in recorded_parts):
             return Problem("BK630", f"no answer of the model {model!r} is recorded in {place}", hint)
-        message = f"no answer to this question of the model {model!r} is recorded in {place}"
-        return Problem("BK630", f"{message}: the nearest one differs in {', '.join(differing[:4])}", hint)
+        message = f"no answer to this question of the model {model!r} is recorded in {place}: the nearest one"
+        nearest = nearest[:4] or ["its file's name"]
+        return Problem("BK630", f"{message} differs in {', '.join(nearest)}", hint)
 
 
 def _asker_hash(asker: str) -> str:
     return sha256(asker.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def answer_in(record: Any) -> Answer:
-    """Read the answer of a record; ValueError or a similar error for anything that is no record."""
-    if not is_record(record):
-        raise ValueError
-    answer = record["answer"]
-    usage, served = answer.get("usage", {}), answer.get("served")
-    stated_calls = answer.get("tool_calls", [])
-    calls = [ToolCall(call["name"], call["input"], call.get("output", ABSENT)) for call in stated_calls or ()]
-    texts = [answer["text"], *(call.name for call in calls), *([] if served is None else [served])]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError
-    return Answer(
-        text=answer["text"],
-        tool_calls=None if stated_calls is None else tuple(calls),
-        usage=Usage(
-            count(usage.get("tokens_in")),
-            count(usage.get("tokens_out")),
-            dollars(decode(cost) if isinstance(cost := usage.get("cost_usd"), str) else cost),
-        ),
-        served=served,
-        seconds=float(answer.get("seconds", 0)),
-        recorded=True,
-    )
+def record_in(raw: Json) -> Record:
+    """Read a record; ValueError for anything that is no record."""
+    record = convert(raw, Record)
+    cost = record.answer.usage.cost_usd
+    if cost is not None and not cost.is_finite():
+        raise ValueError("the cost is not a number")
+    return replace(record, answer=replace(record.answer, recorded=True))
 
 
-def as_json(answer: Answer) -> Json:
-    usage = {
-        "tokens_in": answer.usage.tokens_in,
-        "tokens_out": answer.usage.tokens_out,
-        "cost_usd": None if answer.usage.cost_usd is None else f"{answer.usage.cost_usd:f}",
-    }
-    answer_json: Json = {
-        "text": answer.text,
-        "tool_calls": [
-            {"name": call.name, "input": call.input}
-            | ({} if call.output is ABSENT else {"output": call.output})
-            for call in answer.tool_calls or ()
-        ],
-        "usage": {name: value for name, value in usage.items() if value is not None},
-        "served": answer.served,
-        "seconds": round(answer.seconds, 3),
-    }
-    filled = {name: value for name, value in answer_json.items() if value not in (None, [], {})}
-    return filled if answer.tool_calls is not None else {**filled, "tool_calls": None}
-
-
-def is_record(record: Json) -> bool:
-    """Whether this looks like a record of ours. Only its outline is checked."""
-    return (
-        isinstance(record, Mapping)
-        and record.get("format") == FORMAT
-        and isinstance(record.get("asked"), dict)
-        and isinstance(record.get("answer"), dict)
-    )
+def as_stored(answer: Answer) -> Answer:
+    """The answer without what is true of this run only. Its cost is written as text, as no digit may go."""
+    cost = answer.usage.cost_usd
+    usage = replace(answer.usage, cost_usd=None if cost is None else f"{cost:f}", tokens_cached=None)
+    return replace(answer, usage=usage, seconds=round(answer.seconds, 3), attempts=1, recorded=False)
