@@ -134,11 +134,11 @@ def test_output_json_with_more_than_one_object_is_an_error_that_names_what_it_fo
 @pytest.mark.parametrize(
     ("value", "word"),
     [
-        ({"text": 5}, "'text' of another type"),
-        ({"text": "a", "tool_calls": {}}, "'tool_calls' of another type"),
-        ({"tool_calls": [{"input": 1}]}, "without a name"),
-        ({"text": "a", "usage": 3}, "'usage' of another type"),
-        ({"text": "a", "cost": 3}, "unknown key 'cost'"),
+        ({"text": 5}, "got `int` - at `$.text`"),
+        ({"text": "a", "tool_calls": {}}, "at `$.tool_calls`"),
+        ({"tool_calls": [{"input": 1}]}, "field `name` - at `$.tool_calls[0]`"),
+        ({"text": "a", "usage": 3}, "at `$.usage`"),
+        ({"text": "a", "cost": 3}, "unknown field `cost`"),
     ],
 )
 def test_an_answer_as_an_object_is_read_strictly(
@@ -262,7 +262,7 @@ def test_a_callable_can_say_more_than_a_text(project: Path, processes: Processes
     [
         ("def answer(prompt):\n    raise ValueError('too hard')", "BK615", "too hard at my/model.py:2"),
         ("def answer(prompt):\n    return 5", "BK612", "no text"),
-        ("def answer(prompt):\n    return {'text': None, 'x': 1}", "BK612", "unknown key 'x'"),
+        ("def answer(prompt):\n    return {'text': None, 'x': 1}", "BK612", "unknown field `x`"),
         ("import os\ndef answer(prompt):\n    os._exit(3)", "BK615", "exit code 3"),
         ("import os\ndef answer(prompt):\n    os._exit(0)", "BK612", "no text"),
         ("x = 1", "BK615", "has no attribute 'answer'"),

@@ -82,8 +82,6 @@ def _body(question: Question) -> dict[str, Json]:
 
 def _reply(question: Question, body: Any, seconds: float) -> Reply:
     blocks, ended = body["content"], body.get("stop_reason")
-    usage = body.get("usage") or {}
-    input_tokens = [count(usage.get(name)) for name in _READ]
     served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
@@ -94,11 +92,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     answer = Answer(
         text="".join(texts),
         tool_calls=tuple(calls),
-        usage=Usage(
-            None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
-            count(usage.get("output_tokens")),
-            tokens_cached=count(usage.get("cache_read_input_tokens")) or None,
-        ),
+        usage=tokens_of(body.get("usage") or {}),
         served=served if isinstance(served, str) else None,
         seconds=seconds,
     )
@@ -108,3 +102,9 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     message = f"{question.name}: the answer was cut off ({ended})"
     return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "raise `max_tokens`, or ask for less")))
+
+
+def tokens_of(usage: Any) -> Usage:
+    read = [count(usage.get(name)) for name in _READ]
+    tokens_in = None if read[0] is None else sum(tokens or 0 for tokens in read)
+    return Usage(tokens_in, count(usage.get("output_tokens")), tokens_cached=read[-1] or None)

@@ -7,8 +7,18 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from baselinekit.clients.models.anthropic import tokens_of
 from baselinekit.clients.models.budget import count, dollars
-from baselinekit.clients.models.post import CUT_OFF, Form, Question, Reply, World, as_prompt, split_system
+from baselinekit.clients.models.post import (
+    CUT_OFF,
+    Form,
+    Question,
+    Reply,
+    World,
+    as_prompt,
+    on_one_line,
+    split_system,
+)
 from baselinekit.clients.programs import call
 from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.errors import Problem, cannot_replay
@@ -18,7 +28,7 @@ from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec,
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, convert, field, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 CALL = os.path.abspath(call.__file__)
@@ -54,9 +64,8 @@ def text_of(question: Question, raw: bytes) -> str:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         message = f"{question.name} wrote something that is not UTF-8 text"
-        raise cannot_replay(
-            "BK612", message, "let its command write UTF-8, and nothing but the answer"
-        ) from None
+        hint = "let its command write UTF-8, and nothing but the answer"
+        raise cannot_replay("BK612", message, hint) from None
 
 
 def json_in(text: str) -> Json:
@@ -71,47 +80,40 @@ def is_answer(value: Json) -> bool:
     return isinstance(value, dict) and ("text" in value or "tool_calls" in value)
 
 
+class StatedCall(Struct, forbid_unknown_fields=False):
+    name: str
+    input: Json = field(default_factory=dict)
+    output: Json = ABSENT
+
+
+class StatedAnswer(Struct):
+    """An answer as an object: all but one of the first two may be missing. One without `tool_calls` says
+    nothing about tools; an empty list says that none was called."""
+
+    text: str | None = None
+    tool_calls: list[StatedCall] | None = None
+    usage: dict[str, Json] | None = None
+    model: str | None = None
+
+
 def answer_of(question: Question, value: Json, seconds: float) -> Answer:
-    """Read `{text, tool_calls: [{name, input, output}], usage: {tokens_in, tokens_out, cost_usd}, model}`:
-    all but one of the first two may be missing."""
-    problems = list(_answer_problems(value))
-    if problems:
+    try:
+        stated = convert(value, StatedAnswer)
+    except ValueError as error:
         hint = "return {text, tool_calls, usage, model}, or a text alone"
-        raise cannot_replay("BK612", f"{question.name} returned {problems[0]}", hint)
-    usage, calls = value.get("usage") or {}, value.get("tool_calls")
+        message = f"{question.name} returned an answer that cannot be read: {error}"
+        raise cannot_replay("BK612", message, hint) from None
+    usage, calls = stated.usage or {}, stated.tool_calls
+    tokens = count(usage.get("tokens_in")), count(usage.get("tokens_out"))
     return Answer(
-        text=value.get("text") or "",
-        # An object without `tool_calls` says nothing about tools; an empty list says that none was called.
+        text=stated.text or "",
         tool_calls=None
         if calls is None
-        else tuple(
-            ToolCall(str(call["name"]), call.get("input", {}), call.get("output", ABSENT)) for call in calls
-        ),
-        usage=Usage(
-            count(usage.get("tokens_in")), count(usage.get("tokens_out")), dollars(usage.get("cost_usd"))
-        ),
-        served=value.get("model"),
+        else tuple(ToolCall(call.name, call.input, call.output) for call in calls),
+        usage=Usage(*tokens, dollars(usage.get("cost_usd"))),
+        served=stated.model,
         seconds=seconds,
     )
-
-
-def _answer_problems(value: dict[str, Json]) -> Iterator[str]:
-    unknown = sorted(set(value) - {"text", "tool_calls", "usage", "model"})
-    if unknown:
-        yield f"an unknown key {unknown[0]!r}"
-    kinds = (("text", str), ("tool_calls", list), ("usage", dict), ("model", str))
-    for name, kind in kinds:
-        if not isinstance(value.get(name), kind | None):
-            yield f"a {name!r} of another type"
-            return
-    for tool_call in value.get("tool_calls") or ():
-        if not isinstance(tool_call, dict) or not isinstance(tool_call.get("name"), str):
-            yield "a tool call without a name"
-
-
-def not_installed(package: str) -> Problem:
-    hint = f"pip install 'baselinekit[{package}]'"
-    return Problem("BK604", f"the package {package!r} is not installed", hint)
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its
@@ -119,8 +121,6 @@ def not_installed(package: str) -> Problem:
 # itself); `claude`, what `claude -p --output-format json` writes.
 
 _LONGEST_QUOTE = 60
-_CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
-_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def ask_command(question: Question) -> Reply:
@@ -145,23 +145,22 @@ def ask_command(question: Question) -> Reply:
 
 def _found_instead(value: Json, text: str, mask: Mask) -> str:
     """Name what a program wrote that is neither an answer nor a text; empty where it is one of these."""
-
-    def quote(line: str) -> str:
-        return repr(mask_and_clip(line, _LONGEST_QUOTE, mask, counted=False))
-
     if isinstance(value, dict) and value.get("type") == "result":
         return "what `claude -p` writes, which `output: claude` reads"
-    if value is not ABSENT:
-        return ""
     lines = [line for line in text.splitlines() if line.strip()]
+    if value is not ABSENT or not lines:
+        return ""
     objects = [isinstance(json_in(line), dict) for line in lines]
-    if all(objects) and objects:
-        return f"{len(lines)} lines of JSON"
     start = next((number for number, line in enumerate(lines) if line.lstrip().startswith("{")), 0)
+    first, last = (
+        repr(mask_and_clip(line, _LONGEST_QUOTE, mask, counted=False)) for line in (lines[0], lines[-1])
+    )
+    if all(objects):
+        return f"{len(lines)} lines of JSON"
     if start and (objects[-1] or isinstance(json_in("\n".join(lines[start:])), dict)):
-        return f"other lines before its JSON, the first of them {quote(lines[0])}"
-    if objects and objects[0]:
-        return f"other lines after its JSON, the last of them {quote(lines[-1])}"
+        return f"other lines before its JSON, the first of them {first}"
+    if objects[0]:
+        return f"other lines after its JSON, the last of them {last}"
     return "JSON that is broken or incomplete" if text.lstrip().startswith("{") else ""
 
 
@@ -185,31 +184,23 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
     is_object = isinstance(output, dict)
     if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
         reason = output.get("result") or output.get("subtype") or "an error"
-        raise cannot_replay("BK615", f"{question.name} failed: {' '.join(str(reason).split())}")
+        raise cannot_replay("BK615", f"{question.name} failed: {on_one_line(str(reason))}")
     succeed(question, finished)
     if not is_object or not isinstance(output.get("result"), str):
         reason = f" ({output['subtype']})" if is_object and isinstance(output.get("subtype"), str) else ""
         hint = "is its command `claude -p --output-format json`?"
         raise cannot_replay("BK612", f"{question.name} gave no result{reason}", hint)
-    usage = output.get("usage") if isinstance(output.get("usage"), dict) else {}
-    input_tokens = [count(usage.get(name)) for name in _READ]
+    usage = tokens_of(output.get("usage") if isinstance(output.get("usage"), dict) else {})
+    usage = replace(usage, cost_usd=dollars(output.get("total_cost_usd")), tokens_cached=None)
     served = output.get("modelUsage")
+    is_one = isinstance(served, dict) and len(served) == 1
     answer = Answer(
-        output["result"],
-        None,
-        usage=Usage(
-            None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
-            count(usage.get("output_tokens")),
-            dollars(output.get("total_cost_usd")),
-        ),
-        seconds=finished.seconds,
+        output["result"], None, usage, next(iter(served)) if is_one else None, seconds=finished.seconds
     )
-    if isinstance(served, dict) and len(served) == 1:
-        answer = replace(answer, served=next(iter(served)))
     ended = output.get("stop_reason")
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
-    if ended in _CUT:
+    if ended in ("max_tokens", *CUT_OFF):
         message = f"{question.name}: the answer was cut off ({ended})"
         return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "ask for less")))
     return Reply(answer)
@@ -228,18 +219,16 @@ def ask_callable(question: Question) -> Reply:
     output: Any = json_in(text_of(question, finished.stdout))
     if isinstance(output, dict) and "error" in output:
         place = f" at {output['at']}" if isinstance(output.get("at"), str) else ""
-        raise cannot_replay(
-            "BK615", f"{question.name} raised {' '.join(str(output['error']).split())}{place}"
-        )
+        reason = on_one_line(str(output["error"]))
+        raise cannot_replay("BK615", f"{question.name} raised {reason}{place}")
     succeed(question, finished)
     result = output.get("result", ABSENT) if isinstance(output, dict) else ABSENT
     if isinstance(result, str):
         return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
         return Reply(answer_of(question, result, finished.seconds))
-    raise cannot_replay(
-        "BK612", f"{question.name} returned no text", "return a text, or {text, tool_calls, usage}"
-    )
+    hint = "return a text, or {text, tool_calls, usage}"
+    raise cannot_replay("BK612", f"{question.name} returned no text", hint)
 
 
 def check_callable(model: Model, world: World) -> Iterator[Problem]:
@@ -280,7 +269,8 @@ def ask_llm(question: Question) -> Reply:
 
 def check_llm(model: Model, world: World) -> Iterator[Problem]:
     if find_spec("llm") is None:
-        yield not_installed("llm")
+        hint = "pip install 'baselinekit[llm]'"
+        yield Problem("BK604", "the package 'llm' is not installed", hint)
 
 
 LLM = Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)
