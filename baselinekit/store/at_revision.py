@@ -8,8 +8,9 @@ from contextlib import suppress
 from baselinekit.clients.programs.git import CommitFile, Git
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.languages import SUFFIXES
-from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config
+from baselinekit.model.values import Json
 from baselinekit.store import reading, records
 from baselinekit.store.discovery import looks_like_baselines
 from baselinekit.store.project import (
@@ -128,39 +129,26 @@ def with_outputs(
 ) -> Iterator[Baseline]:
     """Fill in the outputs that are stored in files of their own. If such a file is missing, its baseline
     stays without that output."""
-    output_names: set[str] = set()
+    names = {
+        _output_path(baseline, known.output_file)
+        for baseline in baselines
+        for known in (baseline.baseline, *(baseline.baseline.variants if baseline.baseline else ()))
+        if known is not None and known.output_file is not None
+    }
+    contents = _read_contents(git, tree, [name for name in names if name in tree], MAX_OUTPUT_BYTES)
     for baseline in baselines:
-        expected_outputs: list[Known | Variant] = (
-            [baseline.baseline, *baseline.baseline.variants] if baseline.baseline else []
-        )
-        output_names |= {
-            _output_path(baseline, expected.output_file)
-            for expected in expected_outputs
-            if expected.output_file is not None
-        }
-    contents = _read_contents(git, tree, [name for name in output_names if name in tree], MAX_OUTPUT_BYTES)
-    for baseline in baselines:
-        if baseline.baseline is None:
-            yield baseline
-            continue
-        variants = [_fill_output(variant, baseline, contents) for variant in baseline.baseline.variants]
-        yield replace(
-            baseline, baseline=replace(_fill_output(baseline.baseline, baseline, contents), variants=variants)
-        )
+
+        def load(name: str, baseline: Baseline = baseline) -> Json:
+            path = _output_path(baseline, name)
+            if path not in contents:
+                raise InvalidInput(Problem("BK111", f"{path} is not in that commit", "capture it again"))
+            return records.parse(contents[path], path)
+
+        yield replace(baseline, baseline=records.fill_outputs(baseline.baseline, load)[0])
 
 
 def _output_path(baseline: Baseline, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(baseline.source.file), name))
-
-
-def _fill_output(expected: records.T, baseline: Baseline, contents: Mapping[str, bytes]) -> records.T:
-    name = _output_path(baseline, expected.output_file) if expected.output_file is not None else ""
-    if name not in contents:
-        return expected
-    try:
-        return replace(expected, output=records.parse(contents[name], name))
-    except InvalidInput:
-        return expected
 
 
 def _read_contents(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
@@ -217,7 +218,7 @@ class LoadedFiles(MutableStruct):
                     replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems
                 ]
                 continue
-            filled, errors = records.fill_outputs(baseline.baseline, root, file)
+            filled, errors = records.fill_outputs(baseline.baseline, partial(records.load, root, file))
             output_errors += [(source, at, error) for at, error in errors]
             if not errors:
                 is_whole = filled is baseline.baseline

@@ -267,10 +267,11 @@ def output_location(root: str, file: str, name: str) -> tuple[str, str]:
 
 
 def fill_outputs(
-    known: Known | None, root: str, file: str
+    known: Known | None, load: Callable[[str], Json]
 ) -> tuple[Known | None, list[tuple[Path, BaselinekitError]]]:
-    """Fill in the outputs of a known-good state and its variants from their output files. Also returns the
-    errors, each with the path in the record that names the file."""
+    """Fill in the outputs of a known-good state and its variants from their output files, which `load` reads
+    by their names in the record. Also returns the errors, each with the path in the record that names the
+    file."""
     errors: list[tuple[Path, BaselinekitError]] = []
     if known is None:
         return None, errors
@@ -279,7 +280,7 @@ def fill_outputs(
         if expected.output_file is None:
             return expected
         try:
-            return replace(expected, output=load(root, file, expected.output_file))
+            return replace(expected, output=load(expected.output_file))
         except (InvalidInput, Refused) as error:
             errors.append((known_path(number), error))
             return expected

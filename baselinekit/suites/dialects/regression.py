@@ -1,5 +1,7 @@
 """A regression record as an eval case: it is graded by its known-good output."""
 
+from functools import partial
+
 from baselinekit.errors import Problem
 from baselinekit.graders.by_matcher import BaselineMatch
 from baselinekit.kinds.table import kind_of
@@ -31,7 +33,9 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
     if baseline is None or problems:
         return prefix_paths(problems, item.at)
-    stored, file_errors = records.fill_outputs(baseline.baseline, defaults.root, document.file)
+    stored, file_errors = records.fill_outputs(
+        baseline.baseline, partial(records.load, defaults.root, document.file)
+    )
     for at, error in file_errors:
         problems += [move_to_name(problem, (*at, "output_file")) for problem in error.problems]
     if stored is None and not problems:
