@@ -20,6 +20,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import (
+    NOT_NARROWED,
     Appearance,
     Coverage,
     History,
@@ -160,7 +161,7 @@ def refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
 
 
 def _shard_fields(report: Report, first_report: Report) -> Iterable[tuple[str, Json, Json]]:
-    shard, first_shard = report.shard or Shard(1, 1), first_report.shard or Shard(1, 1)
+    shard, first_shard = report.shard or Shard(1, 1, 0), first_report.shard or Shard(1, 1, 0)
     yield "number of shards", shard.of, first_shard.of
     yield "selection", report.coverage.chosen, first_report.coverage.chosen
     yield "number of baselines", shard.total, first_shard.total
@@ -272,8 +273,8 @@ def _coverage(reports: Sequence[Report]) -> Coverage:
     if all(report.coverage == first for report in reports):
         return first
     if any(not report.coverage.chosen for report in reports):
-        return Coverage()
-    return Coverage({"merged": [report.coverage.chosen for report in reports]})
+        return NOT_NARROWED
+    return Coverage({"merged": [report.coverage.chosen for report in reports]}, 0)
 
 
 # The history: the kept results of all runs.

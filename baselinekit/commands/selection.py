@@ -207,7 +207,7 @@ def parse_shard(text: str) -> Shard:
     if not 1 <= number <= of:
         message = f"--shard {text}: the shards of {of} are {f'1/{of} to {of}/{of}' if of > 1 else '1/1'}"
         raise InvalidInput(Problem("BK508", message, "they are counted from 1"))
-    return Shard(number, of)
+    return Shard(number, of, 0)
 
 
 def shard_of(id: str, of: int) -> int:

@@ -95,7 +95,7 @@ def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
     """The share of the cases that passed, of those that passed or failed."""
     decided = [result for result in results if result.outcome in ("passed", "failed")]
     if not decided:
-        return Metric(RATE, None, threshold=least, why="no case was decided")
+        return Metric(RATE, None, _PER_CASE, None, None, 0, least, "no case was decided")
     share = sum(result.outcome == "passed" for result in decided) / len(decided)
     return Metric(RATE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), least)
 
@@ -111,7 +111,7 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
     ):
         return []
     share = sum(result.verdict == BORDERLINE for result in decided) / len(decided)
-    return [Metric(BORDERLINE, share, _PER_CASE, *wilson(share, len(decided)), len(decided))]
+    return [Metric(BORDERLINE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), None)]
 
 
 def _mean(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
@@ -120,16 +120,17 @@ def _mean(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
     decided = [value for value in values if value is not None]
     weight = fsum(case_count.weight for case_count in counts)
     if not counts or not weight:
-        return Metric(name, None, _PER_CASE, why="no attempt was decided")
+        return Metric(name, None, _PER_CASE, None, None, 0, None, "no attempt was decided")
     if len(decided) < len(counts):
         missing = len(counts) - len(decided)
         many = f"{missing:,} of {len(counts):,} cases have" if len(counts) > 1 else "the case has"
-        return Metric(name, None, _PER_CASE, count=len(counts), why=f"{many} fewer than {k} attempts")
+        why = f"{many} fewer than {k} attempts"
+        return Metric(name, None, _PER_CASE, None, None, len(counts), None, why)
     share = (
         fsum(value * case_count.weight for value, case_count in zip(decided, counts, strict=True)) / weight
     )
     effective = weight**2 / fsum(case_count.weight**2 for case_count in counts)
-    return Metric(name, share, _PER_CASE, *wilson(share, effective), len(counts))
+    return Metric(name, share, _PER_CASE, *wilson(share, effective), len(counts), None)
 
 
 def _pooled(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
@@ -138,9 +139,9 @@ def _pooled(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
         sum(case_count.passed for case_count in counts),
     )
     if not attempts:
-        return Metric(name, None, _POOLED, why="no attempt was decided")
+        return Metric(name, None, _POOLED, None, None, 0, None, "no attempt was decided")
     low, high = clustered_interval([(case_count.attempts, case_count.passed) for case_count in counts])
-    return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts)
+    return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts, None)
 
 
 # gate: whether the results of a run are good enough for the work to go on. A gate is judged only by the cases

@@ -4,7 +4,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Literal
 
-from baselinekit.model.baselines import Kind
+from baselinekit.model.baselines import Kind, Number
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.values import Json, Path
@@ -210,12 +210,12 @@ class Metric(Struct):
     count, where it made several: all of them or, where the others are retries, the first one."""
 
     name: str
-    value: float | None
-    view: str = "per case"
-    low: float | None = None
-    high: float | None = None
-    count: int = 0
-    threshold: float | None = None
+    value: Number | None
+    view: str
+    low: Number | None
+    high: Number | None
+    count: Count
+    threshold: Number | None
     why: str = ""
     estimator: str = ""
 
@@ -248,9 +248,9 @@ class Shard(Struct):
     of the configuration and the command line; `content`, a hash of all selected baselines, including those of
     the other parts, as their files state them."""
 
-    number: int
-    of: int
-    total: int = 0
+    number: AtLeastOne
+    of: AtLeastOne
+    total: Count
     target: str = ""
     configuration: str = ""
     content: str = ""
@@ -263,19 +263,22 @@ class Coverage(Struct):
     """What a run was narrowed to, and how many baselines that left out, not counting those of other shards. A
     run that was not narrowed covered everything."""
 
-    chosen: dict[str, Json] = field(default_factory=dict)
-    left_out: int = 0
+    chosen: dict[str, Json]
+    left_out: Count
+
+
+NOT_NARROWED = Coverage({}, 0)
 
 
 class Summary(Struct):
     """The count of each outcome. `complete` is false when a selected baseline or case never ran."""
 
-    passed: int = 0
-    failed: int = 0
-    error: int = 0
-    unscored: int = 0
-    skipped: int = 0
-    complete: bool = True
+    passed: Count
+    failed: Count
+    error: Count
+    unscored: Count
+    skipped: Count
+    complete: bool
 
     @property
     def total(self) -> int:
@@ -341,7 +344,7 @@ class Report(Struct):
     spent: ModelUsage | None = None
     commit: str | None = None
     shard: Shard | None = None
-    coverage: Coverage = field(default_factory=Coverage)
+    coverage: Coverage = NOT_NARROWED
     folder: str = ""
     trends: Trends = field(default_factory=Trends)
     against: BaselineChanges | None = None

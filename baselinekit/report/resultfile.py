@@ -29,6 +29,7 @@ from baselinekit.model.grades import (
 )
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import (
+    NOT_NARROWED,
     BaselineChange,
     BaselineChanges,
     CaseChange,
@@ -284,20 +285,6 @@ class CaseForm(FileForm):
         return {"pass_rule": None} if value.pass_rule == PassRule() else {}
 
 
-class MetricForm(FileForm):
-    MODEL = Metric
-
-    name: str
-    value: Number | None
-    view: str
-    low: Number | None
-    high: Number | None
-    count: Count
-    threshold: Number | None
-    why: str = ""
-    estimator: str = ""
-
-
 class AgreementForm(FileForm):
     MODEL = Agreement
 
@@ -336,7 +323,7 @@ class SuiteForm(FileForm):
 
     name: str
     version: str | None
-    metrics: tuple[MetricForm, ...]
+    metrics: tuple[Metric, ...]
     judges: tuple[JudgeForm, ...] = ()
     gate: str = NOTHING
 
@@ -428,24 +415,6 @@ class SpentForm(FileForm):
         return ModelUsage(**values | (values.pop("unanswered") or {}))
 
 
-class ShardForm(FileForm):
-    MODEL = Shard
-
-    number: AtLeastOne
-    of: AtLeastOne
-    total: Count
-    target: str = ""
-    configuration: str = ""
-    content: str = ""
-
-
-class CoverageForm(FileForm):
-    MODEL = Coverage
-
-    chosen: dict[str, Json]
-    left_out: Count
-
-
 class TypedForm(FileForm):
     MODEL = Typed
 
@@ -467,9 +436,9 @@ class RunForm(FileForm, kw_only=True):
     typed: TypedForm = TypedForm()
     config: str | None
     environment: dict[str, Json]
-    shard: ShardForm | None
+    shard: Shard | None
     commit: str = NOTHING
-    coverage: CoverageForm = CoverageForm({}, 0)
+    coverage: Coverage = NOT_NARROWED
     against: BaselineChangesForm = NOTHING
     interrupted: bool = False
     spent: SpentForm = NOTHING
@@ -566,21 +535,10 @@ class ResultForm(FileForm):
         return Result(**values.pop("observed"), **values, environment_drift=drift)
 
 
-class SummaryForm(FileForm):
-    MODEL = Summary
-
-    passed: Count
-    failed: Count
-    error: Count
-    unscored: Count
-    skipped: Count
-    complete: bool
-
-
 class ResultFile(Struct):
     format: str
     run: RunForm
-    summary: SummaryForm
+    summary: Summary
     results: tuple[ResultForm, ...]
 
 
@@ -660,7 +618,7 @@ def _with_hint(problem: Problem) -> Problem:
     return problem if is_good else replace(problem, hint=_NEWER if problem.code == "BK103" else _HINT)
 
 
-def _contradictions(report: Report, summary: SummaryForm) -> Iterator[Problem]:
+def _contradictions(report: Report, summary: Summary) -> Iterator[Problem]:
     """Yield what is wrong beyond single values: duplicate ids, numbers that do not add up."""
     shard = report.shard
     if shard is not None and shard.number > shard.of:

@@ -31,7 +31,7 @@ def trend(letters: str) -> Trend:
     return Trend(
         "x",
         tuple(
-            Appearance(KeptRun(f"r{n}", "", 0, Summary()), LETTERS[letter], n / 10)
+            Appearance(KeptRun(f"r{n}", "", 0, Summary(0, 0, 0, 0, 0, True)), LETTERS[letter], n / 10)
             for n, letter in enumerate(letters)
         ),
     )

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from evalreports import report, result
 from hypothesis import given, strategies as st
+from report.reports import metric
 
 from baselinekit.commands.judging import keep_report
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage
-from baselinekit.model.results import Coverage, EarlierComparison, Metric, Report, SuiteFacts
+from baselinekit.model.results import Coverage, EarlierComparison, Report, SuiteFacts
 from baselinekit.report import resultfile
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
@@ -177,7 +178,7 @@ def test_only_a_strict_comparison_fails_the_run() -> None:
     """A suite whose thresholds allow for failures passes, though a case regressed."""
     many = [result(f"c{n}", "+" * 4) for n in range(9)]
     before = report(result("a", "++++"), *many)
-    suite = SuiteFacts("s", metrics=(Metric("pass rate", 0.9, threshold=0.8),))
+    suite = SuiteFacts("s", metrics=(metric("pass rate", 0.9, threshold=0.8),))
     now = report(result("a", "----"), *many, suite=suite)
     assert strict(now, before, False).exit_code == 0
     assert strict(now, before).exit_code == 1

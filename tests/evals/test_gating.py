@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from evalreports import report, result
 from hypothesis import given, strategies as st
+from report.reports import metric
 
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.model.evals import Gate, Suite, worst_exit_code
-from baselinekit.model.results import Coverage, Metric, Result, SuiteFacts
+from baselinekit.model.results import Coverage, Result, SuiteFacts
 from baselinekit.report.beside import describe_uncovered
 from baselinekit.report.evals.markdown import format_gates_markdown
 from baselinekit.structs import replace
@@ -140,7 +141,7 @@ def test_gate_with_regression_is_kept_from_going_on_only_by_one_that_failed(sign
 
 
 def test_run_with_met_threshold_and_failing_regression_states_why_it_fails() -> None:
-    rate = Metric("pass rate", 0.99, threshold=0.5)
+    rate = metric("pass rate", 0.99, threshold=0.5)
     capability = result("a", "-")
     regression = result("b", "-", eval_type="regression", criticality="low")
     covered = report(capability, suite=SuiteFacts("s", metrics=(rate,)))

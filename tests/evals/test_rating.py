@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from report.reports import metric
 
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput, NothingSelected
@@ -16,7 +17,7 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, Rating, RatingScale
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
+from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.structs import replace
@@ -179,7 +180,7 @@ def _report(*grades: Grade) -> Report:
     result = Result(
         "greeting", "evals/a.yaml", 1, "prompt", "unscored", "waits", verdict="pending", case=facts
     )
-    suite = SuiteFacts("s", metrics=(Metric("pass rate", None, threshold=0.5, why="nothing decided"),))
+    suite = SuiteFacts("s", metrics=(metric("pass rate", None, threshold=0.5, why="nothing decided"),))
     return Report("r", "2026-01-01T00:00:00Z", 1.0, "baselinekit", "run", (result,), suite=suite)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from evalcases import EXACT, World, case, suite
 from evalreports import report, result
+from report.reports import metric
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
@@ -17,7 +18,7 @@ from baselinekit.graders.verdict import combine_grades
 from baselinekit.model.evals import Case, Expected, Gate
 from baselinekit.model.grades import Evaluators, FunctionOutput, Grade, Grader, HumanRating
 from baselinekit.model.recipes import Answer, ModelQuestion
-from baselinekit.model.results import Metric, SuiteFacts
+from baselinekit.model.results import SuiteFacts
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases, load_evals
 
@@ -382,9 +383,9 @@ def test_x11_the_exit_code_of_a_run_and_of_a_gate(signs: str) -> None:
         ({"complete": False}, 3),
         ({"complete": False, "interrupted": True}, 130),
         ({"not_recorded": ("r",)}, 3),
-        ({"suite": SuiteFacts("s", metrics=(Metric("pass@3", None, threshold=0.5, why="few"),))}, 3),
-        ({"suite": SuiteFacts("s", metrics=(Metric("pass@1", 0.4, threshold=0.5),))}, 1),
-        ({"suite": SuiteFacts("s", metrics=(Metric("pass@1", 0.5, threshold=0.5),))}, 0),
+        ({"suite": SuiteFacts("s", metrics=(metric("pass@3", None, threshold=0.5, why="few"),))}, 3),
+        ({"suite": SuiteFacts("s", metrics=(metric("pass@1", 0.4, threshold=0.5),))}, 1),
+        ({"suite": SuiteFacts("s", metrics=(metric("pass@1", 0.5, threshold=0.5),))}, 0),
     ],
 )
 def test_x11_what_else_an_exit_code_hangs_on(more: dict[str, Any], exit_code: int) -> None:

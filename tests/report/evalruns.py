@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from report.reports import FILE, report, spot
+from report.reports import FILE, metric, report, spot
 
 from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
 from baselinekit.model.results import (
@@ -56,8 +56,8 @@ def results() -> tuple[Result, ...]:
 
 METRICS = (
     Metric("pass@1", 0.5, "per case", 0.2, 0.8, 8, 0.5),
-    Metric("pass@1", 0.52, "pooled attempts", 0.3, 0.7, 14),
-    Metric("pass@3", None, threshold=0.9, why="7 of 8 cases have fewer than 3 attempts"),
+    metric("pass@1", 0.52, "pooled attempts", low=0.3, high=0.7, count=14),
+    metric("pass@3", None, threshold=0.9, why="7 of 8 cases have fewer than 3 attempts"),
 )
 JUDGES = (
     JudgeFacts("judge", "labels.yaml", "calibrated", Agreement("judge", "r", "l", 12, 1, 1, 9, 1, 0.83)),

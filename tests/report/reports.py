@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from baselinekit.model.results import Report, ReportedDifference, Result
+from baselinekit.model.results import Metric, Report, ReportedDifference, Result
 from baselinekit.model.values import ABSENT
 
 FILE = "baselines/shop/users-list.yaml"
@@ -31,6 +31,11 @@ def result(
         difference_count=more.pop("count", len(spots)),
         **{**standard, **more},
     )
+
+
+def metric(name: str, value: float | None, view: str = "per case", **more: Any) -> Metric:
+    standard: dict[str, Any] = {"low": None, "high": None, "count": 0, "threshold": None}
+    return Metric(name, value, view, **{**standard, **more})
 
 
 def report(*results: Result, **more: Any) -> Report:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from report.reports import FILE, NASTY, report
+from report.reports import FILE, NASTY, metric, report
 
 from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
@@ -39,12 +39,12 @@ def many() -> Report:
     results = [case(f"cap-{n}", "passed" if n < 13 else "failed") for n in range(15)]
     results += [case(f"reg-{n}", "passed" if n else "failed", "regression", "model") for n in range(10)]
     metrics = (
-        Metric("pass rate", 0.88),
+        metric("pass rate", 0.88),
         Metric("pass@1", 0.88, "per case", 0.7, 0.96, 25, 0.9),
-        Metric("pass@1", 0.87, "pooled attempts"),
-        Metric("pass@3", None, why="25 of 25 cases have fewer than 3 attempts"),
+        metric("pass@1", 0.87, "pooled attempts"),
+        metric("pass@3", None, why="25 of 25 cases have fewer than 3 attempts"),
         Metric("pass^3", 0.68, "pooled attempts", 0.34, 0.88, 25, 0.6),
-        Metric("pass^3 unbiased", None),
+        metric("pass^3 unbiased", None),
     )
     return suite(*results, metrics=metrics, environment={"model": "demo-1.0"})
 
@@ -95,7 +95,7 @@ def test_recommendations_follow_from_what_happened_and_name_it() -> None:
         case("lucky", "passed", verdict="flaky"),
         case("broken", "error", code="BK640"),
         case("waits", "unscored", reason="it has no rating yet"),
-        metrics=(Metric("pass@3", None, threshold=0.9, why="too few"),),
+        metrics=(metric("pass@3", None, threshold=0.9, why="too few"),),
     )
     told = document(run)["recommendations"]
     assert [one.partition(":")[0] for one in told[:5]] == ["wrong", "odd", "lucky", "broken", "waits"]
@@ -125,7 +125,7 @@ def test_the_terminal_shows_what_was_expected_and_what_came() -> None:
 def test_the_terminal_shows_the_metrics_that_tell_something() -> None:
     shown = eval_metrics(many(), Style())
     assert "pass@1           0.880  (0.700 to 0.960, per case, n=25)  FAIL  at least 0.9" in shown
-    once = suite(case("a"), metrics=(Metric("pass rate", 1.0), Metric("pass@1", 1.0), Metric("pass^3", 1.0)))
+    once = suite(case("a"), metrics=(metric("pass rate", 1.0), metric("pass@1", 1.0), metric("pass^3", 1.0)))
     assert eval_metrics(once, Style()).split() == ["pass@1", "1.000"]
 
 

@@ -6,12 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 from report.evalruns import EARLIER, JUDGES, METRICS, case, results
-from report.reports import FILE, NASTY, report, result, spot
+from report.reports import FILE, NASTY, metric, report, result, spot
 
 from baselinekit.model.results import (
     BaselineChange,
     BaselineChanges,
-    Metric,
     MetricChange,
     Report,
     SuiteFacts,
@@ -167,7 +166,7 @@ def test_a_comment_keeps_its_limit_with_many_cases_and_metrics() -> None:
 
 def test_f33_names_of_metrics_from_a_file_stay_what_they_are() -> None:
     earlier = replace(EARLIER, run=NASTY, metrics=(MetricChange(NASTY, "regressed", 1, 0, 1, 1, 0, 1, 1),))
-    suite = SuiteFacts(NASTY, None, (Metric(NASTY, None, why=NASTY), Metric(NASTY, 0.5, NASTY)))
+    suite = SuiteFacts(NASTY, None, (metric(NASTY, None, why=NASTY), metric(NASTY, 0.5, NASTY)))
     for path in ("x.md", "x.eval.md", "x.junit.xml", "x.sarif"):
         written = render_report(evals(earlier=earlier, suite=suite), path)
         assert "\x1b" not in written

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from report.evalruns import EARLIER, a_run, case, grade
 from report.pages import BREAKING, Page
-from report.reports import FILE, NASTY, report
+from report.reports import FILE, NASTY, metric, report
 
 from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
 from baselinekit.model.results import (
@@ -151,7 +151,7 @@ def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) 
     tried = (Attempt(1, "failed", 0.5, (said, sides), one), Attempt(2, "failed", 0.5, (), other, again=1))
     wrong = case(one, "failed", attempts=tried, name=other, category=one, tags=(other,), reason=one)
     silent = case(other, "error", code=one, reason=other, output={one: other})
-    metrics = (Metric(one, 0.5, other, 0.1, 0.9, 3, 0.4), Metric(other, None, one, why=other))
+    metrics = (Metric(one, 0.5, other, 0.1, 0.9, 3, 0.4), metric(other, None, one, why=other))
     measured = JudgeFacts(one, other, "calibrated", Agreement(one, other, one, 1, 1, 1, 1))
     judges = (measured, JudgeFacts(other, one, "not calibrated"))
     cases = (

@@ -191,7 +191,7 @@ def test_what_works_with_the_script_alone_is_hidden_until_it_runs() -> None:
 
 
 def test_every_control_and_picture_has_a_name() -> None:
-    runs = tuple(PastRun("", 1.0, Summary(passed=3, failed=k % 2)) for k in range(5))
+    runs = tuple(PastRun("", 1.0, Summary(3, k % 2, 0, 0, 0, True)) for k in range(5))
     moments = {"users": tuple(Moment("", "passed", k / 10) for k in range(1, 6))}
     many = [result(f"r{n}", "passed", seconds=1.7**n / 1000) for n in range(12)]
     run = report(*a_run().results, *many, trends=Trends(runs, moments))

@@ -30,7 +30,7 @@ def test_each_run_is_a_column_within_the_picture(runs: list[Summary]) -> None:
 
 
 def test_a_single_failure_among_thousands_can_be_seen() -> None:
-    picture = ElementTree.fromstring(markup.outcome_picture([Summary(passed=9_999, failed=1)], "runs"))
+    picture = ElementTree.fromstring(markup.outcome_picture([Summary(9_999, 1, 0, 0, 0, True)], "runs"))
     assert float(picture[0].attrib["height"]) == 1.5
 
 
