@@ -138,7 +138,7 @@ def _without_aliases(body: str, language: Language, document: int, old: Json) ->
     return apply_splices(body, list(splices(marks.root, old))) if marks.root else body
 
 
-class _Entry(NamedTuple):
+class _EntrySpan(NamedTuple):
     """An entry of a collection. `start`: of the comments above it, else of the entry; `at`: its dash or key;
     `after`: behind the dash or the colon (-1: unknown); `end`: of its last line, without the line end, or in
     flow style of its value."""
@@ -177,7 +177,7 @@ class _Writer:
             raise Unplannable
         return apply_splices(self.body, self.splices(change, root, None, old))
 
-    def splices(self, change: Rewrite, node: MarkedNode, entry: _Entry | None, old: Json) -> list[Splice]:
+    def splices(self, change: Rewrite, node: MarkedNode, entry: _EntrySpan | None, old: Json) -> list[Splice]:
         kind = MAPPING if isinstance(old, dict) else SEQUENCE
         if change.entries is None or node.kind != kind:
             return [self.replaced(node, entry, old, change.value)]
@@ -228,15 +228,15 @@ class _Writer:
 
     # Entries.
 
-    def entries(self, node: MarkedNode, old: Json) -> dict[str | int, _Entry]:
+    def entries(self, node: MarkedNode, old: Json) -> dict[str | int, _EntrySpan]:
         """Return the entries of a collection, all of whose children are marked."""
-        entries: dict[str | int, _Entry] = {}
+        entries: dict[str | int, _EntrySpan] = {}
         body, end = self.body, node.start
         for name, child in node.children.items():
             if self.is_flow(node):
                 start = child.key if child.key >= 0 else child.start
                 end = start + len(body[start : max(child.end, start)].rstrip())
-                entries[name] = _Entry(start, start, child.start, end)
+                entries[name] = _EntrySpan(start, start, child.start, end)
                 continue
             if child.key >= 0:
                 at = child.key
@@ -256,7 +256,7 @@ class _Writer:
             bottom = line_end(body, end)[0]
             while (comment := _COMMENT_LINE.match(body, bottom)) and len(comment[1]) > at - line:
                 bottom = comment.end()
-            entries[name] = _Entry(start, at, after, bottom)
+            entries[name] = _EntrySpan(start, at, after, bottom)
         return entries
 
     def above_comments(self, line: int, column: int, lowest: int) -> int:
@@ -279,7 +279,7 @@ class _Writer:
             return node.start + len(text.removesuffix("\n").removesuffix("\r"))
         return node.start + len(text.rstrip())
 
-    def separator(self, node: MarkedNode, entries: list[_Entry], gaps: list[str]) -> str:
+    def separator(self, node: MarkedNode, entries: list[_EntrySpan], gaps: list[str]) -> str:
         """Return what separates a new entry from the one before."""
         if not self.is_flow(node):
             column = entries[0].at - line_start(self.body, entries[0].at)
@@ -293,7 +293,7 @@ class _Writer:
         return "," if self.tight else ", "
 
     def new_entry(
-        self, node: MarkedNode, entries: dict[str | int, _Entry], new: RewrittenEntry, gap: str
+        self, node: MarkedNode, entries: dict[str | int, _EntrySpan], new: RewrittenEntry, gap: str
     ) -> str:
         """Write a new entry like its neighbours."""
         key, value, siblings = str(new.name), new.value, node.children.values()
@@ -328,7 +328,7 @@ class _Writer:
 
     # Values.
 
-    def replaced(self, node: MarkedNode, entry: _Entry | None, old: Json, value: Json) -> Splice:
+    def replaced(self, node: MarkedNode, entry: _EntrySpan | None, old: Json, value: Json) -> Splice:
         """Replace a value by another."""
         body, start, end = self.body, node.start, self.value_end(node, old)
         was_block = node.style in _BLOCKS or (node.kind in (MAPPING, SEQUENCE) and node.style != "flow")

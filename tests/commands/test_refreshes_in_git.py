@@ -28,15 +28,12 @@ def asked(terminal: Console, command: str, code: int = 0) -> str:
     return ran.stdout + ran.stderr
 
 
-def test_a_refresh_removes_the_branch_and_the_second_commit_of_earlier_versions(clone: Console) -> None:
+def test_a_refresh_removes_the_branch_of_earlier_versions(clone: Console) -> None:
     file = clone.folder / FILE
     with LittleApi({"/users": {"total": 3}}) as api:
         asked(clone, f"baselinekit capture {api.url}/users --id users --group g")
-        commit = asked(clone, "git rev-parse HEAD").strip()
-        text = file.read_text().replace(
-            "      dirty: false", "      branch: main\n      dirty: false  # clean"
-        )
-        file.write_text(text.replace("id: users\n", f'id: users\nbaseline_version: "{commit[:7]}"\n'))
+        text = file.read_text()
+        file.write_text(text.replace("      dirty: false", "      branch: main\n      dirty: false  # clean"))
         asked(clone, "git add -A && git commit -qm capture")
         api.says("/users", {"total": 4})
         told = asked(clone, "baselinekit compare", 1)
@@ -44,11 +41,10 @@ def test_a_refresh_removes_the_branch_and_the_second_commit_of_earlier_versions(
         asked(clone, "baselinekit refresh users --yes")
         after = file.read_text()
     assert "branch" not in after
-    assert "baseline_version" not in after
     assert "      dirty: false  # clean\n" in after
     diff = asked(clone, "git diff --no-textconv -U0").splitlines()
     changed = {line.partition(":")[0].strip("+- ") for line in diff if line[:2] in ("+ ", "- ", "-b", "+b")}
-    assert changed - {"captured_at"} == {"baseline_version", "total", "commit", "branch"}
+    assert changed - {"captured_at"} == {"total", "commit", "branch"}
 
 
 def test_a_tag_is_the_version_without_the_commit(clone: Console) -> None:

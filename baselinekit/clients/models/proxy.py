@@ -59,7 +59,7 @@ class Proxy(ThreadingHTTPServer):
         self._closed = False
         self._changed = threading.Condition()
         self._room = threading.Semaphore(_MOST_CONNECTIONS)
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _ModelHandler)
         threading.Thread(target=self.serve_forever, args=(_POLL,), name="target proxy", daemon=True).start()
 
     def server_bind(self) -> None:
@@ -187,7 +187,7 @@ class _Refused(Exception):
         self.status, self.reason = status, reason
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ModelHandler(BaseHTTPRequestHandler):
     """One connection with one request. No header allows web pages in a browser to read the replies."""
 
     protocol_version = "HTTP/1.1"
