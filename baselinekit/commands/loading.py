@@ -68,7 +68,8 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     )
     if paths or os.curdir in map(os.path.normpath, project.folders):
         discovery.pass_over_foreign([path for path in project.folders if os.path.normpath(path) != os.curdir])
-    sweep(project.root, discovery.folders, discovery.temporaries)
+    pending = os.path.join(STATE_FOLDER, "pending")
+    sweep(project.root, [*discovery.folders, pending], discovery.temporaries)
     return discovery
 
 

@@ -10,7 +10,7 @@ from baselinekit.commands.context import Stop
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
 from baselinekit.store.atomic import WAIT
-from baselinekit.store.record import Mark, record_all
+from baselinekit.store.record import Mark, record_all, record_free
 
 _MOST_FILES = 32
 """How many files are written together, and how many may wait: then `add` blocks, however slow the disk is."""
@@ -32,6 +32,8 @@ class Recorder:
         self._root, self._now, self._daily, self._hurry, self._wait = root, now, daily, hurry, wait
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
+        self._held: list[Mark] = []
+        """Those whose files another process is writing: written last, so that the others do not wait."""
         self._lock = threading.Lock()
         self._ready: queue.Queue[list[Mark] | None] = queue.Queue(_MOST_FILES)
         self._writer: threading.Thread | None = None
@@ -72,8 +74,9 @@ class Recorder:
         if self._writer is not None:
             self._ready.put(None)
             self._writer.join()
-        self._write(list(self._marks.values()))
+        self._write([*self._marks.values(), self._held])
         self._marks.clear()
+        self._held = []
         if self._broken is not None:
             raise self._broken
 
@@ -85,7 +88,7 @@ class Recorder:
                 batches.append(self._ready.get())
             if self._broken is None:
                 try:
-                    self._write([marks for marks in batches if marks])
+                    self._write_free([mark for marks in batches if marks for mark in marks])
                 except BaseException as error:
                     self._broken = error
 
@@ -94,3 +97,9 @@ class Recorder:
         done = record_all(marks, self._root, self._now(), self._daily, self._wait, self._hurry)
         self.notes += done.notes
         self.failures += done.failures
+
+    def _write_free(self, marks: list[Mark]) -> None:
+        done = record_free(marks, self._root, self._now(), self._daily)
+        self.notes += done.notes
+        self.failures += done.failures
+        self._held += done.held
