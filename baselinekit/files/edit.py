@@ -157,6 +157,8 @@ _KEY = lazy_pattern(r"""(?:[&!]\S*[ \t]+)*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^
 _NEXT_DASH = lazy_pattern(r"(?:[&!]\S*[ \t]*)*(?:\s|#[^\r\n]*)*-")
 _COMMENT_LINE = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))+( *)#[^\r\n]*")
 _COMMENT = lazy_pattern(r"(?:^|[ \t]+)#[^\r\n]*")
+_COMMENT_AT_END = lazy_pattern(r"(?:^|[ \t])#[^\r\n]*\Z")
+_BEHIND = lazy_pattern(r"((?:[ \t]*,)?)([ \t]*#[^\r\n]*)?")
 _BLOCKS = ("|", ">")
 LONGEST_FLOW = 100
 
@@ -185,8 +187,6 @@ class _Writer:
         gaps = [self.body[one.end : other.start] for one, other in pairwise(entries.values())]
         first, last = ([*entries.values()][index] for index in (0, -1))
         outside = (self.body[node.start : first.start], *gaps, self.body[last.end : node.end])
-        if change.rebuilt and self.is_flow(node) and "#" in "".join(outside):  # comments among its entries
-            return [self.replaced(node, entry, old, change.value)]
         inner = {
             changed.old: self.splices(
                 changed.rewrite, node.children[changed.old], entries[changed.old], old[changed.old]
@@ -197,6 +197,10 @@ class _Writer:
         if not change.rebuilt:
             return [splice for splices in inner.values() for splice in splices]
         usual = self.separator(node, list(entries.values()), gaps)
+        if self.is_flow(node) and "#" in "".join(outside):
+            return [
+                Splice(node.start, node.end, self.commented_flow(node, change.entries, entries, inner, usual))
+            ]
         # The text between entries: blank lines, which move with their entry, and comments that belong to no
         # entry, which stay.
         loose = deque(index for index, gap in enumerate(gaps, 1) if "#" in gap)
@@ -218,6 +222,48 @@ class _Writer:
             text += (gap if number else "") + part
         text += "".join(gaps[index - 1].rstrip() for index in loose)
         return [Splice(first.start, last.end, text)]
+
+    def commented_flow(
+        self,
+        node: MarkedNode,
+        changed_entries: Sequence[RewrittenEntry],
+        entries: dict[str | int, _EntrySpan],
+        inner: dict[str | int, list[Splice]],
+        usual: str,
+    ) -> str:
+        """Return a collection in flow style with comments among its entries: what stands before an entry, and
+        the comment behind its comma, stay with it."""
+        opening = _BEHIND.match(self.body, node.start + 1, node.end)
+        text, end = (
+            self.body[node.start] + (opening[2] or "" if opening else ""),
+            opening.end() if opening else 0,
+        )
+        around: dict[str | int, tuple[str, str]] = {}
+        comma = ""
+        for name, span in entries.items():
+            behind = _BEHIND.match(self.body, span.end, node.end)
+            comma, tail = (behind[1], behind[2] or "") if behind else ("", "")
+            around[name] = self.body[end : span.start], tail
+            end = behind.end() if behind else span.end
+        for number, changed in enumerate(changed_entries, 1):
+            before, tail = usual.partition(",")[2], ""
+            if changed.old is None:
+                part = self.new_entry(node, entries, changed, usual)
+            else:
+                before, tail = around[changed.old]
+                span = entries[changed.old]
+                part = self.between(span.start, span.end, inner.get(changed.old, []))
+            before = before or (usual.partition(",")[2] if number > 1 else "")
+            text += (
+                self.below(text, before) + part + ("," if number < len(changed_entries) else comma.strip())
+            )
+            text += tail
+        return text + self.below(text, self.body[end : node.end])
+
+    def below(self, text: str, following: str) -> str:
+        """Return what follows a text: on a line of its own if the text ends with a comment."""
+        is_comment = "\n" not in following and _COMMENT_AT_END.search(text)
+        return self.newline + following if is_comment else following
 
     def between(self, start: int, end: int, splices: Sequence[Splice]) -> str:
         moved = [Splice(splice.start - start, splice.end - start, splice.text) for splice in splices]
@@ -310,16 +356,16 @@ class _Writer:
         if node.kind == MAPPING and len(key) > LONGEST_FLOW:
             return self.newline.join(yaml_block({key: value}, column, style=self.style))
         prefix = f"{yaml_quoted(key, quote) if quote else yaml_scalar(key)}:"
-        offset, styles = self.style.step, set[str]()
+        offset, is_text = self.style.step, isinstance(value, str) and "\n" not in value
+        texts = (
+            child
+            for child in siblings
+            if child.kind == SCALAR and (child.style or isinstance(plain_scalar(child.value), str))
+        )
+        styles = {child.style for child in texts} if is_text else set()
         if node.kind == SEQUENCE:
             prefix, offset = "-", STEP
-            texts = (
-                child
-                for child in siblings
-                if child.kind == SCALAR and (child.style or isinstance(plain_scalar(child.value), str))
-            )
-            is_text = isinstance(value, str) and "\n" not in value
-            styles = {child.style for child in (texts if is_text else collections)}
+            styles |= set() if is_text else {child.style for child in collections}
         if self.plainly or (styles == {"flow"} and value and len(yaml_flow(value)) <= LONGEST_FLOW):
             return f"{prefix} {yaml_flow(value)}"
         if len(styles) == 1 and isinstance(value, str) and styles <= {"'", '"'}:

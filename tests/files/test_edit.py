@@ -64,17 +64,21 @@ YAML_CASES: list[tuple[str, Any, str]] = [
     (
         "m: {\n  a: 1, # one\n  # about b\n  b: 2 # two\n}\n",
         {"m": {"a": 1, "b": 2, "c": 3}},
-        "m: {a: 1, b: 2, c: 3}\n",
+        "m: {\n  a: 1, # one\n  # about b\n  b: 2, # two\n  c: 3\n}\n",
     ),
-    ("m: {\n  a: 1, # one\n  # about b\n  b: 2 # two\n}\n", {"m": {"a": 1}}, "m: {a: 1}\n"),
+    (
+        "m: {\n  a: 1, # one\n  # about b\n  b: 2 # two\n}\n",
+        {"m": {"a": 1}},
+        "m: {\n  a: 1 # one\n}\n",
+    ),
     (
         "m: {\n  a: 1, # one\n  # about b\n  b: 2 # two\n}\n",
         {"m": {"b": 2}},
-        "m: {b: 2}\n",
+        "m: {\n  # about b\n  b: 2 # two\n}\n",
     ),
     ("m: [\n  1,\n  2,\n]\n", {"m": [1, 2, 3]}, "m: [\n  1,\n  2,\n  3,\n]\n"),
     ("m: [\n  1,\n  2,\n]\n", {"m": [2]}, "m: [\n  2,\n]\n"),
-    ("m: [1, # one\n  2]\n", {"m": [2, 1]}, "m: [2, 1]\n"),
+    ("m: [1, # one\n  2]\n", {"m": [2, 1]}, "m: [\n  2, 1 # one\n]\n"),
     ("m: [1, 2, 3,\n  4, 5, 6]\n", {"m": [1, 2, 3, 4, 5, 6, 7]}, "m: [1, 2, 3,\n  4, 5, 6, 7]\n"),
     ("m: [1, 2, 3,\n  4, 5, 6]\n", {"m": [1, 2, 4, 5, 6]}, "m: [1, 2,\n  4, 5, 6]\n"),
     (
