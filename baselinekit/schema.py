@@ -56,7 +56,7 @@ class ParsedValue(ABC):
 
     @classmethod
     def __subclasshook__(cls, other: type) -> bool:
-        return cls is not ParsedValue or NotImplemented
+        return cls is not ParsedValue or NotImplemented  # what `parse` returns can be of any class
 
     @classmethod
     @abstractmethod

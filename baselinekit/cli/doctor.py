@@ -63,7 +63,7 @@ from baselinekit.values.texts import Mask, count_noun, mask_and_clip
 
 
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
-"""Codes of refusals that whoever runs a command can lift on the command line."""
+"""Codes of refusals that an option on the command line can lift."""
 
 _PUBLIC_URLS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 _LONGEST_REASON = 200

@@ -313,7 +313,7 @@ def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator
 # Outputs that are not stored as known-good.
 
 _REFUSED: dict[Flag, tuple[str, str]] = {
-    "--allow-error-status": ("BK521", "mend it"),
+    "--allow-error-status": ("BK521", "fix it"),
     "--allow-empty": ("BK528", "try again, or fix the prompt"),
     "--allow-failing": ("BK770", "try again, or fix the prompt"),
 }
@@ -410,8 +410,6 @@ def check_accepted(matcher: Matcher, observation: Observation, project: Project)
 # Secrets in an output: they are refused, or replaced by placeholders.
 
 _MOST_HIDDEN = 3
-
-
 _SECRET_PLACEHOLDERS = (
     "<<any_uuid>>",
     "<<any_jwt>>",

@@ -197,7 +197,7 @@ def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None
     expected = {trouble.message for trouble in stored_troubles}
     for trouble in kind.troubles(baseline.current, observation):
         if trouble.message not in expected:
-            raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "mend it"))
+            raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "fix it"))
     if observation.reason_not_to_store is not None:
         raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
 

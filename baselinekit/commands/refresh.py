@@ -884,8 +884,8 @@ def _renewals(
 
 
 def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[str, Json]:
-    """Return the environment of a new output: what a person wrote there stays, and the commit is that of the
-    run."""
+    """Return the environment of a new output: what a person wrote there stays, and the commit is the one
+    of this run."""
     return {**{name: value for name, value in stored.items() if name != "git"}, **seen}
 
 

@@ -147,21 +147,13 @@ class MarkedNode(MutableStruct):
     key: int = -1
     children: dict[str | int, "MarkedNode"] = field(default_factory=dict)
     size: int = 0
-    first: int = -1
-    last: int = -1
-    content_end: int = -1
     ends_in_text_block: bool = False
-
-    @property
-    def is_null(self) -> bool:
-        return self.kind == SCALAR and not self.style and self.value in ("", "~", "null", "Null", "NULL")
 
 
 class Marks(MutableStruct):
-    """The nodes that were found, and all aliases: an edit must know which values are shared."""
+    """The nodes that were found."""
 
     root: MarkedNode | None = None
-    aliases: list[MarkedNode] = field(default_factory=list)
 
     def reach(self, path: Path) -> tuple[list[MarkedNode], Path]:
         """Return the existing nodes along a path, from the root on, and the remaining steps, which do not
@@ -176,8 +168,7 @@ class Marks(MutableStruct):
 
 
 def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks:
-    """Return the nodes along these paths. Stops at the last of them, unless there was an anchor before: then
-    the aliases that follow matter too."""
+    """Return the nodes along these paths. Stops at the last of them."""
     return mark_each(events, {document: paths}).get(document, Marks())
 
 
@@ -216,7 +207,6 @@ class _Walk:
         self.events = events
         self.remaining = remaining
         self.marks = Marks()
-        self.has_anchor = False
         self.end = 0
         self.in_text_block = False
 
@@ -230,14 +220,13 @@ class _Walk:
             self.marks.root = node
         else:
             parent.children.setdefault(name, node)
-        self.has_anchor = self.has_anchor or anchor is not None
         if kind <= ALIAS:
             self.leaf(event)
         else:
             self.collection(node, tree)
         if tree.pop(_IS_WANTED, False):
             self.remaining -= 1
-            if not self.remaining and not self.has_anchor:
+            if not self.remaining:
                 raise _AllFound
 
     def collection(self, node: MarkedNode, tree: dict[Any, Any]) -> None:
@@ -251,14 +240,11 @@ class _Walk:
                 name = event[3] if event[0] == SCALAR else -1
                 self.skip(event)
                 event = next(self.events)
-            node.last = key if key >= 0 else event[1]
-            node.first = node.first if node.size else node.last
             node.size += 1
             if name in tree:
                 self.visit(event, tree[name], node, name, key)
             else:
                 self.skip(event)
-        node.content_end = self.end if node.size else node.start
         node.ends_in_text_block = self.in_text_block
         if node.style == "flow":
             self.end, self.in_text_block = event[2], False
@@ -283,8 +269,6 @@ class _Walk:
     def leaf(self, event: Event) -> None:
         self.end = event[2]
         self.in_text_block = event[4] in ("|", ">")
-        if event[0] == ALIAS:
-            self.marks.aliases.append(MarkedNode(ALIAS, event[1], event[2], event[3], "", None, False))
 
 
 class Splice(NamedTuple):

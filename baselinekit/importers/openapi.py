@@ -357,7 +357,7 @@ class _Operation:
                 needs.append(variable)
             elif scheme_type not in ("http", "oauth2", "openIdConnect", "mutualTLS"):
                 message = f"the security scheme {scheme} does not say how it is sent"
-                raise CannotAskError(described_at, message, "mend its `type` and `in`")
+                raise CannotAskError(described_at, message, "fix its `type` and `in`")
             elif scheme_type != "mutualTLS":
                 parts.append(("auth", "", {"type": "bearer", "token": f"{{{{{variable}}}}}"}))
                 needs.append(variable)

@@ -180,7 +180,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def unreadable_table(error: csv.Error) -> tuple[str, str]:
-    return f"a row of a table that cannot be read: {error}", "the rows from there on are left out: mend it"
+    return f"a row of a table that cannot be read: {error}", "the rows from there on are left out: fix it"
 
 
 def _first_line(row: Mapping[str | None, str | list[str]], last: int) -> int:

@@ -118,14 +118,8 @@ def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
 
 
 _TIMEOUT = 120.0
-
-
 _HEALTH_TIMEOUT = 30.0
-
-
 _MAX_ANSWER = 10_000_000
-
-
 _LONGEST_WORD = 131_071
 
 
@@ -133,11 +127,7 @@ _LONGEST_WORD = 131_071
 
 
 _TIMED_OUT = "BK321"
-
-
 _LEADING_PLACEHOLDER = lazy_pattern(r"\s*\{(_+)\}(?=\s|$)")
-
-
 _HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
 
 

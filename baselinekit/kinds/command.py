@@ -61,8 +61,6 @@ class ExitCode(OutcomePlace):
 
 
 _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}
-
-
 _TIMEOUT = 60.0
 
 

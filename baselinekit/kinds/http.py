@@ -69,8 +69,6 @@ from baselinekit.values.paths import Pattern, parse, roots
 from baselinekit.values.texts import Mask
 
 _TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-
 _WANTS_TLS = lazy_pattern(
     r"(?i)HTTP request (?:was sent )?to (?:an )?HTTPS (?:port|server)|plain HTTP to an SSL"
 )
@@ -80,8 +78,6 @@ _WANTS_TLS = lazy_pattern(
 
 
 _TARGET_FIELDS = ("endpoint", "path", "url")
-
-
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
@@ -89,11 +85,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 _BODY_FIELDS = ("json", "body", "form", "files")
-
-
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
-
-
 _OPERATION_KEYS = ("operationName", "method")
 
 
@@ -157,17 +149,9 @@ class HttpStatus(OutcomePlace):
 
 
 _EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
-
-
 _OPEN_METRICS = "application/openmetrics-text"
-
-
 _IGNORED_OF_METRICS = ("body.*.samples",)
-
-
 _DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
-
-
 _RULES_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
 
 
@@ -386,8 +370,6 @@ def _percent_encode(text: str) -> str:
 # One request with every setting decided: by the step, else the execution, the configuration, the default.
 
 DEFAULT_TIMEOUT = 30.0
-
-
 DEFAULT_KEPT_HEADERS = ["content-type"]
 
 
@@ -395,14 +377,8 @@ DEFAULT_KEPT_HEADERS = ["content-type"]
 
 
 _NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
-
-
 _BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
-
-
 _FRAMING = lazy_pattern(
     r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
@@ -602,20 +578,10 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
 
 
 _TOO_BUSY = frozenset((429, 502, 503, 504))
-
-
 _LONGEST_WAIT = 30.0
-
-
 _LONGEST_DATE = 100
-
-
 _WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
-
-
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-
-
 _HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
 
 
@@ -659,21 +625,11 @@ def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
 # host, and lets the host 10.0.0.1 set one for 11.0.0.1.
 
 _LARGEST_COOKIE = 4_096
-
-
 _BAD_COOKIE = lazy_pattern(r"[\x00-\x1f\x7f]")
-
-
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
-
-
 _ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
-
-
 _PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
-
-
-"""That of a country's shops, schools and so on: a list of all of them would be longer than this program."""
+"""`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
 
 
 class _Cookie(Struct):

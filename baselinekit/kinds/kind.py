@@ -1,5 +1,6 @@
 """The base class of recipe kinds: all that the rest of the package must know of a kind, with defaults."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -74,7 +75,7 @@ class OutcomePlace(Struct):
         return self.severity_of(after) > self.severity_of(before)
 
 
-class RecipeKind:
+class RecipeKind(ABC):
     """A kind of recipe: a file of this package defines it, table.py lists it. All
     other code calls these methods, and never tests for the name of a kind."""
 
@@ -105,9 +106,9 @@ class RecipeKind:
         """Raise what a replay would raise before its first request, all problems at once."""
         check_defined(recipe, setting)
 
+    @abstractmethod
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         """Obtain the output again."""
-        raise NotImplementedError
 
     def files(self, recipe: Recipe, setting: Setting) -> Iterator[str | bytes]:
         """Return the contents of the files that it sends."""
@@ -206,9 +207,9 @@ class RecipeKind:
         compare`."""
         return ()
 
+    @abstractmethod
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         """Describe the target in a few words: `GET /api/v1/users`, `skill code-review`."""
-        raise NotImplementedError
 
     def group(self, recipe: Recipe, base_url: Json) -> str:
         """Return the folder of a new baseline, which is named after its target."""

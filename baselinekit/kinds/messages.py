@@ -176,7 +176,7 @@ def milliseconds(seconds: float) -> int:
 
 _ROLES = get_args(Role)
 _ANSWERS = ("output_messages", "text")
-"""Keys of which one makes an object a structured answer."""
+"""An object with one of these keys is a structured answer."""
 
 _READ_KEYS = (*_ANSWERS, "token_usage", "cost_usd", "duration_ms")
 _IGNORED_KEYS = ("id", "eval_id", "trace", "trace_ref", "metadata", "timestamp")
@@ -229,12 +229,12 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
             **{name: usage.get(written_name) for written_name, name in _TOKENS.items()},
             cost_usd=None if cost is None else Decimal(str(cost)),
         ),
-        notes=(f"{source} also told {', '.join(unread_keys)}, which nobody reads",) if unread_keys else (),
+        notes=(f"{source} also gave {', '.join(unread_keys)}, which is not used",) if unread_keys else (),
     )
 
 
 def plain_observation(output: Json, seconds: float) -> Observation:
-    """Return an answer of which nothing else is known, not even whether there were other messages."""
+    """Return an answer without further facts: even whether there were other messages is unknown."""
     return Observation(output, seconds)
 
 

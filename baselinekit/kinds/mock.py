@@ -45,8 +45,6 @@ class MockCurrent(Struct):
 
 
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
-
-
 _DRAWN_BYTES = 6
 
 

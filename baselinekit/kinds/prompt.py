@@ -39,8 +39,6 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
-
-
 _MEDIA = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "document"),
     *("input_file", "tool_use", "tool_result"),
@@ -90,8 +88,6 @@ class PromptCurrent(Struct):
 
 
 _ROLES = get_args(Message.__annotations__["role"])
-
-
 _LISTS = (".yaml", ".yml", ".json")
 
 
@@ -128,7 +124,8 @@ class Template(Struct):
                 yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
-        """Return the problem of an undefined name. That of a variable which is declared but not set stays."""
+        """Return the problem of an undefined name. That of a variable without a
+        value stays."""
         path, text = self.file
         position = text.find("{{")  # where the template first uses it
         while position >= 0:  # with the character before it, which may be a backslash

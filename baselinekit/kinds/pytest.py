@@ -36,8 +36,6 @@ class PytestCurrent(Struct):
 
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
-
-
 _DOT_BEFORE_NAME = lazy_pattern(r"\.(?![0-9])")
 
 

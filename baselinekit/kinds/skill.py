@@ -67,20 +67,10 @@ class SkillCurrent(Struct):
 
 
 _TIMEOUT = 60.0
-
-
 _FOLDERS = ("skills", os.path.join(".claude", "skills"))
-
-
 _FRONT_MATTER = lazy_pattern(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
-
-
 _LINK = lazy_pattern(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
-
-
 _MOST_LINKED = 200_000
-
-
 _TOKENS = ("tokens_in", "tokens_out")
 
 
@@ -243,8 +233,7 @@ def _verbatim(value: Json) -> Json:
     return [_verbatim(item) for item in value] if isinstance(value, list) else value
 
 
-# The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`, of which only `output` is
-# required.
+# The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`; only `output` is required.
 
 
 def _with_trace(observation: Observation, name: str) -> Observation:

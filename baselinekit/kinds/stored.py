@@ -38,11 +38,7 @@ class ReplayCurrent(Struct):
 
 
 _IDS = ("id", "eval_id", "test_id", "case")
-
-
 _ANSWERS = ("output", "candidate_answer", "answer")
-
-
 _RESULTS = "baselinekit.results/1"
 
 
@@ -164,7 +160,7 @@ def row_of_result(row: Json) -> Json:
 
 
 def answers_of(row: dict[str, Any]) -> list[Json]:
-    """Return the answers in a row: one, or that of each attempt."""
+    """Return the answers in order: one, or one for each attempt."""
     if isinstance(row.get("attempts"), list):
         return list(row["attempts"])
     summary = row.get("trace_summary")

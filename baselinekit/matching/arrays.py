@@ -292,8 +292,8 @@ class Rows:
         return agreed, walk.bindings
 
     def walk_selected(self, ignored: Set[int]) -> Json:
-        """Compare an array of which rules leave out some elements: those do not count on either
-        side, and the remaining elements are compared in order."""
+        """Compare an array where rules leave out some elements: these do not count on either side, and the
+        others are compared in order."""
         walk = self.walk
         left_out = [n for n in range(len(self.e)) if self.is_left_out(n)]
         rows = [n for n in range(len(self.e)) if n not in set(left_out)]

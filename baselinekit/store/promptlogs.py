@@ -142,7 +142,7 @@ def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> L
             row, reason = _row(kind, jsontext.decode(line.decode("utf-8")), defaults)
         rows.append(row)
         if row is None:
-            hint = "remove the line, or mend it; it counts for nothing"
+            hint = "remove the line, or fix it; it counts for nothing"
             notes.append(Problem("BK768", f"a row that cannot be read: {reason}", hint, Place(file, number)))
     return Log(file, tuple(rows), tuple(notes))
 

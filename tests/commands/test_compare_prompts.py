@@ -349,7 +349,7 @@ def test_a_link_in_the_place_of_the_state_folder_loses_nothing_elsewhere(here: C
 
 @pytest.mark.parametrize(("code", "lines"), [("BK605", 4), ("BK601", 4), ("BK105", 9)])
 def test_what_is_mended_in_one_place_is_told_a_few_times_and_counted(code: str, lines: int) -> None:
-    problems = [Problem(code, "it is wrong", "mend it", Place(f"{number}.yaml")) for number in range(9)]
+    problems = [Problem(code, "it is wrong", "fix it", Place(f"{number}.yaml")) for number in range(9)]
     said = str(InvalidInput(*problems)).splitlines()
     assert len(said) == lines
     assert (said[-1] == f"{code} it is wrong: in 6 more places") is (lines == 4)

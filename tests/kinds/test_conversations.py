@@ -116,7 +116,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_and_nothing_of_it_is_left_out
 
 def test_what_nobody_reads_of_an_answer_is_told() -> None:
     assert answer_of_value({"text": "x", "id": "1", "mood": "good"}, 1.0, "agent").notes == (
-        "agent also told mood, which nobody reads",
+        "agent also gave mood, which is not used",
     )
 
 

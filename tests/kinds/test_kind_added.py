@@ -48,7 +48,7 @@ def test_a_kind_that_is_added_is_captured_compared_and_refreshed(package: Path, 
     assert json.loads(done.stdout) == {
         "refused": [
             "BK521 the call ended with code 14: it is not stored as known-good: "
-            "mend it, or pass --allow-error-status"
+            "fix it, or pass --allow-error-status"
         ],
         "files": ["baselines/shop.Prices/one.yaml", "baselines/shop.Prices/two.yaml"],
         "unchanged": ["passed", "passed"],
