@@ -10,7 +10,7 @@ from baselinekit.commands.context import Stop
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
 from baselinekit.store.atomic import WAIT
-from baselinekit.store.record import Mark, record_all, record_free
+from baselinekit.store.record import Mark, Recorded, record_all, record_free
 
 _MOST_FILES = 32
 """How many files are written together, and how many may wait: then `add` blocks, however slow the disk is."""
@@ -59,7 +59,7 @@ class Recorder:
         if marks and self._writer is not None:
             self._ready.put(marks)
         elif marks:
-            self._write([marks])
+            self._write_held(marks)
 
     def _start_writer(self) -> threading.Thread | None:
         """Start the writer. A busy machine may have no thread for it: then the caller writes itself."""
@@ -74,9 +74,10 @@ class Recorder:
         if self._writer is not None:
             self._ready.put(None)
             self._writer.join()
-        self._write([*self._marks.values(), self._held])
+        last = [mark for marks in (*self._marks.values(), self._held) for mark in marks]
         self._marks.clear()
         self._held = []
+        self._write_held(last)
         if self._broken is not None:
             raise self._broken
 
@@ -88,18 +89,16 @@ class Recorder:
                 batches.append(self._ready.get())
             if self._broken is None:
                 try:
-                    self._write_free([mark for marks in batches if marks for mark in marks])
+                    marks = [mark for batch in batches if batch for mark in batch]
+                    self._add(record_free(marks, self._root, self._now(), self._daily))
                 except BaseException as error:
                     self._broken = error
 
-    def _write(self, batches: list[list[Mark]]) -> None:
-        marks = [mark for batch in batches for mark in batch]
-        done = record_all(marks, self._root, self._now(), self._daily, self._wait, self._hurry)
-        self.notes += done.notes
-        self.failures += done.failures
+    def _write_held(self, marks: list[Mark]) -> None:
+        """Write into files also if others are writing them: wait for those."""
+        self._add(record_all(marks, self._root, self._now(), self._daily, self._wait, self._hurry))
 
-    def _write_free(self, marks: list[Mark]) -> None:
-        done = record_free(marks, self._root, self._now(), self._daily)
+    def _add(self, done: Recorded) -> None:
         self.notes += done.notes
         self.failures += done.failures
         self._held += done.held
