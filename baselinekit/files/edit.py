@@ -360,7 +360,9 @@ class _Writer:
         texts = (
             child
             for child in siblings
-            if child.kind == SCALAR and (child.style or isinstance(plain_scalar(child.value), str))
+            if child.kind == SCALAR
+            and (child.style or isinstance(plain_scalar(child.value), str))
+            and not (child.style == '"' == yaml_scalar(child.value)[0])  # quotes that it cannot do without
         )
         styles = {child.style for child in texts} if is_text else set()
         if node.kind == SEQUENCE:
