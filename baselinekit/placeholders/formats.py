@@ -1,4 +1,6 @@
-"""The placeholders that name a format: uuid, e-mail, dates and times, addresses, versions, encodings."""
+"""The placeholders for texts of one form: those that a standard defines (uuid, e-mail, addresses, versions,
+encodings), and those of values that vary by nature (moments, days, lengths of time, sizes, numbers as texts,
+tokens), which also accept what a clock, a counter or a generator will write next year."""
 
 import base64
 import binascii
@@ -18,6 +20,7 @@ from baselinekit.placeholders.grammar import (
     Kind,
     LearningRule,
     PlaceholderType,
+    bounds,
     count,
     read_number,
     seconds,
@@ -30,10 +33,15 @@ from baselinekit.placeholders.moments import (
     DATE,
     ISO,
     ZONE,
+    Forms,
+    date_forms,
+    day_of,
     is_date,
     is_time,
     iso_moment,
-    verbose,
+    moment_forms,
+    moment_of,
+    unit_of,
     with_zone,
 )
 from baselinekit.structs import replace
@@ -72,31 +80,38 @@ _SEMVER = (
     rf"v?{_NUMERIC_PART}\.{_NUMERIC_PART}\.{_NUMERIC_PART}"
     rf"(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 )
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 _UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
 """No format contains a blank, except the one between a date and a time."""
 
-_LEAST_HEX = 8
-_LEAST_BASE64 = 16
-_UUID_VERSION, _UUID_VARIANT = 14, 19
 Texts = Sequence[str]
+Lengths = tuple[int, int | None]
 
 
-def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
-    """The kind of texts that match the pattern as a whole and pass the check."""
+def texts(
+    pattern: str,
+    check: Callable[[str], bool] | None = None,
+    lengths: Lengths = (0, None),
+    *names: str,
+    furthest: str = _UNTIL_BLANK,
+) -> Kind:
+    """The kind of texts that match the pattern as a whole and pass the check; `names` are further tests that
+    they pass."""
     full = re.compile(pattern).fullmatch
 
     def accepts(value: Json) -> bool:
         return isinstance(value, str) and full(value) is not None and (check is None or check(value))
 
-    return Kind(accepts, pattern, furthest=_UNTIL_BLANK)
+    extent = Extent(frozenset({"string"}), lengths, names=frozenset(names))
+    return Kind(accepts, pattern, furthest=furthest, extent=extent)
 
 
 def text_format(
     name: str,
     build: str | Callable[[Args, float], Kind],
-    lengths: tuple[int, int | None],
     learnt: LearningRule,
+    lengths: Lengths = (1, None),
     *,
     check: Callable[[str], bool] | None = None,
     narrower_than: tuple[str, ...] = (),
@@ -104,80 +119,69 @@ def text_format(
     bounded: bool = False,
 ) -> PlaceholderType:
     """The row of a format. `build`: an expression, if the format takes no arguments, else the function that
-    builds its kind. `lengths`: the lengths of its texts. The kind without arguments is made once, on first
-    use."""
+    builds its kind. `lengths` and `check` are for an expression. The kind without arguments is made once, on
+    first use."""
 
-    def complete(kind: Kind) -> Kind:
-        extent = Extent(frozenset({"string"}), lengths) if kind.extent.names is None else kind.extent
-        names = frozenset({name, *narrower_than, *(extent.names or ())})
-        return replace(kind, extent=replace(extent, names=names))
+    def kind_with(args: Args, now: float) -> Kind:
+        kind = texts(build, check, lengths) if isinstance(build, str) else build(args, now)
+        names = {name, *narrower_than, *(kind.extent.names or ())}
+        return replace(kind, extent=replace(kind.extent, names=frozenset(names)))
 
-    @cache
-    def plain() -> Kind:
-        return complete(texts(build, check) if isinstance(build, str) else build((), 0.0))
+    plain = cache(lambda: kind_with((), 0.0))
 
     def kind_of(args: Args, words: Any) -> Kind:
         if isinstance(build, str):
             take(name, args, name)
-        return plain() if isinstance(build, str) or not args else complete(build(args, words.now))
+        return kind_with(args, words.now) if args else plain()
 
     return PlaceholderType(name, kind_of, types, learnt, bounded)
-
-
-def _text_extent(lengths: tuple[int, int | None], *names: str) -> Extent:
-    return Extent(frozenset({"string"}), lengths, names=frozenset(names))
 
 
 def uuid(args: Args, now: float) -> Kind:
     """UUIDs. With a version, the layout of RFC 9562 with its variant digit; without one any text of that
     form: test data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
-    any_digit = "[0-9a-fA-F]"
-    digit, variant = (any_digit, any_digit) if version is None else (str(version), "[89abAB]")
-    kind = texts(
-        rf"{any_digit}{{8}}-{any_digit}{{4}}-{digit}{any_digit}{{3}}"
-        rf"-{variant}{any_digit}{{3}}-{any_digit}{{12}}"
-    )
-    extra_names = () if version is None else (f"any_uuid({version})",)
-    return replace(kind, extent=_text_extent((36, 36), *extra_names))
+    if version is None:
+        return texts(_UUID, None, (36, 36))
+    digit = "[0-9a-fA-F]"
+    pattern = rf"{digit}{{8}}-{digit}{{4}}-{version}{digit}{{3}}-[89abAB]{digit}{{3}}-{digit}{{12}}"
+    return texts(pattern, None, (36, 36), f"any_uuid({version})")
 
 
 def hex_digits(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
-    kind = texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
-    further_names = ("any_base64",) if length and length % 4 != 1 else ()
-    return replace(kind, extent=_text_extent((length or 1, length), "any_token", *further_names))
+    names = ("any_token", "any_base64") if length and length % 4 != 1 else ("any_token",)
+    pattern = rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+"
+    return texts(pattern, None, (length or 1, length), *names)
 
 
 def ip(args: Args, now: float) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
+    names = () if version is None else (f"any_ip({version})",)
+    versions = (4, 6) if version is None else (version,)
+    return texts(r"[0-9A-Fa-f:.]{2,45}", lambda text: ip_version(text) in versions, (2, 45), *names)
 
-    def check(text: str) -> bool:
-        actual_version = ip_version(text)
-        return actual_version is not None and version in (None, actual_version)
 
-    extra_names = () if version is None else (f"any_ip({version})",)
-    return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_text_extent((2, 45), *extra_names))
+def time_span(name: str, args: Args) -> Decimal | None:
+    """The seconds from now within which a moment must be, if there is an argument."""
+    (within,) = take(name, args, f"{name}(5m)", lambda arg: seconds(arg) is not None)
+    return seconds(within)
 
 
 def iso_datetime(args: Args, now: float) -> Kind:
-    (within,) = take("any_iso_datetime", args, "any_iso_datetime(5m)", lambda arg: seconds(arg) is not None)
-    span = None if within is None else float(seconds(within) or 0)
+    span = time_span("any_iso_datetime", args)
 
     def check(text: str) -> bool:
         moment = iso_moment(text)
         return moment is not None and (span is None or abs(with_zone(moment).timestamp() - now) <= span)
 
-    extent = replace(_text_extent((16, 35)), within=seconds(within))
-    return replace(texts(ISO, check), extent=extent)
+    kind = texts(ISO, check, (16, 35))
+    return replace(kind, extent=replace(kind.extent, within=span))
 
 
 def unix_timestamp(args: Args, words: Any) -> Kind:
     """Seconds, milliseconds, microseconds or nanoseconds between 2001 and 2286."""
-    (within,) = take(
-        "any_unix_timestamp", args, "any_unix_timestamp(5m)", lambda arg: seconds(arg) is not None
-    )
-    span = None if within is None else float(seconds(within) or 0)
+    span = time_span("any_unix_timestamp", args)
 
     def accepts(value: Json) -> bool:
         if not is_number(value):
@@ -190,7 +194,7 @@ def unix_timestamp(args: Args, words: Any) -> Kind:
     extent = Extent(
         frozenset(("number",)),
         numbers=(Decimal(10**9), Decimal(10**19)),
-        within=seconds(within),
+        within=span,
         names=frozenset({"any_unix_timestamp"}),
     )
     inline = r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?"
@@ -279,21 +283,194 @@ def digest_length(values: Texts) -> str | None:
 
 
 def uuid_version(values: Texts) -> str | None:
-    version = common(values, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
-    has_variant = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in values)
+    version = common(values, lambda text: text[14:15])
+    has_variant = all(text[19:20] in "89abAB" for text in values)
     return version if version and version in "12345678" and has_variant else None
 
 
+# Moments and days. The argument is the name of a form: if a service writes another form, that is a
+# difference.
+
+_LONGEST_MOMENT = 100
+
+
+def moments(
+    name: str, forms: Forms, read_any: Callable[[str], object], example: str
+) -> Callable[[Args, float], Kind]:
+    """The function that builds the kind of texts of one form, or of any form."""
+
+    def build(args: Args, now: float) -> Kind:
+        (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms())
+        read = read_any if form is None else forms()[str(form)].moment
+        return texts(
+            f"(?:{either(forms) if form is None else forms()[str(form)].pattern})",
+            lambda text: read(text) is not None,
+            (6, _LONGEST_MOMENT),
+            *([] if form is None else [f"{name}({form})"]),
+            furthest=rf"[^\n]{{1,{_LONGEST_MOMENT}}}",
+        )
+
+    return build
+
+
+def either(forms: Forms, but: str = "") -> str:
+    """The expression for any of the forms."""
+    return "|".join(form.pattern for name, form in forms().items() if name != but)
+
+
+def common_form(forms: Forms) -> Callable[[Texts], str | None]:
+    """The form that all texts have; None where two forms fit them all (5/6/2026), as the next text may have
+    either."""
+
+    def common(values: Texts) -> str | None:
+        fitting = [
+            name for name, form in forms().items() if all(form.moment(value) is not None for value in values)
+        ]
+        ambiguous = "us" in fitting and "european" in fitting
+        return None if ambiguous or not fitting else fitting[0]
+
+    return common
+
+
+# Lengths of time and sizes, written for people.
+
+
+_COUNT = r"[0-9]+(?:\.[0-9]+)?"
+_LONG_UNITS = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?)"
+_SHORT_UNITS = r"(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h|d|w|y)"
+_CLOCK_SPAN = r"(?:-?[0-9]+ days?, |-?[0-9]+[.d] ?)?[0-9]{1,6}:[0-5][0-9]:[0-5][0-9](?:[.,][0-9]{1,9})?"
+_WORDED_SPAN = (
+    rf"(?:(?:an?|{_COUNT}) ?{_LONG_UNITS})(?:(?:,? and |, | )(?:an?|{_COUNT}) ?{_LONG_UNITS}){{0,6}}"
+    rf"(?:,? {_CLOCK_SPAN})?"
+)
+_SHORT_SPAN = rf"{_COUNT} ?{_SHORT_UNITS}(?: {_COUNT} ?{_SHORT_UNITS}){{0,6}}"
+_SPAN = rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN}|{_SHORT_SPAN})"
+_WHOLE_SPAN = lazy_pattern(_SPAN)
+
+
+def is_timespan(value: object) -> bool:
+    """Whether a value is a text that states a length of time: 0:30:36, 3m20s, 2 days."""
+    return isinstance(value, str) and _WHOLE_SPAN.fullmatch(value) is not None
+
+
+_SIZE = rf"{_COUNT} ?(?:[kKMGTPE]i?[Bb]|[KMGTPE]i?|B|[Bb]ytes?)"
+_NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-][0-9]{1,4})?)"
+
+# Tokens: the characters of RFC 9110's token68 in any order, also escaped as in a URL.
+
+
+_TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
+_LEAST_TOKEN = 6
+_LEAST_LETTERS = 16
+_DIGITS = lazy_pattern("[0-9]+")
+_HEX = lazy_pattern("[0-9a-fA-F]{8,}")
+_OTHER_FORM = lazy_pattern(r"[.+/=]")
+
+
+def token(args: Args, now: float) -> Kind:
+    """Tokens of a least length: generators change the length of ids by a few characters, by chance or over
+    time, but losing half of them is a fault."""
+    low, high = bounds("any_token", args, "any_token(10)", count)
+    low = low or 1
+    full = re.compile(_TOKEN).fullmatch
+
+    def accepts(value: Json) -> bool:
+        return (
+            isinstance(value, str)
+            and low <= len(value)
+            and bool(full(value))
+            and (high is None or len(value) <= high)
+        )
+
+    inline = rf"[A-Za-z0-9._~+/=%-]{{{low},{'' if high is None else high}}}"
+    extent = Extent(frozenset({"string"}), (low, high), names=frozenset())
+    return Kind(accepts, inline, furthest=r"\S*", extent=extent)
+
+
+def is_random(text: str) -> bool:
+    """Whether a text is more likely generated than written by a person: it has digits among the letters, or
+    many letters of both cases."""
+    if len(text) < _LEAST_TOKEN or not re.fullmatch(_TOKEN, text):
+        return False
+    if are_mixed([text]):
+        return True
+    upper = sum(char.isupper() for char in text)
+    lower = sum(char.islower() for char in text)
+    return len(text) >= _LEAST_LETTERS and min(upper, lower) >= len(text) // 5
+
+
+def are_tokens(values: Texts) -> bool:
+    plain = not any(map(_OTHER_FORM.search, values))
+    return plain and all(map(is_random, values)) and not all(map(_HEX.fullmatch, values))
+
+
+def half_of_shortest(values: Sequence[str]) -> str:
+    return str(max(min(map(len, values)) // 2, 1))
+
+
+def are_moments(values: Texts) -> bool:
+    """Whether `any_datetime` is right for these texts: not for ISO 8601, which has a row of its own, and for
+    numbers only if they are moments of our time."""
+    if all(re.fullmatch(_NUMERIC, text) for text in values):
+        basic = all(moment_forms()["basic"].moment(text) is not None for text in values)
+        return basic or unit_of([Decimal(text) for text in values]) is not None
+    return not all(re.fullmatch(ISO, text) for text in values)
+
+
+# The rows.
+
 FORMATS = (
+    text_format(
+        "any_datetime",
+        moments("any_datetime", moment_forms, moment_of, "http"),
+        LearningRule(
+            "dates with a time",
+            fits=are_moments,
+            argument=common_form(moment_forms),
+            narrowed="dates with a time ({})",
+            piece=lambda: either(moment_forms, "epoch"),
+            in_rows=True,
+        ),
+    ),
+    text_format(
+        "any_date",
+        moments("any_date", date_forms, day_of, "words"),
+        LearningRule(
+            "dates",
+            fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
+            argument=common_form(date_forms),
+            narrowed="dates ({})",
+            piece=lambda: either(date_forms, "iso"),
+        ),
+    ),
+    text_format(
+        "any_size",
+        _SIZE,
+        LearningRule(
+            "sizes",
+            piece=lambda: _SIZE,
+        ),
+        (2, None),
+    ),
+    text_format(
+        "any_digits",
+        "[0-9]+",
+        LearningRule("texts of digits", when="likely"),
+        narrower_than=("any_numeric", "any_hex", "any_token"),
+    ),
+    text_format(
+        "any_numeric",
+        _NUMERIC,
+        LearningRule("numbers as texts", when="likely"),
+    ),
     text_format(
         "any_uuid",
         uuid,
-        (36, 36),
         LearningRule(
             "UUIDs",
             argument=uuid_version,
             narrowed="UUIDs of version {}",
-            piece="[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+            piece=lambda: _UUID,
             in_rows=True,
         ),
         narrower_than=("any_hostname", "any_base64", "any_token"),
@@ -302,28 +479,29 @@ FORMATS = (
     text_format(
         "any_jwt",
         r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
+        LearningRule(
+            "JSON web tokens", piece=lambda: r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
+        ),
         (6, None),
-        LearningRule("JSON web tokens", piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
         check=is_jwt,
     ),
     text_format(
         "any_ulid",
         r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}",
-        (26, 26),
         LearningRule(
             "ULIDs",
             fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
             in_rows=True,
         ),
+        (26, 26),
         narrower_than=("any_base64", "any_token"),
     ),
     text_format(
         "any_iso_datetime",
         iso_datetime,
-        (16, 35),
         LearningRule(
             "dates with a time",
-            piece=verbose(ISO),
+            piece=lambda: ISO,
             in_rows=True,
         ),
         narrower_than=("any_datetime",),
@@ -331,33 +509,32 @@ FORMATS = (
     text_format(
         "any_iso_date",
         DATE,
+        LearningRule("dates", piece=lambda: DATE, in_rows=True),
         (10, 10),
-        LearningRule("dates", piece=DATE, in_rows=True),
         check=is_date,
         narrower_than=("any_hostname", "any_base64", "any_token"),
     ),
     text_format(
         "any_time",
         rf"(?:{CLOCK}{ZONE}?|{CLOCK_OF_12})",
-        (5, 24),
         LearningRule(
             "times of day",
             # 00:00:07 may be the time since a start: a length of time, which can pass 24 hours
             fits=lambda values: not all(text.startswith("00:") for text in values),
-            piece=rf"{verbose(CLOCK_OF_12)}|{CLOCK}",
+            piece=lambda: rf"{CLOCK_OF_12}|{CLOCK}",
         ),
+        (5, 24),
         check=is_time,
     ),
     text_format(
         "any_semver",
         _SEMVER,
+        LearningRule("versions", piece=lambda: r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
         (5, None),
-        LearningRule("versions", piece=r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
     ),
     text_format(
         "any_ip",
         ip,
-        (2, 45),
         LearningRule(
             "IP addresses",
             fits=lambda values: all("." in text or ":" in text for text in values),
@@ -369,21 +546,21 @@ FORMATS = (
     text_format(
         "any_email",
         rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
-        (5, _MOST_EMAIL),
         LearningRule("e-mail addresses", when="likely", in_rows=True),
+        (5, _MOST_EMAIL),
         check=is_email,
     ),
-    text_format("any_url", _URL, (6, None), LearningRule("URLs", when="likely", in_rows=True), check=is_url),
+    text_format("any_url", _URL, LearningRule("URLs", when="likely", in_rows=True), (6, None), check=is_url),
     text_format(
         "any_duration",
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
-        (2, None),
         LearningRule(
             "lengths of time",
             when="likely",
             fits=are_mixed,
-            piece=f"{_SHORT_DURATION}|{_ISO_DURATION}",
+            piece=lambda: f"{_SHORT_DURATION}|{_ISO_DURATION}",
         ),
+        (2, None),
         # ISO 8601: only the smallest unit may have a fraction.
         check=lambda text: not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text)),
         types=frozenset({"number", "string"}),
@@ -391,21 +568,19 @@ FORMATS = (
     text_format(
         "any_hex",
         hex_digits,
-        (1, None),
         LearningRule(
             "hexadecimal digits",
             when="likely",
-            fits=lambda values: are_mixed(values) and min(map(len, values)) >= _LEAST_HEX,
+            fits=lambda values: are_mixed(values) and min(map(len, values)) >= 8,
             argument=digest_length,
             narrowed="{} hexadecimal digits",
-            part=r"(?=.*[0-9])[0-9a-fA-F]{8,}",
+            piece=lambda: r"(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![+/=~%])",
         ),
         bounded=True,
     ),
     text_format(
         "any_base64",
         r"[A-Za-z0-9+/_-]+={0,2}",
-        (2, None),
         LearningRule(
             "base64",
             when="likely",
@@ -414,16 +589,16 @@ FORMATS = (
                 and any(char in "+/=" for char in "".join(values))
                 and not "".join(values).isupper()
                 and not "".join(values).islower()
-                and min(map(len, values)) >= _LEAST_BASE64
+                and min(map(len, values)) >= 16
             ),
         ),
+        (2, None),
         check=is_base64,
         narrower_than=("any_token",),
     ),
     text_format(
         "any_hostname",
         _HOST,
-        (1, _MOST_HOST),
         LearningRule(
             "names of hosts",
             when="likely",
@@ -431,9 +606,31 @@ FORMATS = (
                 "." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values
             ),
         ),
+        (1, _MOST_HOST),
         # RFC 1123: the last label is never a number, as the host would be read as an address.
         check=lambda text: len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal(),
     ),
+    text_format(
+        "any_timespan",
+        _SPAN,
+        LearningRule(
+            "lengths of time",
+            fits=lambda values: all(" " in text or text.count(":") == 2 for text in values),
+            piece=lambda: rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN})",
+        ),
+        (2, None),
+    ),
+    text_format(
+        "any_token",
+        token,
+        LearningRule(
+            "tokens",
+            when="likely",
+            fits=are_tokens,
+            argument=half_of_shortest,
+            narrowed="tokens of {} characters or more",
+        ),
+    ),
 )
-"""Each format: how it is read, how long its texts are, which formats it is narrower than, and how it is
-learnt. Formats are learnt in this order."""
+"""Formats are learnt in this order. Those that vary by nature come before those of the standards; a time of
+day is also a length of time, which comes after it, and tokens have no other form."""

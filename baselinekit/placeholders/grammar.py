@@ -295,9 +295,8 @@ class LearningRule(Struct):
     fit. `words`: describes the values, and may depend on them. `when`: "sure" (no value has its form by
     chance), "likely" (plain words may have it, or only a part of a text varies), "type" (it says hardly more
     than the type). `argument`: a property of all values that narrows the placeholder, described by
-    `narrowed`; `between`: its arguments are a minimum and a maximum. `piece`: the verbose expression that
-    finds it in a longer text, where it may stand for a part that varies; `part`: the form of such a part if
-    nothing more specific is known. `in_rows`: it may stand for a key of one row that describes many."""
+    `narrowed`. `piece`: the expression that finds it in a longer text, where it may stand for a part that
+    varies. `in_rows`: it may stand for a key of one row that describes many."""
 
     words: str | Callable[[Sequence[Any]], str]
     of: str = "string"
@@ -305,9 +304,7 @@ class LearningRule(Struct):
     fits: Callable[[Sequence[Any]], bool] = lambda values: True
     argument: Callable[[Sequence[Any]], str | None] = lambda values: None
     narrowed: str = ""
-    between: bool = False
-    piece: str = ""
-    part: str = ""
+    piece: Callable[[], str] | None = None
     in_rows: bool = False
 
     def describe(self, values: Sequence[Any]) -> str:

@@ -1,7 +1,7 @@
 """Moments as texts: the forms in which services write dates and times, and the moments they mean."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -16,11 +16,6 @@ CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})
 ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
 CLOCK_OF_12 = r"(?:0?[1-9]|1[0-2]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?[ \u00a0\u202f]?[AaPp][Mm]"
 ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
-
-
-def verbose(pattern: str) -> str:
-    """Escape the blanks of an expression for use in a verbose one."""
-    return pattern.replace(" ", r"\ ")
 
 
 # Dates with and without a time, as in ISO 8601 and RFC 3339.
@@ -173,15 +168,9 @@ class MomentForm(Struct):
     moment: Callable[[str], float | None]
 
 
-@cache
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile on first use: most commands never see a moment."""
-    return re.compile(pattern)
-
-
 def _make_form(pattern: str) -> MomentForm:
     def moment(text: str) -> float | None:
-        match = _compile(pattern).fullmatch(text)
+        match = re.compile(pattern).fullmatch(text)
         return None if match is None else _timestamp_of_parts(match.groupdict())
 
     # without the names of its groups, as it may occur several times in a longer expression
@@ -266,19 +255,6 @@ _DAY_HINT = lazy_pattern(
 )
 
 
-@lru_cache(maxsize=8192)
-def moment_of(text: str) -> float | None:
-    """The moment that a text states in any of the forms. Cached, as learning asks several times for a
-    text."""
-    match = _whole_moment_pattern().fullmatch(text) if _MOMENT_HINT.search(text) else None
-    if match is None or match.lastindex is None:
-        return None
-    candidates = list(moment_forms().values())[
-        match.lastindex - 1 :
-    ]  # the first that fits, and those after it
-    return next((moment for form in candidates if (moment := form.moment(text)) is not None), None)
-
-
 @cache
 def date_forms() -> dict[str, MomentForm]:
     """The forms of days by name."""
@@ -286,45 +262,45 @@ def date_forms() -> dict[str, MomentForm]:
     return {**forms, "iso": MomentForm(DATE, _iso_day)}
 
 
-@lru_cache(maxsize=8192)
-def day_of(text: str) -> float | None:
-    """The beginning, in UTC, of the day that a text states in any form."""
-    if not _DAY_HINT.search(text) or not _whole_day_pattern().fullmatch(text):
-        return None
-    moments = (form.moment(text) for form in date_forms().values())
-    return next((moment for moment in moments if moment is not None), None)
+Forms = Callable[[], dict[str, MomentForm]]
 
 
-def _search_pattern(forms: Iterable[MomentForm]) -> re.Pattern[str]:
-    either = "|".join(form.pattern for form in forms)
+@cache
+def _whole_pattern(forms: Forms) -> re.Pattern[str]:
+    """An expression with a group for each form; forms have no groups of their own."""
+    return re.compile("|".join(f"({form.pattern})" for form in forms().values()))
+
+
+@cache
+def _search_pattern(forms: Forms) -> re.Pattern[str]:
+    either = "|".join(form.pattern for form in forms().values())
     return re.compile(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])")
 
 
-@cache
-def _whole_moment_pattern() -> re.Pattern[str]:
-    """An expression with a group for each form; forms have no groups of their own."""
-    return re.compile("|".join(f"({form.pattern})" for form in moment_forms().values()))
+@lru_cache(maxsize=8192)
+def _stated(text: str, forms: Forms, hint: re.Pattern[str]) -> float | None:
+    """Cached, as learning asks several times for a text."""
+    match = _whole_pattern(forms).fullmatch(text) if hint.search(text) else None
+    if match is None or match.lastindex is None:
+        return None
+    candidates = list(forms().values())[match.lastindex - 1 :]  # the first that fits, and those after it
+    return next((moment for form in candidates if (moment := form.moment(text)) is not None), None)
 
 
-@cache
-def _whole_day_pattern() -> re.Pattern[str]:
-    return re.compile("|".join(form.pattern for form in date_forms().values()))
+def moment_of(text: str) -> float | None:
+    """The moment that a text states in any of the forms."""
+    return _stated(text, moment_forms, _MOMENT_HINT)
 
 
-@cache
-def _moment_search_pattern() -> re.Pattern[str]:
-    return _search_pattern(moment_forms().values())
-
-
-@cache
-def _day_search_pattern() -> re.Pattern[str]:
-    return _search_pattern(date_forms().values())
+def day_of(text: str) -> float | None:
+    """The beginning, in UTC, of the day that a text states in any form."""
+    return _stated(text, date_forms, _DAY_HINT)
 
 
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
     """The moments in a text: start, end, and the moment in seconds since 1970. A day alone is no moment."""
     if _MOMENT_HINT.search(text):
-        for match in _moment_search_pattern().finditer(text):
+        for match in _search_pattern(moment_forms).finditer(text):
             moment = moment_of(match[0])
             if moment is not None and moment >= _FIRST_MOMENT:
                 yield match.start(), match.end(), moment
@@ -333,7 +309,7 @@ def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
 def days_in(text: str) -> Iterator[float]:
     """The days that a text states, as the moments at which they begin."""
     if _DAY_HINT.search(text):
-        days = (day_of(match[0]) for match in _day_search_pattern().finditer(text))
+        days = (day_of(match[0]) for match in _search_pattern(date_forms).finditer(text))
         yield from (day for day in days if day is not None)
 
 

@@ -235,12 +235,10 @@ def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> It
         return
     numbers = [decimal(value) for value in values]
     least, most = min(numbers), max(numbers)
-    rows = ((row.name, row.learnt) for row in words.table.values() if row.learnt and row.learnt.between)
-    ranges = [(name, rule) for name, rule in rows if rule.fits(values)]
-    if least != most and ranges and stays_above_zero(numbers, all(map(whole, values))):
-        name, rule = ranges[0]
-        described_range = f"{rule.describe(values)} from {_format_rounded(least)} to {_format_rounded(most)}"
-        yield PlaceholderProposal(f"<<{name}(0)>>", f"{described_range}, and no negative ones")
+    if least != most and wider and stays_above_zero(numbers, all(map(whole, values))):
+        described = f"{wider[0].reason} from {_format_rounded(least)} to {_format_rounded(most)}"
+        text = wider[0].text.replace(">>", "(0)>>")
+        yield PlaceholderProposal(text, f"{described}, and no negative ones")
     yield from wider
 
 

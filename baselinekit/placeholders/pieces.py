@@ -7,11 +7,10 @@ from itertools import groupby
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
-from baselinekit.placeholders.grammar import LearningRule
+from baselinekit.placeholders.formats import is_random
 from baselinekit.placeholders.moments import is_of_now, seconds_of
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.placeholders.varying import is_random
 
 # The texts are split into pieces with a format (a moment, an id, a number), runs of characters without a
 # blank, and what is between them. Pieces that are the same in all texts stay; where a run of characters
@@ -47,16 +46,16 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
     beside any sign; the second, for what remains, for forms that words and numbers have too, which must stand
     alone, and for runs of characters."""
     sure, others = (
-        " | ".join(piece for is_sure, piece in pieces if is_sure is want_sure) for want_sure in (True, False)
+        "|".join(piece for is_sure, piece in pieces if is_sure is want_sure) for want_sure in (True, False)
     )
     return (
-        re.compile(rf"{_BEGINS}(?: {sure} )(?![0-9A-Za-z]|[.:][0-9])", re.VERBOSE),
+        re.compile(rf"{_BEGINS}(?:{sure})(?![0-9A-Za-z]|[.:][0-9])"),
         re.compile(
-            rf"""(?<![\w.-])(?: {others} )(?![\w]|[.:-][\w])
-              | (?:\w+[-:])?(?=[A-Za-z0-9/]*\+|[A-Za-z0-9+/]*=)[A-Za-z0-9+/]{{16,}}={{0,2}}(?![\w=+/])
-              | \w+(?:[-%~]+\w+)*(?:={{1,2}}(?![\w=%]))?
-              | \n | [^\S\n]+ | .""",
-            re.VERBOSE | re.DOTALL,
+            rf"(?<![\w.-])(?:{others})(?![\w]|[.:-][\w])"
+            r"|(?:\w+[-:])?(?=[A-Za-z0-9/]*\+|[A-Za-z0-9+/]*=)[A-Za-z0-9+/]{16,}={0,2}(?![\w=+/])"
+            r"|\w+(?:[-%~]+\w+)*(?:={1,2}(?![\w=%]))?"
+            r"|\n|[^\S\n]+|.",
+            re.DOTALL,
         ),
     )
 
@@ -65,7 +64,7 @@ def split_into_pieces(text: str, words: PlaceholderContext) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
     by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is no number
     sure, others = _compile_pieces(
-        tuple((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
+        tuple((rule.when == "sure" and rule.of == "string", rule.piece()) for rule in by_form if rule.piece)
     )
     pieces: list[str] = []
     end = 0
@@ -157,10 +156,16 @@ class TextPieces:
             return _MOMENT if self._are_moments(column) else _ANY_NUMBER
         for row in self._words.table.values():
             rule = row.learnt
-            if rule and rule.when == "likely" and (rule.part or rule.piece):
-                placeholder = f"<<{row.name}>>"
-                if _fits_rule(rule, column) and _accepts_all_in_text(placeholder, column, self._words):
-                    return placeholder
+            placeholder = f"<<{row.name}>>"
+            if (
+                rule
+                and rule.when == "likely"
+                and rule.piece
+                and all(map(re.compile(rule.piece()).fullmatch, column))
+                and rule.fits(column)
+                and _accepts_all_in_text(placeholder, column, self._words)
+            ):
+                return placeholder
         return None
 
     def _are_moments(self, column: Column) -> bool:
@@ -217,12 +222,6 @@ def common_start(texts: Sequence[str]) -> str:
 def up_to_separator(text: str) -> str:
     match = _LAST_SEPARATOR.match(text)
     return match[0] if match else ""
-
-
-def _fits_rule(rule: LearningRule, column: Column) -> bool:
-    """Whether the pieces fit a rule, if nothing more certain is known of them."""
-    expression = re.compile(rule.part or rule.piece, re.VERBOSE if not rule.part else 0)
-    return all(map(expression.fullmatch, column)) and (bool(rule.part) or rule.fits(column))
 
 
 def _accepts_all_in_text(placeholder: str, column: Column, words: PlaceholderContext) -> bool:

@@ -27,7 +27,6 @@ from baselinekit.placeholders.grammar import (
     whole,
 )
 from baselinekit.placeholders.moments import unit_of
-from baselinekit.placeholders.varying import FIRST, LAST
 from baselinekit.secrets.variables import Scope, as_text
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import EXACT, decimal, delta, is_number, same_json
@@ -220,16 +219,23 @@ def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
     return row.types if row else frozenset({"string"})
 
 
-def string(args: Args, words: PlaceholderContext, name: str = "any_string", least: int = 0) -> Kind:
-    low, high = bounds(name, args, f"{name}(1, 80)", count)
-    low = max(least, low or 0)
+_CLASSES: Mapping[str, Any] = {"string": str, "array": list, "object": dict}
+
+
+def of_length(low: int, high: int | None, *types: str) -> Kind:
+    classes = tuple(_CLASSES[type] for type in types)
 
     def accepts(value: Json) -> bool:
-        return isinstance(value, str) and len(value) >= low and (high is None or len(value) <= high)
+        return isinstance(value, classes) and low <= len(value) and (high is None or len(value) <= high)
 
     inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
-    extent = replace(of_types("string"), lengths=(low, high))
+    extent = replace(of_types(*types), lengths=(low, high))
     return Kind(accepts, inline, any_text=(low, high), extent=extent)
+
+
+def string(args: Args, words: PlaceholderContext, name: str = "any_string", least: int = 0) -> Kind:
+    low, high = bounds(name, args, f"{name}(1, 80)", count)
+    return of_length(max(least, low or 0), high, "string")
 
 
 def number(
@@ -272,19 +278,14 @@ def number_near(args: Args, words: PlaceholderContext) -> Kind:
 def array(args: Args, words: PlaceholderContext) -> Kind:
     example = "any_array(any_uuid, 1, 10)"
     of, low, high = bounds("any_array", args, example, count, lambda arg: isinstance(arg, str))
-    element = None
-    if of is not None:
-        element = kind_of(Token(of, (), False, False, None, f"<<{of}>>"), words)
-
-    def accepts(value: Json) -> bool:
-        return (
-            isinstance(value, list)
-            and len(value) >= (low or 0)
-            and (high is None or len(value) <= high)
-            and (element is None or all(map(element.accepts, value)))
-        )
-
-    return Kind(accepts, extent=replace(of_types("array"), lengths=(low or 0, high), element=element))
+    arrays = of_length(low or 0, high, "array")
+    if of is None:
+        return replace(arrays, inline=None, any_text=None)
+    element = kind_of(Token(of, (), False, False, None, f"<<{of}>>"), words)
+    return Kind(
+        lambda value: arrays.accepts(value) and all(map(element.accepts, value)),
+        extent=replace(arrays.extent, element=element),
+    )
 
 
 def one_of(args: Args, words: PlaceholderContext) -> Kind:
@@ -339,18 +340,7 @@ def length(args: Args, words: PlaceholderContext) -> Kind:
     low, high = bounds("length", args, "length(1, 10)", count)
     if low is None:
         raise bad_args("length", "needs a number", "length(3)")
-    high = low if len(args) == 1 else high
-
-    def accepts(value: Json) -> bool:
-        return (
-            isinstance(value, str | list | dict)
-            and low <= len(value)
-            and (high is None or len(value) <= high)
-        )
-
-    inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
-    extent = replace(of_types("string", "array", "object"), lengths=(low, high))
-    return Kind(accepts, inline, any_text=(low, high), extent=extent)
+    return of_length(low, low if len(args) == 1 else high, "string", "array", "object")
 
 
 def variable(args: Args, words: PlaceholderContext) -> Kind:
@@ -406,8 +396,6 @@ _ROWS = (
             "number",
             "type",
             fits=lambda values: all(map(whole, values)),
-            between=True,
-            part="-?[0-9]+",
             in_rows=True,
         ),
         bounded=True,
@@ -420,9 +408,7 @@ _ROWS = (
             "numbers",
             "number",
             "type",
-            between=True,
-            piece=NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+"),
-            part=NUMBER_IN_TEXT,
+            piece=lambda: NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+"),
             in_rows=True,
         ),
         bounded=True,
@@ -434,9 +420,7 @@ _ROWS = (
         bounded=True,
     ),
     PlaceholderType("number", number_near, _IS_NUMBER),
-    *FIRST,
     *FORMATS,
-    *LAST,
     PlaceholderType(
         "any_nonempty_string",
         lambda args, words: string(args, words, "any_nonempty_string", 1),

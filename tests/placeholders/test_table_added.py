@@ -15,14 +15,14 @@ from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 COLOUR = text_format(
     "any_colour",
     "#[0-9A-Fa-f]{6}",
-    (7, 7),
     LearningRule(
         "colours",
         argument=lambda texts: "dark" if all(text < "#8" for text in texts) else None,
         narrowed="{} colours",
-        piece=r"\#[0-9A-Fa-f]{6}",
+        piece=lambda: "#[0-9A-Fa-f]{6}",
         in_rows=True,
     ),
+    (7, 7),
     narrower_than=("any_code",),
 )
 DARK = COLOUR.build
@@ -127,7 +127,7 @@ def test_a_row_of_numbers_says_how_their_bound_and_their_unit_are_learnt() -> No
         fits=lambda values: all(1900 <= value < 2100 for value in values),
     )
     tens = LearningRule(
-        "tens", "number", "type", fits=lambda values: all(value % 10 == 0 for value in values), between=True
+        "tens", "number", "type", fits=lambda values: all(value % 10 == 0 for value in values)
     )
     rows = (
         PlaceholderType("any_year", numbers.build, numbers.types, years),
