@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 from baselinekit.cli.entry import clock
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.learning.templating import single_element_arrays
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import as_json
-from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Kind
 from baselinekit.model.recipes import Observation
@@ -18,14 +18,14 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
+from baselinekit.schema import read_as
+from baselinekit.secrets.variables import Redactor
+from baselinekit.store.dialects.native import check_rules
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import find, parse, render, suggest_path
 from baselinekit.values.places import with_values
 from baselinekit.values.texts import count_noun
-
-_NOWHERE = "<compare>"
-_CURRENT = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
 
 
 class Rules(Struct):
@@ -84,18 +84,10 @@ class Verdict:
     def __bool__(self) -> bool:
         return self.passed
 
-    @cached_property
+    @property
     def differences(self) -> tuple[Difference, ...]:
-        return tuple(
-            Difference(
-                render(difference.path),
-                difference.kind,
-                difference.expected,
-                difference.actual,
-                difference.note,
-            )
-            for difference in self._comparison.differences
-        )
+        found = self._comparison.differences
+        return tuple(Difference(render(d.path), d.kind, d.expected, d.actual, d.note) for d in found)
 
     @property
     def resolved(self) -> Json:
@@ -117,76 +109,82 @@ class Verdict:
         return list(difference_lines(result_of(self._baseline, self._comparison), style))
 
 
-def result_of(baseline: Baseline, comparison: Comparison) -> Result:
-    """Return a comparison as the result that reports show."""
-    spots = tuple(
-        ReportedDifference(
-            difference.path,
-            difference.kind,
-            difference.expected,
-            difference.actual,
-            baseline.source.file,
-            None,
-            difference.rule,
-            difference.note,
+def result_of(baseline: Baseline, comparison: Comparison, redactor: Redactor | None = None) -> Result:
+    """Return a comparison as the result that reports show, masked by the redactor if there is one."""
+    spots = []
+    for found in comparison.differences:
+        expected, actual, note = found.expected, found.actual, found.note
+        if redactor is not None:
+            note = redactor.mask_note(note, expected, actual)
+            expected, actual = (redactor.mask_value(value, found.path) for value in (expected, actual))
+        is_required = found.rule is not None and found.rule.startswith("require_keys")
+        at = found.at if is_required else (*baseline.output_path, *found.at)
+        file = baseline.source.file
+        spots.append(
+            ReportedDifference(found.path, found.kind, expected, actual, file, None, found.rule, note, at)
         )
-        for difference in comparison.differences
-    )
     return Result(
         baseline.id,
         baseline.source.file,
         None,
         baseline.current.kind,
         "passed" if comparison.passed else "failed",
-        differences=spots,
+        differences=tuple(spots),
         difference_count=comparison.count,
-        resolved=comparison.resolved,
     )
 
 
 def compare(expected: object, actual: object, rules: Rules | None = None) -> Verdict:
     """Compare a value with an expected one. In `expected`, a text such as `<<any_uuid>>` is a placeholder, as
     in a file, and so are the values `any_uuid` and the like."""
-    rules = _NO_RULES if rules is None else _checked_rules(rules)
-    expected_json = as_json(expected)
-    record: dict[str, Any] = {
-        "id": "compare",
-        "baseline": {"output": with_placeholders(expected_json, rules.placeholders)},
-        "current": _CURRENT,
-        "comparison": rules.as_comparison(),
-    }
-    baseline = parse_record(record, _NOWHERE)
-    return judge(_with_ordered_arrays(baseline, expected_json) if rules.placeholders else baseline, actual)
+    rules = _NO_RULES if rules is None else rules
+    comparison, before = read_rules(rules, "Rules"), as_json(expected)
+    places: dict[Path, Json] = {}
+    for text, placeholder in rules.placeholders.items():
+        pattern = parse(text)
+        found = find(pattern, before)
+        if not found:
+            message = f"placeholders: {text} leads nowhere in the expected value"
+            raise InvalidInput(Problem("BK204", message, suggest_path(pattern, before)))
+        places |= {path: str(placeholder) for path, _ in found}
+    output = with_values(before, places)
+    current: Json = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
+    baseline = parse_record({"id": "compare", "baseline": {"output": output}, "current": current}, "")
+    arrays = {**comparison.arrays, **arrays_to_order(comparison, before, output)}
+    return judge(replace(baseline, comparison=replace(comparison, arrays=arrays)), actual)
 
 
-def _checked_rules(rules: object) -> Rules:
-    """Return the rules, or raise an error that says what to write instead."""
+def read_rules(rules: object, call: str) -> model.Rules:
+    """Return rules of code as those of a file, or raise an error that says what to write instead. `call`:
+    where they are in the code."""
+    names = Rules.__struct_fields__
     if not isinstance(rules, Rules):
-        rule_names = list(Rules.__struct_fields__)
-        is_near = isinstance(rules, dict) and rules and all(key in rule_names for key in rules)
+        is_near = isinstance(rules, dict) and rules and all(key in names for key in rules)
         arguments = [f"{key}={value!r}" for key, value in rules.items()] if isinstance(rules, dict) else []
-        hint = f"Rules({', '.join(arguments) if is_near else 'ignore=[…]'}), of {', '.join(rule_names)}"
+        hint = f"Rules({', '.join(arguments) if is_near else 'ignore=[…]'}), of {', '.join(names)}"
         raise InvalidInput(Problem("BK105", f"rules: expected Rules, found a {type(rules).__name__}", hint))
     for name in ("ignore", "ignore_values", "require"):
         value = getattr(rules, name)
         if isinstance(value, str):  # each letter would be taken for a path
             message = f"{name}: expected a list of paths, found the text {value!r}"
-            raise InvalidInput(Problem("BK105", message, f"Rules({name}=[{value!r}])"))
-    return rules
+            raise InvalidInput(Problem("BK105", message, f"{call}({name}=[{value!r}])"))
+    read, problems = read_as(model.Rules, rules.as_comparison())
+    problems += check_rules(read) if read is not None else ()
+    if problems or read is None:
+        raise InvalidInput(*(_in_code(problem, call) for problem in problems))
+    return read
 
 
-def _with_ordered_arrays(baseline: Baseline, expected: Json) -> Baseline:
-    """Compare arrays of one element in which rules have put a placeholder by position, as one element."""
-    stored, rules = baseline.baseline, baseline.comparison
-    ordered = arrays_to_order(rules, expected, stored.output) if stored is not None else {}
-    return replace(baseline, comparison=replace(rules, arrays={**rules.arrays, **ordered}))
+def _in_code(problem: Problem, call: str) -> Problem:
+    """Return a problem of a file's rules in terms of the call in the code."""
+    names = {"ignore_fields": "ignore", "require_keys": "require"}
+    words = [names.get(str(part), str(part)) for part in problem.at or () if part != "comparison"]
+    return replace(problem, message=f"{call}({'.'.join(words)}): {problem.message}", at=None)
 
 
 def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
     """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
     element describes arrays of any length, so they are compared element by element."""
-    from baselinekit.learning.templating import single_element_arrays
-
     if rules.type == "exact":
         return {}
     configured = {path for text in rules.arrays for path, _ in find(parse(text), after)}
@@ -195,29 +193,15 @@ def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, 
 
 
 def judge(baseline: Baseline, actual: object) -> Verdict:
-    """Compare a value with a baseline that was read."""
-    matcher = compile_baseline(baseline, words())
-    comparison = matcher.compare(Observation(as_json(actual), 0.0))
+    """Compare a value with a baseline that was read, outside of a project: without custom placeholders."""
+    words = PlaceholderContext(now=clock()(), regex_budget=RegexBudget(time.thread_time))
+    observation = Observation(as_json(actual), 0.0)
+    return Verdict(baseline, compare_without_model(compile_baseline(baseline, words), observation))
+
+
+def compare_without_model(matcher: Matcher, observation: Observation) -> Comparison:
+    comparison = matcher.compare(observation)
     if comparison.questions:
-        message = "whether two texts mean the same is a question to a model"
-        raise CannotReplay(Problem("BK230", message, "compare it with `baselinekit compare`"))
-    return Verdict(baseline, comparison)
-
-
-def words() -> PlaceholderContext:
-    """Return what placeholders mean outside of a project: no custom ones, and the current time."""
-    return PlaceholderContext(now=clock()(), regex_budget=RegexBudget(time.thread_time))
-
-
-def with_placeholders(value: Json, placeholders: Mapping[str, Placeholder | str]) -> Json:
-    """Return the value with placeholders at these paths. A path that matches nothing raises an error that
-    suggests a similar one."""
-    by_path: dict[Path, Json] = {}
-    for text, placeholder in placeholders.items():
-        pattern = parse(text)
-        paths = [path for path, _ in find(pattern, value)]
-        if not paths:
-            message = f"placeholders: {text} leads nowhere in the expected value"
-            raise InvalidInput(Problem("BK204", message, suggest_path(pattern, value)))
-        by_path |= dict.fromkeys(paths, str(placeholder))
-    return with_values(value, by_path) if by_path else value
+        message = "whether two texts mean the same is a question to a model, and a test asks none"
+        raise CannotReplay(Problem("BK230", message, "compare its parts, or use `method: words`"))
+    return comparison

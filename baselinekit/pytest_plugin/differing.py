@@ -10,30 +10,27 @@ import pytest
 
 import baselinekit
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.judging import keep_seen
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.pending import seen_of
-from baselinekit.commands.project import CaptureEnvironment
+from baselinekit.commands.project import CaptureEnvironment, drift_of
 from baselinekit.commands.refresh import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.learning.lesson import since_capture
-from baselinekit.model.baselines import Baseline, Comparison
+from baselinekit.library.verdicts import result_of
 from baselinekit.model.changes import Approval, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
-from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import Json, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
-from baselinekit.pytest_plugin.files import Compared, OpenProject, ValuePlace
-from baselinekit.pytest_plugin.registry import terminal_of
+from baselinekit.pytest_plugin.files import Compared, Planned, ValuePlace
+from baselinekit.pytest_plugin.session import terminal_of
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
-from baselinekit.store.reading import load
-from baselinekit.structs import MutableStruct, Struct, replace
-from baselinekit.values.equality import same_json
+from baselinekit.store.reading import locate_all
+from baselinekit.structs import MutableStruct, replace
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun
 
@@ -44,66 +41,46 @@ _INDENT = 4
 # An update: the same as a refresh of the file.
 
 
-class Update(Struct):
-    """A change of a file, to be written once its test has passed. `after`: the baseline that the file will
-    hold; `notes`: what is reported of it then."""
-
-    after: Baseline
-    approval: Approval
-    notes: tuple[str, ...] = ()
-
-
-def build_seen(project: OpenProject, compared: Compared) -> KeptOutput:
+def build_seen(compared: Compared) -> KeptOutput:
     """Return what a refresh would approve. It includes the placeholders of the test: they are not in the file
     yet, and approving it later does not run the test."""
-    known = project.environment_now(compared.stored)
-    here = CaptureEnvironment(project.project, project.environment.clients, known)
-    comparison = replace(
-        compared.comparison, resolved=compared.code.with_placeholders(compared.comparison.resolved)
-    )
-    seen = seen_of(here, compared.stored, comparison, compared.observation, project.now())
-    unmet = compared.code.describe_unmet(compared.layered.judged, comparison.differences)
+    project, stored, code = compared.place.project, compared.stored, compared.code
+    here = project.environment
+    if stored.baseline is None or not stored.baseline.environment:
+        here = CaptureEnvironment(project.project, here.clients, {})
+    resolved, _ = code.with_placeholders(compared.comparison.resolved)
+    comparison = replace(compared.comparison, resolved=resolved)
+    seen = seen_of(here, stored, comparison, compared.observation, project.now())
+    unmet = code.describe_unmet(compared.layered.judged, comparison.differences)
     return replace(seen, unsettled=(*seen.unsettled, *unmet))
 
 
-def store_seen(project: OpenProject, seen: KeptOutput) -> None:
-    """Store what was seen, so that `refresh` and `review` can use it without another run."""
-    keep_seen(project.root, seen, "")
-
-
-def plan_update(project: OpenProject, stored: Baseline, seen: KeptOutput) -> Update:
-    """Return the update that accepts every change, however large: it can be reviewed in git. InvalidInput
-    where it would drop a placeholder that does not accept the new value."""
-    plan = plan_of(project.project, stored, replace(seen, compared_with=None))
+def plan_update(compared: Compared) -> Planned:
+    """Plan the update that accepts every change, however large: it can be reviewed in git. InvalidInput where
+    it would drop a placeholder that does not accept the new value."""
+    project = compared.place.project
+    stored = replace(compared.stored, comparison=compared.layered.rules)
+    plan = plan_of(project.project, stored, replace(build_seen(compared), compared_with=None))
     accepted = frozenset(change.number for change in plan.changes)
     problem = reason_against(plan, accepted, Permit(high_risk=True))
     if problem is not None:
         lost_path = next((lost.path for change in plan.changes for lost in change.lost), ())
-        (place,) = project.places(stored, [lost_path])
+        (place,) = locate_all(stored.source, [(*stored.output_path, *lost_path)], project.root)
         if problem.code == "BK533":
             hint = f"edit the file, or {command_line('refresh', stored.id, '--drop-placeholders')}"
             problem = replace(problem, hint=hint)
         raise InvalidInput(problem.placed(place))
-    return Update(with_output(project.project, plan, accepted), Approval(plan, accepted))
 
+    def write() -> None:
+        applied = apply(project.project, [Approval(plan, accepted)], ApprovalNote(), sync=False)
+        project.unsynced |= {file.file for file in applied.files}
+        if applied.failures:
+            raise InvalidInput(*applied.failures)
 
-def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:
-    """Write all updates at once; waiting for the disk is left to the end of the run."""
-    applied = apply(project.project, [update.approval for update in updates], ApprovalNote(), sync=False)
-    project.unsynced |= dict.fromkeys(file.file for file in applied.files)
-    if applied.failures and not all(_is_written(project, update.after) for update in updates):
-        raise InvalidInput(*applied.failures)
-
-
-def _is_written(project: OpenProject, after: Baseline) -> bool:
-    """Whether the file already holds the update: another run may have written the same meanwhile."""
-    with suppress(BaselinekitError):
-        (written,) = (
-            baseline for baseline in load([after.source.file], project.root) if baseline.id == after.id
-        )
-        if written.baseline is not None and after.baseline is not None:
-            return same_json(written.baseline.output, after.baseline.output)
-    return False
+    varying = _varying(compared)
+    note = f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
+    after = with_output(project.project, plan, accepted)
+    return Planned(after, "updated", write, (note,) if varying else ())
 
 
 # A failure, as pytest shows it.
@@ -126,137 +103,108 @@ class Failure(MutableStruct):
         return "\n".join((message or self.headline, *(f"  {line}".rstrip() for line in self.lines)))
 
 
-class FailureReport:
-    """Builds the failures of one value of a test."""
+def failure_of(place: ValuePlace, what: str, lines: Sequence[str]) -> Failure:
+    file = from_start(place.item.config, os.path.join(place.project.root, place.file))
+    return Failure(f"value == {file} ({what})", lines)
 
-    def __init__(self, project: OpenProject, place: ValuePlace, item: pytest.Item, config: pytest.Config):
-        self._project = project
-        self._place = place
-        self._item = item
-        self._config = config
 
-    def failure_for(
-        self,
-        stored: Baseline,
-        comparison: Comparison,
-        observation: Observation,
-        instructions: Sequence[str] = (),
-    ) -> Failure:
-        """Return the failure of a value that differs from its file. `instructions`: shown instead of
-        commands."""
-        result = self._build_result(stored, comparison, observation)
-        width, verbosity = terminal_of(self._config)
-        style = Style(width=width - _INDENT, verbose=verbosity > 1)
-        text = format_lines(difference_lines(result, style))
-        path = shown_path(self._place, self._config)
-        headline = f"value == {path} ({count_noun(comparison.count, 'difference')})"
-        lines = [*text.splitlines(), ""]
-        if instructions:
-            return Failure(headline, [*lines, *instructions])
-        varying = self._varying(stored, comparison)
-        lines += self._describe_capture(stored)
-        if varying:
-            lines += ["ids and times vary by nature; with placeholders they do not fail:"]
-            lines += [*(f"  {line}" for line in _in_code(varying)), ""]
-        if sum(len(values) - 1 for values in varying.values()) < comparison.count:
-            lines += self._accept_commands()  # else the next run has others again
-        return Failure(headline, lines)
+def missing_failure(place: ValuePlace) -> Failure:
+    """Return the failure of a baseline that is missing in CI, where none is written."""
+    problem = Problem("BK560", "there is no such baseline, and in CI none is written")
+    command = f"  {test_command(place.item)} --baseline-update=new"
+    advice = "to write it at a desk, where you look at it and commit it:"
+    return failure_of(place, "missing", ["", str(problem), "", advice, command])
 
-    def note_of_update(self, stored: Baseline, comparison: Comparison) -> Iterator[str]:
-        """Yield a note for an updated file with values that will differ again in the next run."""
-        if varying := self._varying(stored, comparison):
-            yield f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
 
-    def _varying(self, stored: Baseline, comparison: Comparison) -> dict[str, list[Json]]:
-        """Return the values that would differ again in another run, by their path in all rows: the stored
-        value of the first row, and the actual value of each. Masked values are left out, as is any pattern of
-        them."""
-        known_good, span = stored.baseline, since_capture(stored, self._project.seconds())
-        mask = self._project.project.redactor.mask_value
-        varying: dict[str, list[Json]] = {}
-        for difference in comparison.differences:
-            is_leaf = difference.kind == "value" and not isinstance(difference.actual, dict | list)
-            if (
-                known_good is None
-                or not is_leaf
-                or mask(difference.actual, difference.path) != difference.actual
-            ):
-                continue
-            if nature_of_change(difference.at, difference.expected, difference.actual, span):
-                varying.setdefault(render(of_any_row(difference.path)), [difference.expected]).append(
-                    difference.actual
-                )
-        return varying
+def second_value_failure(compared: Compared, earlier: str) -> Failure:
+    """Return the failure of a second value for a file that is written in this very run. `earlier`: the test
+    of the first."""
+    lines = [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
+    if earlier == compared.place.test:
+        message = "this test has compared another value with it before, which is to be written"
+        lines = [str(Problem("BK561", message)), "to keep both, give each a name:", '  baseline("name")']
+    return failure_of(
+        compared.place, count_noun(compared.comparison.count, "difference"), [*_shown(compared), *lines]
+    )
 
-    def _accept_commands(self) -> list[str]:
-        update = f"{test_command(self._item, self._config)} --baseline-update=changed"
-        return ["to accept it:", f"  {update}", f"  {command_line('review', self._place.id)}"]
 
-    def _describe_capture(self, stored: Baseline) -> Iterator[str]:
-        """Yield when the baseline was captured, and what has changed in the environment since."""
-        known_good = stored.baseline
-        captured = parse_time(known_good.captured_at) if known_good else None
-        if known_good is None or captured is None:
-            return
-        days = int((self._project.seconds() - captured.timestamp()) // 86_400)
-        ago = f", {count_noun(days, 'day')} ago" if days > 0 else ""
-        commits = self._describe_commits(stored.source.file)
-        yield f"captured {one_line(str(known_good.captured_at))}{ago}{commits}"
-        for name, (before, now) in self._project.drift(stored).items():
-            yield f"  {one_line(name)}: {short(before)} -> {short(now)}"
-        yield ""
+def difference_failure(compared: Compared) -> Failure:
+    """Return the failure of a value that differs from its file."""
+    place, count, varying = compared.place, compared.comparison.count, _varying(compared)
+    lines = [*_shown(compared), *_describe_capture(compared)]
+    if varying:
+        lines += ["ids and times vary by nature; with placeholders they do not fail:"]
+        lines += [*(f"  {line}" for line in _in_code(varying)), ""]
+    if sum(len(values) - 1 for values in varying.values()) < count:  # else the next run has others again
+        update = f"  {test_command(place.item)} --baseline-update=changed"
+        lines += ["to accept it:", update, f"  {command_line('review', place.id)}"]
+    return failure_of(place, count_noun(count, "difference"), lines)
 
-    def _describe_commits(self, file: str) -> str:
-        """Return the commit of the file and the number of commits since, or "" where git does not say."""
-        if not self._project.take_git_question():
-            return ""
-        git = Git(self._project.environment.clients.execute, self._project.root)
-        with suppress(BaselinekitError, ValueError):
-            commit = git.ask("log", "-1", "--format=%h", "--", file).decode().strip()
-            number = int(git.ask("rev-list", "--count", f"{commit}..HEAD")) if commit else 0
-            if commit:
-                ago = f", {count_noun(number, 'commit')} ago" if number else ""
-                return f"; committed in {commit}{ago}"
+
+def _shown(compared: Compared) -> list[str]:
+    """Return the differences as a terminal shows them, with paths relative to where pytest was started."""
+    place, config = compared.place, compared.place.item.config
+    project = place.project
+    redactor = project.project.redactor.knowing(compared.observation.output)
+    result = result_of(compared.stored, compared.comparison, redactor)
+    (located,) = with_lines([result], [compared.stored.source], project.root)
+    result = located or result
+    spots = [
+        replace(spot, file=from_start(config, os.path.join(project.root, spot.file)))
+        for spot in result.differences
+    ]
+    width, verbosity = terminal_of(config)
+    style = Style(width=width - _INDENT, verbose=verbosity > 1)
+    text = format_lines(difference_lines(replace(result, differences=tuple(spots)), style))
+    return [*text.splitlines(), ""]
+
+
+def _varying(compared: Compared) -> dict[str, list[Json]]:
+    """Return the values that would differ again in another run, by their path in all rows: the stored value
+    of the first row, and the actual value of each. Masked values are left out, as is any pattern of them."""
+    project, stored = compared.place.project, compared.stored
+    span = since_capture(stored, project.seconds())
+    mask = project.project.redactor.mask_value
+    varying: dict[str, list[Json]] = {}
+    for found in compared.comparison.differences:
+        if found.kind != "value" or mask(found.actual, found.path) != found.actual:
+            continue
+        if not isinstance(found.actual, dict | list) and nature_of_change(
+            found.at, found.expected, found.actual, span
+        ):
+            varying.setdefault(render(of_any_row(found.path)), [found.expected]).append(found.actual)
+    return varying
+
+
+def _describe_capture(compared: Compared) -> Iterator[str]:
+    """Yield when the baseline was captured, and what has changed in the environment since."""
+    project, stored = compared.place.project, compared.stored
+    text = stored.baseline.captured_at if stored.baseline else None
+    captured = parse_time(text) if text else None
+    if captured is None:
+        return
+    days = int((project.seconds() - captured.timestamp()) // 86_400)
+    ago = f", {count_noun(days, 'day')} ago" if days > 0 else ""
+    yield f"captured {one_line(str(text))}{ago}{_describe_commits(compared)}"
+    drift = drift_of(project.environment, stored, Observation(None, 0.0))
+    yield from (
+        f"  {one_line(name)}: {short(before)} -> {short(now)}" for name, (before, now) in drift.items()
+    )
+    yield ""
+
+
+def _describe_commits(compared: Compared) -> str:
+    """Return the commit of the file and the number of commits since, or "" where git does not say."""
+    project = compared.place.project
+    if next(project.git_questions, None) is None:
         return ""
-
-    def _build_result(self, stored: Baseline, comparison: Comparison, observation: Observation) -> Result:
-        redactor = self._project.project.redactor.knowing(observation.output)
-        mask = redactor.mask_value
-        spots = []
-        for difference in comparison.differences:
-            is_required = difference.rule is not None and difference.rule.startswith("require_keys")
-            spots.append(
-                ReportedDifference(
-                    difference.path,
-                    difference.kind,
-                    mask(difference.expected, difference.path),
-                    mask(difference.actual, difference.path),
-                    stored.source.file,
-                    None,
-                    difference.rule,
-                    redactor.mask_note(difference.note, difference.expected, difference.actual),
-                    difference.at if is_required else (*stored.output_path, *difference.at),
-                )
-            )
-        result = Result(
-            stored.id,
-            stored.source.file,
-            None,
-            stored.current.kind,
-            "failed",
-            differences=tuple(spots),
-            difference_count=comparison.count,
-        )
-        (located,) = with_lines([result], [stored.source], self._project.root)
-        return self._with_relative_paths(located or result)
-
-    def _with_relative_paths(self, result: Result) -> Result:
-        """Return the result with paths relative to where pytest was started."""
-        spots = [
-            replace(spot, file=path_from_start(os.path.join(self._place.root, spot.file), self._config))
-            for spot in result.differences
-        ]
-        return replace(result, differences=tuple(spots))
+    git = Git(project.environment.clients.execute, project.root)
+    with suppress(BaselinekitError, ValueError):
+        commit = git.ask("log", "-1", "--format=%h", "--", compared.stored.source.file).decode().strip()
+        if commit:
+            number = int(git.ask("rev-list", "--count", f"{commit}..HEAD"))
+            return f"; committed in {commit}" + (f", {count_noun(number, 'commit')} ago" if number else "")
+    return ""
 
 
 def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:
@@ -277,41 +225,14 @@ def _in_python(text: str) -> str:
     return written if is_plain else f'"{text}"'
 
 
-def missing_failure(place: ValuePlace, item: pytest.Item, config: pytest.Config) -> Failure:
-    """Return the failure of a baseline that is missing in CI, where none is written."""
-    problem = Problem("BK560", "there is no such baseline, and in CI none is written")
-    command = f"{test_command(item, config)} --baseline-update=new"
-    lines = [
-        "",
-        str(problem),
-        "",
-        "to write it at a desk, where you look at it and commit it:",
-        f"  {command}",
-    ]
-    return Failure(f"value == {shown_path(place, config)} (missing)", lines)
-
-
-def second_value_lines(earlier: str, place: ValuePlace) -> list[str]:
-    """Return the lines for a second value for a file that was written in this very run."""
-    if earlier in ("this test", place.test):
-        message = "this test has compared another value with it before, which is to be written"
-        return [str(Problem("BK561", message)), "to keep both, give each a name:", '  baseline("name")']
-    return [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
-
-
-def path_from_start(path: str, config: pytest.Config) -> str:
+def from_start(config: pytest.Config, path: str) -> str:
     """Return a path relative to where pytest was started."""
     return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
 
 
-def shown_path(place: ValuePlace, config: pytest.Config) -> str:
-    return path_from_start(place.path, config)
-
-
-def test_command(item: pytest.Item, config: pytest.Config) -> str:
+def test_command(item: pytest.Item) -> str:
     """Return the command that runs this one test."""
-    file = path_from_start(os.path.realpath(item.path), config)
-    rest = item.nodeid.partition("::")[2]
-    test_id = shlex.quote(f"{file}::{rest}" if rest else file)
+    _, colons, name = item.nodeid.partition("::")
+    test_id = shlex.quote(f"{from_start(item.config, os.path.realpath(item.path))}{colons}{name}")
     is_in_module = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
     return one_line(f"pytest {'--doctest-modules ' if is_in_module else ''}{test_id}")

@@ -4,77 +4,69 @@ test by `==`. New and updated files are written when their test has passed."""
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import pytest
 
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem
+from baselinekit.commands.judging import keep_seen
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import NoJsonError, as_json
 from baselinekit.library.verdicts import Rules
-from baselinekit.matching.dispatch import Matcher
-from baselinekit.model.baselines import Baseline, Comparison
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.pytest_plugin.files import Compared, NewFile, OpenProject, Projects, ValuePlace
-from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
+from baselinekit.pytest_plugin.files import Compared, OpenProject, Planned, Projects, ValuePlace, place_of
 from baselinekit.pytest_plugin.rules import CodeRules
-from baselinekit.structs import replace
+from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used
+from baselinekit.values.paths import render
 
 if TYPE_CHECKING:  # not loaded where all tests pass
-    from baselinekit.pytest_plugin.differing import Failure, Update
-
-_NO_RULES = Rules()
+    from baselinekit.pytest_plugin.differing import Failure
 
 
 class BaselineRun:
-    """The state that the tests of one process share: the projects, and what may be written."""
+    """What the tests of one process share: the projects, and what may be written."""
 
     def __init__(self, config: pytest.Config):
-        self.config = config
         self.update: Literal["new", "changed", "all"] | None = config.getoption("baseline_update")
         self.projects = Projects(str(config.rootpath))
 
-    def values_of(self, item: pytest.Item) -> "TestValues":
-        return TestValues(self, item)
 
-    def writes_new(self, project: OpenProject) -> bool:
-        """Whether missing baselines are written: outside CI always, in CI only with --baseline-update."""
-        return self.update in ("new", "all") or not project.is_ci
+class RuleOptions(TypedDict, total=False):
+    """The rules of a call `baseline(…)`, as under `comparison:` in a file."""
 
-    @property
-    def writes_changed(self) -> bool:
-        return self.update in ("changed", "all")
-
-    def explain(self, op: str, left: object, right: object) -> list[str] | None:
-        """Return the first line of a failed comparison with a baseline; the others are added later, when
-        pytest no longer truncates them."""
-        expected = right if isinstance(right, ExpectedValue) else left
-        if op != "==" or not isinstance(expected, ExpectedValue):
-            return None
-        if expected.failure is not None:
-            return [expected.failure.headline]
-        name = type(left).__qualname__
-        return [f"{name} == {expected!r}", f"{name} has an == of its own: write `baseline == …`"]
-
-    def close(self) -> None:
-        """Sync what was written to the disk before the run ends."""
-        for project in self.projects.opened():
-            project.sync()
+    ignore: Sequence[str]
+    ignore_values: Sequence[str]
+    require: Sequence[str]
+    tolerance: Mapping[str, object] | None
+    arrays: Mapping[str, object] | None
+    fields: Mapping[str, object] | None
+    placeholders: Mapping[str, Placeholder | str] | None
+    type: Literal["exact", "structural", "numeric", "semantic"] | None
 
 
-class ExpectedValue:
-    """The known-good value: one side of `==`, with a value of the test on the other."""
+class BaselineFixture:
+    """The known-good value: one side of `==`, with a value of the test on the other. A call names one of
+    several values of a test, or adds rules."""
 
     __array_ufunc__ = None
     __pandas_priority__ = 10_000
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, values: "TestValues", name: str | None = None, rules: Rules = _NO_RULES):
+    def __init__(self, values: "ValuesOfTest", name: str | None = None, rules: Rules | None = None):
         self._values = values
         self._name = name
-        self._rules = rules
+        self._rules = rules or Rules()
         self.failure: Failure | None = None
+
+    def __call__(self, name: str | None = None, **rules: Unpack[RuleOptions]) -> "BaselineFixture":
+        """`name`: which of several values of this test."""
+        __tracebackhide__ = True
+        if name is not None and not isinstance(name, str):
+            raise TypeError("baseline() takes a name, and the value is compared: assert value == baseline")
+        given: dict[str, Any] = {key: rule for key, rule in rules.items() if rule is not None}
+        return BaselineFixture(self._values, name, Rules(**given))
 
     def __eq__(self, value: object) -> bool:
         __tracebackhide__ = True
@@ -83,10 +75,8 @@ class ExpectedValue:
             self.failure = self._values.compare(value, self._name, self._rules)
         except BaselinekitError as error:
             raised: BaseException = type(error)(*error.problems)
-        except (NoJsonError, BaselineWarning) as error:
-            raised = type(error)(*error.args)
-        except pytest.skip.Exception as error:
-            raised = pytest.skip.Exception(str(error))
+        except (NoJsonError, BaselineWarning, pytest.skip.Exception) as error:
+            raised = type(error)(str(error))
         else:
             return self.failure is None
         raise raised
@@ -103,166 +93,121 @@ class ExpectedValue:
         return f"<baseline {self._values.display_path(self._name)}>"
 
 
-class BaselineFixture(ExpectedValue):
-    """`baseline` itself; a call names one of several values of a test, or adds rules."""
-
-    def __call__(
-        self,
-        name: str | None = None,
-        *,
-        ignore: Sequence[str] = (),
-        ignore_values: Sequence[str] = (),
-        require: Sequence[str] = (),
-        tolerance: Mapping[str, object] | None = None,
-        arrays: Mapping[str, object] | None = None,
-        fields: Mapping[str, object] | None = None,
-        placeholders: Mapping[str, Placeholder | str] | None = None,
-        type: Literal["exact", "structural", "numeric", "semantic"] | None = None,
-    ) -> ExpectedValue:
-        """`name`: which of several values of this test. The other arguments are rules, as under `comparison:`
-        in a file."""
-        __tracebackhide__ = True
-        if name is not None and not isinstance(name, str):
-            raise TypeError("baseline() takes a name, and the value is compared: assert value == baseline")
-        rules = Rules(
-            type=type,
-            ignore=ignore,
-            ignore_values=ignore_values,
-            require=require,
-            tolerance=tolerance or {},
-            arrays=arrays or {},
-            fields=fields or {},
-            placeholders=placeholders or {},
-        )
-        return ExpectedValue(self._values, name, rules)
+def explain(op: str, left: object, right: object) -> list[str] | None:
+    """Return the first line of a failed comparison with a baseline; the others are added later, when pytest
+    no longer truncates them."""
+    expected = right if isinstance(right, BaselineFixture) else left
+    if op != "==" or not isinstance(expected, BaselineFixture):
+        return None
+    if expected.failure is not None:
+        return [expected.failure.headline]
+    name = type(left).__qualname__
+    return [f"{name} == {expected!r}", f"{name} has an == of its own: write `baseline == …`"]
 
 
-class TestValues:
+class ValuesOfTest:
     """The values that one test compares, and the files to write for it."""
 
-    def __init__(self, run: BaselineRun, item: pytest.Item):
+    def __init__(self, run: BaselineRun, item: pytest.Item, nodeid: str):
         self._run = run
         self._item = item
-        self._new: dict[str, NewFile] = {}
-        self._updates: dict[str, Update] = {}
+        self._nodeid = nodeid
+        self._planned: dict[str, Planned] = {}
         self._failures: list[Failure] = []
-        self._used: list[UsedFile] = []
+        self._used: list[Used] = []
         self._must_not_write = self._has_compared = False
 
     @cached_property
     def project(self) -> OpenProject:
         return self._run.projects.of(os.path.dirname(self._item.path))
 
+    def place(self, name: str | None) -> ValuePlace:
+        return place_of(self.project, self._item, self._nodeid, name)
+
     def display_path(self, name: str | None) -> str:
         try:
-            return self.project.place(self._item, name).file
+            return self.place(name).file
         except BaselinekitError:
-            return self._item.nodeid
+            return self._nodeid
 
     def compare(self, value: object, name: str | None, rules: Rules) -> "Failure | None":
         """Return None where the value matches its baseline or is going to be written, else the failure."""
         self._has_compared = True
-        project = self.project
-        place = project.place(self._item, name)
-        code = CodeRules(rules)
+        place, code = self.place(name), CodeRules(rules)
         observation = Observation(as_json(value), 0.0)
-        stored = self._stored_baseline(place)
-        if stored is not None:
-            stored = project.chosen(stored)
+        planned = self._planned.get(place.file)
+        stored = planned.after if planned is not None else self.project.load(place.file, place.id)
         if stored is None or stored.baseline is None or stored.baseline.output is ABSENT:
             return self._handle_missing(place, stored, observation.output, code)
         if stored.metadata.skip is not None:
-            self._note_use(place, "compared")
+            self._note_use(place.file, "compared")
             pytest.skip(f"{place.file}: {stored.metadata.skip}")
         layered = code.layered_over(stored, observation.output)
         for clash in layered.clashes:
             self._item.warn(BaselineWarning(f"{place.file}: {clash}"))
-        comparison = compare_without_model(project.compiled(layered.judged), observation)
+        comparison = self.project.compare(layered.judged, observation)
         compared = Compared(place, stored, code, layered, comparison, observation)
+        may_update = self._run.update in ("changed", "all") and planned is None
         if not comparison.passed:
-            return self._handle_difference(compared)
-        project.forget(stored.id)
-        if self._run.writes_changed and not layered.is_complete and not self._is_written_here(place):
-            self._update(compared)
+            return self._handle_difference(compared, may_update)
+        self.project.forget(stored.id)
+        if may_update and not layered.is_complete:
+            self._plan_update(compared)
         else:
-            self._note_use(place, "compared")
+            self._note_use(place.file, "compared")
         return None
-
-    def _stored_baseline(self, place: ValuePlace) -> Baseline | None:
-        """Return the baseline as it will be when this test has passed."""
-        if place.file in self._updates:
-            return self._updates[place.file].after
-        new = self._new.get(place.file)
-        return new.baseline if new else self.project.load(place)
 
     def _handle_missing(
         self, place: ValuePlace, stored: Baseline | None, output: Json, code: CodeRules
     ) -> "Failure | None":
-        project = self.project
-        if not self._run.writes_new(project):
+        """Plan a new file: outside CI always, in CI only with --baseline-update."""
+        if self.project.project.trust.ci and self._run.update not in ("new", "all"):
             from baselinekit.pytest_plugin.differing import missing_failure
 
-            self._note_use(place, "compared")
-            return self._add_failure(missing_failure(place, self._item, self._run.config))
-        new = project.draft(place, stored, output, code)
-        self._refuse_unmet(new.baseline, code, output)
-        self._new[place.file] = new
+            return self._fail(place, missing_failure(place))
+        self._plan(place, place.plan_new(stored, output, code), code, output)
         return None
 
-    def _refuse_unmet(self, after: Baseline, code: CodeRules, output: Json) -> None:
-        """Raise InvalidInput where the value would fail against the file to be written."""
-        judged = code.layered_over(after, output).judged
-        comparison = compare_without_model(self.project.compiled(judged), Observation(output, 0.0))
-        if comparison.count:
-            mask = self.project.project.redactor.knowing(output).mask_value
-            raise InvalidInput(code.problem_of(comparison.differences[0], mask))
+    def _handle_difference(self, compared: Compared, may_update: bool) -> "Failure | None":
+        from baselinekit.pytest_plugin.differing import build_seen, difference_failure, second_value_failure
 
-    def _is_written_here(self, place: ValuePlace) -> bool:
-        return place.file in self._new or place.file in self._updates
-
-    def _handle_difference(self, compared: "Compared") -> "Failure | None":
-        from baselinekit.pytest_plugin.differing import (
-            FailureReport,
-            build_seen,
-            second_value_lines,
-            store_seen,
-        )
-
-        project, place = self.project, compared.place
-        report = FailureReport(project, place, self._item, self._run.config)
-        earlier_test = place.test if self._is_written_here(place) else project.written.get(place.file)
-        if earlier_test is not None:
-            self._note_use(place, "compared")
-            instructions = second_value_lines(earlier_test, place)
-            return self._add_failure(
-                report.failure_for(compared.stored, compared.comparison, compared.observation, instructions)
-            )
-        store_seen(project, build_seen(project, compared))
-        if self._run.writes_changed:
-            self._update(compared)
+        place = compared.place
+        earlier = place.test if place.file in self._planned else self.project.written.get(place.file)
+        if earlier is not None:
+            return self._fail(place, second_value_failure(compared, earlier))
+        # so that `refresh` and `review` can use it without another run
+        keep_seen(self.project.root, build_seen(compared), "")
+        if may_update:
+            self._plan_update(compared)
             return None
-        self._note_use(place, "compared")
-        return self._add_failure(
-            report.failure_for(compared.stored, compared.comparison, compared.observation)
-        )
+        return self._fail(place, difference_failure(compared))
 
-    def _update(self, compared: "Compared") -> None:
-        """Plan the update of the file, to be written when this test has passed."""
-        from baselinekit.pytest_plugin.differing import FailureReport, build_seen, plan_update
+    def _plan_update(self, compared: Compared) -> None:
+        from baselinekit.pytest_plugin.differing import plan_update
 
-        stored = replace(compared.stored, comparison=compared.layered.rules)
-        update = plan_update(self.project, stored, build_seen(self.project, compared))
-        self._refuse_unmet(update.after, compared.code, compared.observation.output)
-        report = FailureReport(self.project, compared.place, self._item, self._run.config)
-        notes = tuple(report.note_of_update(compared.stored, compared.comparison))
-        self._updates[compared.place.file] = replace(update, notes=notes)
+        self._plan(compared.place, plan_update(compared), compared.code, compared.observation.output)
 
-    def _add_failure(self, failure: "Failure") -> "Failure":
+    def _plan(self, place: ValuePlace, planned: Planned, code: CodeRules, output: Json) -> None:
+        """Have a file written when this test has passed. InvalidInput where the value would fail against
+        it."""
+        judged = code.layered_over(planned.after, output).judged
+        comparison = self.project.compare(judged, Observation(output, 0.0))
+        if comparison.count:
+            found = comparison.differences[0]
+            mask = self.project.project.redactor.knowing(output).mask_value
+            seen = "nothing" if found.actual is ABSENT else repr(mask(found.actual, found.path))
+            expected = found.rule if found.expected is ABSENT else repr(found.expected)
+            message = f"{render(found.path) or 'the value'}: {expected} does not accept what was seen: {seen}"
+            raise InvalidInput(Problem("BK524", message, "choose another placeholder or rule"))
+        self._planned[place.file] = planned
+
+    def _fail(self, place: ValuePlace, failure: "Failure") -> "Failure":
+        self._note_use(place.file, "compared")
         self._failures.append(failure)
         return failure
 
-    def _note_use(self, place: ValuePlace, use: Use, notes: Sequence[str] = ()) -> None:
-        self._used.append(UsedFile(place.root, place.file, use, tuple(notes)))
+    def _note_use(self, file: str, use: Use, notes: Sequence[str] = ()) -> None:
+        self._used.append((self.project.root, file, use, list(notes)))
 
     # Called by the hooks when a phase of the test is over.
 
@@ -278,8 +223,9 @@ class TestValues:
                 message = failure.complete(message)
                 error.args = (message, *error.args[1:])
 
-    def settle(self, report: pytest.TestReport) -> None:
-        """Write new and updated files if all phases of the test have passed so far."""
+    def settle(self, report: pytest.TestReport) -> list[Used]:
+        """Write new and updated files if all phases of the test have passed so far. Return the files used
+        since the last call."""
         if report.failed:
             texts = [failure.text for failure in self._failures if not failure.is_shown]
             report.sections += [("baseline", text) for text in dict.fromkeys(texts)]
@@ -292,6 +238,8 @@ class TestValues:
             except BaselinekitError as error:
                 report.outcome, report.longrepr = "failed", f"baselinekit: {error}"
                 self._must_not_write = True
+        used, self._used = self._used, []
+        return used
 
     def _shorten(self, report: pytest.TestReport) -> None:
         """Shorten the message to its first line for the summary of the run."""
@@ -301,36 +249,16 @@ class TestValues:
             crash.message = crash.message.partition("\n")[0]
 
     def _write(self) -> None:
-        new, updates = list(self._new.values()), list(self._updates.items())
-        self._new.clear()
-        self._updates.clear()
-        for new_file in new:
-            self.project.write(new_file)
-            self._note_use(new_file.place, "written", new_file.notes)
-        if not updates:
-            return
-        from baselinekit.pytest_plugin.differing import write_updates
-
-        write_updates(self.project, [update for _, update in updates])
-        for file, update in updates:
-            self._note_use(
-                ValuePlace(self.project.root, file, update.after.id, "", None), "updated", update.notes
-            )
+        to_write, self._planned = self._planned, {}
+        for file, planned in to_write.items():
+            try:
+                planned.write()
+            except InvalidInput:
+                if not self.project.holds(file, planned.after):
+                    raise
+            self._note_use(file, planned.use, planned.notes)
 
     def warn_if_unused(self) -> None:
         """Warn of a test that asked for the fixture, and passed without comparing anything."""
         if not (self._has_compared or self._must_not_write):
             self._item.warn(BaselineWarning("the test asked for `baseline`, and compared nothing with it"))
-
-    def take_used(self) -> list[list[object]]:
-        """Return the files used since the last call, and forget them."""
-        used, self._used = self._used, []
-        return [used_file.as_json() for used_file in used]
-
-
-def compare_without_model(matcher: Matcher, observation: Observation) -> Comparison:
-    comparison = matcher.compare(observation)
-    if comparison.questions:
-        message = "whether two texts mean the same is a question to a model, and a test asks none"
-        raise CannotReplay(Problem("BK230", message, "compare its parts, or use `method: words`"))
-    return comparison

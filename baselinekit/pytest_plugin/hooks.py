@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, TestValues
-    from baselinekit.pytest_plugin.registry import Registry
+    from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, ValuesOfTest
+    from baselinekit.pytest_plugin.session import Used
 
 UPDATES = {
     "new": "only those that are not there yet, also in CI",
@@ -50,9 +50,8 @@ class ImportedAsWritten:
 if ImportedAsWritten not in sys.meta_path:
     sys.meta_path.insert(0, ImportedAsWritten)
 
-_RUN = pytest.StashKey["BaselineRun"]()
-_REGISTRY = pytest.StashKey["Registry"]()
-_VALUES = pytest.StashKey["TestValues"]()
+_RUN: "pytest.StashKey[BaselineRun]" = pytest.StashKey()
+_VALUES: "pytest.StashKey[ValuesOfTest]" = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -106,38 +105,33 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def baseline(request: pytest.FixtureRequest) -> "Generator[BaselineFixture]":
     """The known-good value of this test, kept in a file: `assert value == baseline`."""
-    from baselinekit.pytest_plugin.fixture import BaselineFixture
+    from baselinekit.pytest_plugin import fixture
 
-    values = run_of(request.config).values_of(request.node)
-    request.node.stash[_VALUES] = values
-    yield BaselineFixture(values)
+    config, item = request.config, request.node
+    if _RUN not in config.stash:
+        config.stash[_RUN] = fixture.BaselineRun(config)
+    values = fixture.ValuesOfTest(config.stash[_RUN], item, plain_nodeid(config, item.nodeid))
+    item.stash[_VALUES] = values
+    yield fixture.BaselineFixture(values)
     values.warn_if_unused()
 
 
-def run_of(config: pytest.Config) -> "BaselineRun":
-    """Return the state of this run, created when a test first needs it."""
-    if _RUN not in config.stash:
-        from baselinekit.pytest_plugin.fixture import BaselineRun
-
-        config.stash[_RUN] = BaselineRun(config)
-    return config.stash[_RUN]
-
-
-def registry_of(config: pytest.Config) -> "Registry":
-    """Return the registry of the baselines that the tests of this run used. With xdist it is in the main
-    process."""
-    if _REGISTRY not in config.stash:
-        from baselinekit.pytest_plugin.registry import Registry
-
-        config.stash[_REGISTRY] = Registry()
-    return config.stash[_REGISTRY]
+def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
+    """Return the node id without the group that xdist's `--dist loadgroup` appends."""
+    test, mark, group = nodeid.rpartition("@")
+    option = config.option  # workers have another option than the process that started them
+    is_grouped = getattr(option, "dist", "") == "loadgroup" or getattr(option, "loadgroup", False)
+    return test if is_grouped and mark and "]" not in group else nodeid
 
 
 def pytest_assertrepr_compare(
     config: pytest.Config, op: str, left: object, right: object
 ) -> list[str] | None:
-    run = config.stash.get(_RUN, None)
-    return None if run is None else run.explain(op, left, right)
+    if _RUN not in config.stash:
+        return None
+    from baselinekit.pytest_plugin.fixture import explain
+
+    return explain(op, left, right)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -146,26 +140,24 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Complete the message of a failure, write the new baselines of a test that passed, and attach the files
     that it used to the report."""
-    values: TestValues | None = item.stash.get(_VALUES, None)
+    values: ValuesOfTest | None = item.stash.get(_VALUES, None)
     if values is None:
         return (yield)
     values.complete(call)
     report = yield
-    values.settle(report)
-    if used := values.take_used():
-        setattr(report, REPORTED, used)
+    setattr(report, REPORTED, values.settle(report))
     return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    run = session.config.stash.get(_RUN, None)
-    if run is not None:
-        run.close()
+    """Sync what was written to the disk before the run ends."""
+    if run := session.config.stash.get(_RUN, None):
+        run.projects.sync()
 
 
 class RunObserver:
-    """Records which files were collected and which tests ran. In a worker of xdist it records the collection
-    only, and sends it to the main process. Its attributes are those of `Covered` in
+    """Records which files were collected, which tests ran and which baselines they used. In a worker of xdist
+    it records the collection only, and sends it to the main process. Its attributes are those of `Run` in
     `pytest_plugin/unused.py`."""
 
     def __init__(self, config: pytest.Config):
@@ -175,6 +167,7 @@ class RunObserver:
         self.ended: set[str] = set()
         self.unproven: set[str] = set()
         self.left_out = ""
+        self.used: list[Used] = []
         self._config = config
         self._collected_count = 0
         self._summary: list[str] = []
@@ -193,11 +186,11 @@ class RunObserver:
         if self._collected_count > len(session.items):
             self.left_out = f"of {self._collected_count:,} tests {len(session.items):,} were run"
         if not self._is_worker:
-            self.collected.update(item.nodeid for item in session.items)
+            self.pytest_xdist_node_collection_finished([item.nodeid for item in session.items])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        self.collected.update(ids)
+        self.collected.update(plain_nodeid(self._config, nodeid) for nodeid in ids)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
@@ -207,30 +200,24 @@ class RunObserver:
         self.left_out = self.left_out or left_out
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if self._is_worker:
-            return
+        nodeid = plain_nodeid(self._config, report.nodeid)
         if report.when == "teardown":
-            self.ended.add(report.nodeid)
+            self.ended.add(nodeid)
         if report.outcome in ("failed", "skipped"):
-            self.unproven.add(report.nodeid)
-        used = getattr(report, REPORTED, None)
-        if used is not None:
-            registry_of(self._config).add(report.nodeid, used)
+            self.unproven.add(nodeid)
+        self.used += getattr(report, REPORTED, ())
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        option = self._config.option
-        output = getattr(self._config, "workeroutput", None)
+        option, output = self._config.option, getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[REPORTED] = (self.looked, self.left_out)
-            return
-        if not option.collectonly and (option.baseline_prune or _REGISTRY in self._config.stash):
-            from baselinekit.pytest_plugin.unused import report_unused
+            output[REPORTED] = self.looked, self.left_out
+        elif not option.collectonly and (option.baseline_prune or self.used):
+            from baselinekit.pytest_plugin.unused import Run, end_of_run
 
-            self._summary = report_unused(self._config, self, registry_of(self._config), exitstatus)
+            run = Run(**{name: getattr(self, name) for name in Run.__struct_fields__})
+            self._summary = end_of_run(self._config, run, exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        registry = self._config.stash.get(_REGISTRY, None)
-        lines = list(registry.lines(self._config.invocation_params.dir)) if registry is not None else []
-        for line in [*lines, *self._summary]:
+        for line in self._summary:
             terminalreporter.write_line(line)

@@ -1,26 +1,49 @@
 """`pytest --baselinekit`: the baselines of the project as pytest items, each with the outcome that
 `baselinekit compare` gives it. A baseline that cannot be replayed or judged is an error in setup, a
-difference a failure."""
+difference a failure. They are replayed one after the other, by clients that stay open from the first to the
+last."""
 
 import fnmatch
 import os
 import shlex
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from _pytest._code import code
 from _pytest._io import TerminalWriter
 
-from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
+from baselinekit.cli.entry import clock
+from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
+from baselinekit.commands.checking import Checker, JudgePolicy, Key, key_of, unjudged_result
+from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
+from baselinekit.commands.judging import keep_seen, mask_result
+from baselinekit.commands.loading import UnfitBaseline, raise_unless_variables, with_lines
+from baselinekit.commands.project import CaptureEnvironment, open_project
+from baselinekit.errors import BaselinekitError, Problem, internal_error
+from baselinekit.files.languages import LINES, SUFFIXES
+from baselinekit.kinds.kind import ALONE
+from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
-from baselinekit.model.results import Result
-from baselinekit.pytest_plugin.registry import BaselineWarning, terminal_of
-from baselinekit.pytest_plugin.replays import Replays, XdistWorker, must_be_alone, parse_options, start_of
+from baselinekit.model.recipes import Limits
+from baselinekit.model.results import Report, Result, Typed
+from baselinekit.pytest_plugin.session import BaselineWarning, terminal_of
 from baselinekit.report.differences import describe_in_brief
-from baselinekit.report.wording import Style
+from baselinekit.report.next_commands import after_compare, command_line, explain_commands
+from baselinekit.report.terminal import format_failure
+from baselinekit.report.wording import Style, format_lines
+from baselinekit.store.discovery import discover_files
+from baselinekit.store.project import name_in_project, nearest_config, project_root
+from baselinekit.store.reading import find_repeated_ids, locate_each
+from baselinekit.structs import replace
+from baselinekit.values.texts import shown
+
+T = TypeVar("T")
 
 _GROUP = "baselinekit"
 """The group for pytest-xdist: with `--dist loadgroup` one worker runs all of it, in order."""
@@ -31,9 +54,216 @@ _MEANT_FOR_PYTEST = frozenset(
 """Marks that mean something to pytest: a tag of such a name selects with -k, but does not become a mark."""
 
 
+_QUESTIONS_AT_ONCE = 8
+_HINTED = ("allow-exec", "allow-host", "var", "secret", "environment", "record-calls")
 _BAD = ("FAILED ", "ERROR ")
 _MARKS = pytest.StashKey[set[str]]()
 _MARK = lazy_pattern(r"[A-Za-z0-9][\w.+/-]*")
+
+
+class Replays:
+    """The project and the clients of a session, opened in the folder in which a user would run `baselinekit
+    compare`. `options`: the names of those of a compare that a session has."""
+
+    def __init__(self, config: pytest.Config, options: Collection[str]):
+        given = {name: getattr(config.option, f"baselinekit_{name.replace('-', '_')}") for name in options}
+        self._words = [word for name, value in given.items() for word in _typed(name, value)]
+        project_options = ProjectOptions(
+            environment=given["environment"],
+            base_url=given["base-url"],
+            variables=tuple(("--var", value) for value in given["var"] or ()),
+            env_files=tuple(given["env-file"] or ()),
+            secrets=tuple(given["secret"] or ()),
+            allow_hosts=tuple(given["allow-host"] or ()),
+            allow_exec=given["allow-exec"],
+        )
+        recording = RecordingOptions(offline=given["offline"], record_calls=given["record-calls"])
+        start = start_of(str(config.rootpath), str(config.invocation_params.dir))
+        self.project = project = open_project(replace(operator_of(project_options), cwd=start))
+        unresolved_root = os.path.abspath(project_root(nearest_config(start), start))
+        is_same = os.path.realpath(unresolved_root) == project.root
+        self.root = unresolved_root if is_same else project.root  # as pytest writes it
+        width, verbosity = terminal_of(config)
+        self._style = Style(width=width, verbose=verbosity > 0)  # plain: the same text is in a JUnit file
+        self._stop = Stop()
+        self._open = ExitStack()
+        context = self._open.enter_context(open_clients(clock(), None, self._stop))
+        worker = worker_of(config)
+        recording = _share_of(project.config.limits, recording, *worker)
+        models = LazyModels(project, context.clients, recording, about="compare")
+        models.part = worker
+        context = models.added_to(context)
+        at_once = self._open.enter_context(ModelThreads(context.clients, _QUESTIONS_AT_ONCE))
+        self._cancel = context.cancel
+        environment = CaptureEnvironment(project, at_once.clients)
+        self._checker = Checker(environment, JudgePolicy(explain=self._style.verbose), context)
+        self._thread: ThreadPoolExecutor | None = None
+        self._unfit: dict[Key, UnfitBaseline] = {}
+        self._ids: dict[str, Entry] = {}
+        folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
+        self.folders = [os.path.normpath(os.path.join(self.root, folder)) for folder in folders]
+        self._known = discover_files(folders, project.root).files
+
+    # The files and their baselines.
+
+    def describe(self) -> str:
+        """Return a line about the project."""
+        project = self.project
+        base_url = project.override_base_url or project.base_url
+        text = f"{self.root}, {project.config_file or 'no baselinekit.yaml'}"
+        return project.redactor.mask_said(text + (f", base_url {base_url}" if base_url else ""))
+
+    def name_of(self, path: str, is_named: bool) -> str | None:
+        """Return the name in the project of a file that holds baselines; None for any other. `is_named`:
+        given on the command line, so that it need not be in a folder of baselines."""
+        name = name_in_project(self.root, path)
+        return name if name in self._known or (is_named and path.endswith((*SUFFIXES, LINES))) else None
+
+    def holds_baselines(self, folder: str) -> bool:
+        """Whether there are baselines in a folder or below it."""
+        name = name_in_project(self.root, folder)
+        return any(file.startswith(f"{name}/") for file in self._known)
+
+    def entries(self, file: str) -> list[tuple[Entry, int, list[str]]]:
+        """Return the baselines of a file that can be replayed, which excludes values of tests: each with its
+        line, its tags and its criticality. A problem with any of them is raised."""
+        read = self._checker.read([file], lambda entry: True)
+        self._unfit |= read.unfit
+        for entry in read.entries:
+            earlier = self._ids.setdefault(entry.id.casefold(), entry)
+            if earlier.source != entry.source:
+                read.problems += find_repeated_ids([earlier, entry], self.project.root)
+        if read.error is not None:
+            raise shown(read.error, self.project.redactor.mask)
+        entries = [entry for entry in read.entries if not KINDS[entry.kind].brought_by]
+        lines = [1] * len(entries)
+        if len(entries) > 1:
+            places = locate_each([(entry.source, [()]) for entry in entries], self.project.root)
+            lines = [place.line or 1 for (place,) in places]
+        levels = {one.id: one.metadata.criticality for one in self._checker.baselines(entries)}
+        words = [[*entry.tags, *filter(None, [levels.get(entry.id)])] for entry in entries]
+        return list(zip(entries, lines, words, strict=True))
+
+    def check(self, entries: Iterable[Entry]) -> None:
+        """Raise the errors of entries that cannot be replayed or compared as written. One that lacks a
+        variable is an error when it is judged."""
+        unfit = [self._unfit[key] for key in map(key_of, entries) if key in self._unfit]
+        try:
+            raise_unless_variables(None, unfit, self.project.root)
+        except BaselinekitError as error:
+            raise shown(error, self.project.redactor.mask) from None
+
+    # Replaying, one after the other.
+
+    def judge(self, entry: Entry) -> tuple[Result, list[str]]:
+        """Replay and compare an entry; return its result and its warnings. The output of one that differs is
+        stored for a refresh; the file does not change."""
+        root = self.project.root
+        try:
+            judged = self._in_thread(lambda: self._checker.judge(entry))
+            settled_id = judged.result.id if judged.settles else ""
+            warning = keep_seen(root, judged.pending, settled_id, judged.warning)
+            (located,) = with_lines([judged.result], [entry.source], root)
+            result = mask_result(located or judged.result, self.project.redactor)
+        except Exception as error:
+            return self.refuse(entry, internal_error(error).problems[0]), []
+        notes = result.notes if result.outcome in ("passed", "skipped") else ()
+        return result, list(filter(None, (*notes, warning)))
+
+    def refuse(self, entry: Entry, problem: Problem) -> Result:
+        """Return an error with the reason, for an entry that is not replayed."""
+        return unjudged_result(entry, "error", self.project.redactor.mask(problem.with_hint), problem.code)
+
+    def _in_thread(self, work: Callable[[], T]) -> T:
+        """Run work in the thread that holds the connections, while this one waits for a Ctrl-C, which must
+        not interrupt a client between two steps. If anything else ends the wait (such as the timeout of a
+        test), that thread is left to end by itself."""
+        self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="replay")
+        future = self._thread.submit(work)
+        try:
+            while not wait([future], SIGNAL_CHECK).done:
+                pass
+            return future.result()
+        except KeyboardInterrupt:
+            self._stop.ask()
+            self._cancel()
+            raise
+        except BaseException:
+            if not future.done():
+                self._thread.shutdown(wait=False)
+                self._thread = None
+            raise
+
+    def close(self) -> None:
+        """Wait for work that is still running, and close the connections."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=True, cancel_futures=True)
+        self._open.close()
+
+    # Descriptions.
+
+    def describe_result(self, result: Result) -> str:
+        """Return the text for a baseline that did not pass, with the commands to run next."""
+        words = command_line("compare", *self._words)
+        report = Report("", "", 0.0, "", words, (result,), typed=Typed(tuple(self._words)))
+        commands = after_compare(report, (), self.project.folders, self._style.verbose)
+        text = format_failure(result, self._style)
+        return self._with_commands(text, commands, result.outcome == "error")
+
+    def describe_error(self, error: BaselinekitError) -> str:
+        """Return every problem with its place and hint, and the commands that explain them."""
+        codes = dict.fromkeys(problem.code for problem in error.problems)
+        return self._with_commands(f"{error}\n", explain_commands([*codes][:3]))
+
+    def _with_commands(self, text: str, commands: Iterable[str], has_hints: bool = True) -> str:
+        """Add the commands, and the pytest names of the options in hints: those are of our own command
+        line."""
+        named_options = [option for option in _HINTED if has_hints and f"--{option}" in text]
+        translations = [f"pytest calls it --baselinekit-{option}" for option in named_options]
+        lines = format_lines([*translations, *(f"next: {command}" for command in commands)])
+        return self.project.redactor.mask_said(f"{text.rstrip()}\n\n{lines}".rstrip())
+
+
+def _typed(name: str, value: Any) -> Iterator[str]:
+    """Yield an option of this run as on our own command line."""
+    for item in value if isinstance(value, list) else [value]:
+        if item not in (None, False):
+            yield from (f"--{name}", *(() if item is True else (item,)))
+
+
+def must_be_alone(entry: Entry) -> bool:
+    """Whether nothing else may be replayed at the same time."""
+    return entry.claim == ALONE
+
+
+def worker_of(config: pytest.Config) -> tuple[int, int]:
+    """Return the number of this worker of pytest-xdist, and the count of all."""
+    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    number = str(worker_input.get("workerid", "gw0")).removeprefix("gw")
+    return int(number) if number.isdecimal() else 0, int(worker_input.get("workercount", 1))
+
+
+def _share_of(limits: Limits, requested: RecordingOptions, number: int, count: int) -> RecordingOptions:
+    """Return this worker's share of the limits on model calls: all workers together keep to the limits."""
+    if count == 1:
+        return requested
+
+    def part(whole: int | None) -> int | None:
+        return None if whole is None else whole // count + (number % count < whole % count)
+
+    total = effective_limits(limits, requested)
+    cost = None if total.usd is None else float(total.usd) / count
+    return replace(requested, max_calls=part(total.calls), max_tokens=part(total.tokens), max_cost=cost)
+
+
+def start_of(rootdir: str, invoked_in: str) -> str:
+    """Return the folder from which the project is searched upwards: where pytest was started, as for the
+    command line; but pytest's rootdir where that is not above it, or where no project is found."""
+    is_below = os.path.commonpath([rootdir, invoked_in]) == rootdir
+    start = invoked_in if is_below else rootdir
+    config = nearest_config(start)
+    is_found = config or os.path.lexists(os.path.join(project_root(config, start), ".git"))
+    return start if is_found else rootdir
 
 
 class ReprEntryNative(code.ReprEntryNative):
@@ -73,9 +303,9 @@ class BaselineFile(pytest.File):
             entries = self.replays.entries(self.of_project)
         except BaselinekitError as error:
             raise self.CollectError(self.replays.describe_error(error)) from None
-        for entry, line in zip(entries, self.replays.lines(entries), strict=True):
+        for entry, line, words in entries:
             item = BaselineItem.from_parent(self, name=entry.id, entry=entry, line=line)
-            item.add_words(self.replays.words_of(entry))
+            item.add_words(words)
             yield item
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -115,10 +345,13 @@ class BaselineItem(pytest.Item):
         if self.config.getoption("setupplan", False):
             return
         replays = self.parent.replays
-        judged = replays.refuse(self.entry, self.refused) if self.refused else replays.judge(self.entry)
-        self.result = result = judged.result
-        for warning in judged.warnings:
-            self.warn(BaselineWarning(f"{self.name}: {warning}"))
+        if self.refused:
+            self.result = result = replays.refuse(self.entry, self.refused)
+        else:
+            self.result, warnings = replays.judge(self.entry)
+            result = self.result
+            for warning in warnings:
+                self.warn(BaselineWarning(f"{self.name}: {warning}"))
         if result.outcome == "skipped" and result.code is None:
             pytest.skip(result.reason)
         if result.outcome not in ("passed", "failed"):
@@ -148,64 +381,38 @@ class BaselineItem(pytest.Item):
 class BaselineItems:
     """The hooks of a session that collects baselines."""
 
+    replays: Replays
+
     def __init__(self, config: pytest.Config, options: Collection[str]):
         self._config = config
         self._options = options
-        self._replays: Replays | None = None
-        self._environ: dict[str, str] = {}
-        self._worker = _worker_of(config)
+        _, self._worker_count = worker_of(config)
 
-    @property
-    def replays(self) -> Replays:
-        assert self._replays is not None
-        return self._replays
-
-    def _open_replays(self) -> Replays:
-        """Open the project, anew when the environment has changed: a conftest.py may start the service and
-        set it."""
-        config, environ = self._config, dict(os.environ)
-        if self._replays is None or environ != self._environ:
-            if self._replays is not None:
-                self._replays.close()
-            start = start_of(str(config.rootpath), str(config.invocation_params.dir))
-            try:
-                options = parse_options(self._given_options())
-                self._replays = Replays(start, options, self._worker, _style_of(config))
-            except BaselinekitError as error:
-                raise pytest.UsageError(str(error)) from None
-            self._environ = environ
-        return self._replays
-
-    def _given_options(self) -> Iterator[tuple[str, str]]:
-        """Yield the options of this run by their names on our own command line, with their values."""
-        for name in self._options:
-            value = getattr(self._config.option, f"baselinekit_{name.replace('-', '_')}")
-            for item in value if isinstance(value, list) else [value]:
-                if item not in (None, False):
-                    yield name, "" if item is True else str(item)
-
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
-        """Report a broken configuration before anything is collected or a worker is started."""
-        self._open_replays()
+        """Open the project: after a conftest.py, which may start the service and set its address, and before
+        anything is collected or a worker is started."""
+        try:
+            self.replays = Replays(self._config, self._options)
+        except BaselinekitError as error:
+            raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        if self._replays is not None:
-            self._replays.close()
+        if hasattr(self, "replays"):
+            self.replays.close()
 
-    def pytest_report_header(self) -> str:
-        return f"baselinekit: {self._open_replays().describe()}"
+    def pytest_report_collectionfinish(self) -> str:
+        return f"baselinekit: {self.replays.describe()}"
 
     # Which files are collected.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Without paths on the command line collect the whole project, whatever `testpaths` says."""
-        self._open_replays()
         config = self._config
         start = os.path.realpath(config.invocation_params.dir)
-        whole_project = {os.path.realpath(config.rootpath), self.replays.root}
+        whole_project = {os.path.realpath(config.rootpath), self.replays.project.root}
         if config.args_source is config.ArgsSource.ARGS or start not in whole_project:
             return
         for folder in self.replays.folders:
@@ -239,7 +446,7 @@ class BaselineItems:
         read."""
         items.sort(key=lambda item: isinstance(item, BaselineItem) and must_be_alone(item.entry))
         baseline_items = [item for item in items if isinstance(item, BaselineItem)]
-        if self._worker.count > 1 and any(item.entry.claim is not None for item in baseline_items):
+        if self._worker_count > 1 and any(item.entry.claim is not None for item in baseline_items):
             for item in baseline_items:
                 item.add_marker(pytest.mark.xdist_group(_GROUP))
 
@@ -248,15 +455,19 @@ class BaselineItems:
         """Report invalid rules and recipes of all selected baselines before the first request is sent."""
         if self._config.getoption("collectonly", False):
             return
-        baseline_items = [item for item in session.items if isinstance(item, BaselineItem)]
-        for item in baseline_items if self._worker.count > 1 else ():
-            if item.entry.claim is not None and not item.nodeid.endswith(f"@{_GROUP}"):
-                item.refused = other_workers_problem(item.entry)
-        nodes = {item.entry.source.file: item.parent for item in baseline_items}
-        for file, error in self.replays.find_errors([item.entry for item in baseline_items]).items():
-            text = self.replays.describe_error(error)
-            report = pytest.CollectReport(nodes[file].nodeid, "failed", text, [])
-            self._config.hook.pytest_collectreport(report=report)
+        nodes: dict[BaselineFile, list[BaselineItem]] = {}
+        for item in session.items:
+            if isinstance(item, BaselineItem):
+                nodes.setdefault(item.parent, []).append(item)
+                if self._worker_count > 1 and item.entry.claim and not item.nodeid.endswith(f"@{_GROUP}"):
+                    item.refused = other_workers_problem(item.entry)
+        for node, items in nodes.items():
+            try:
+                self.replays.check(item.entry for item in items)
+            except BaselinekitError as error:
+                text = self.replays.describe_error(error)
+                report = pytest.CollectReport(node.nodeid, "failed", text, [])
+                self._config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -277,16 +488,3 @@ def other_workers_problem(entry: Entry) -> Problem:
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(os.path.join(folder, ""))
-
-
-def _style_of(config: pytest.Config) -> Style:
-    """Return a style without colours: the same text goes into a JUnit file."""
-    width, verbosity = terminal_of(config)
-    return Style(width=width, verbose=verbosity > 0)
-
-
-def _worker_of(config: pytest.Config) -> XdistWorker:
-    """Return the number of this worker of pytest-xdist, and the count of all."""
-    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
-    number = str(worker_input.get("workerid", "gw0")).removeprefix("gw")
-    return XdistWorker(int(number) if number.isdecimal() else 0, int(worker_input.get("workercount", 1)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.pytest_plugin.fixture import BaselineWarning
+from baselinekit.pytest_plugin.session import BaselineWarning
 
 pytestmark = pytest.mark.slow
 
@@ -381,16 +381,15 @@ def test_a_file_that_another_process_has_written_meanwhile(pytester: pytest.Pyte
         test_it="""
         import pathlib
         import pytest
-        from baselinekit.pytest_plugin.files import OpenProject
 
         @pytest.mark.parametrize("theirs", [1, 2])
-        def test_it(baseline, theirs, request):
+        def test_it(baseline, theirs):
             assert 1 == baseline
-            values = baseline._values
-            new, = values._new.values()
-            output = {**new.record["baseline"], "output": theirs}
-            other = type(new)(new.place, {**new.record, "baseline": output}, new.baseline)
-            values.project.write(other)
+            file = pathlib.Path(f"baselines/test_it/test_it-{theirs}.yaml")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            current = f"{{input: {{test: 'test_it.py::test_it[{theirs}]'}}, execution: {{type: pytest}}}}"
+            text = f"id: test_it.test_it-{theirs}\\nbaseline: {{output: {theirs}}}\\ncurrent: {current}\\n"
+            file.write_text(text)
         """
     )
     result = pytester.runpytest_inprocess()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.pytest_plugin.fixture import ExpectedValue
+from baselinekit.pytest_plugin.fixture import BaselineFixture
 
 pytestmark = pytest.mark.slow
 
@@ -147,8 +147,8 @@ def test_a_value_that_answers_by_itself(pytester: pytest.Pytester) -> None:
 
 def test_nothing_is_broadcast() -> None:
     """numpy and pandas ask whoever says that it goes before them."""
-    assert ExpectedValue.__array_ufunc__ is None
-    assert ExpectedValue.__pandas_priority__ > 5_000
+    assert BaselineFixture.__array_ufunc__ is None
+    assert BaselineFixture.__pandas_priority__ > 5_000
 
 
 def test_a_baseline_that_is_to_be_skipped(pytester: pytest.Pytester) -> None:

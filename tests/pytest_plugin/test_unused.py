@@ -2,14 +2,18 @@
 ever removed."""
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from baselinekit.files.languages import dump_yaml
 from baselinekit.kinds.pytest import file_of, id_of
-from baselinekit.pytest_plugin.unused import Claim, Covered, find_unused, lines, remove
+from baselinekit.pytest_plugin.session import Used
+from baselinekit.pytest_plugin.unused import Run, Unused, find_unused, lines_of_unused, remove
+from baselinekit.structs import replace
 
 A, B, C = "tests/test_a.py::test_one", "tests/test_a.py::test_two[x]", "tests/test_b.py::TestIt::test_three"
 
@@ -45,63 +49,70 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def covered(root: Path, tests: Iterable[str] = (A, B, C), **facts: object) -> Covered:
+def covered(tests: Iterable[str] = (A, B, C), **facts: Any) -> Run:
     """A run of these tests to their end, which all passed."""
     tests = set(tests)
     looked = {"": "passed", "tests": "passed", "tests/test_a.py": "passed", "tests/test_b.py": "passed"}
-    stated = {"collected": tests, "ended": set(tests), "looked": looked} | facts
-    return Covered(str(root), root.stat().st_mtime - 100, **stated)
+    stated = {"collected": tests, "ended": tests, "looked": looked} | facts
+    return Run(time.monotonic() - 100, **stated)
 
 
-def claim(root: Path, run: Covered, used: Iterable[str] = (), written: Iterable[Path] = ()) -> Claim:
+def found(
+    root: Path, run: Run, used: Iterable[str] = (), written: Iterable[Path] = (), rootdir: Path | None = None
+) -> list[Unused]:
     """`used`: tests whose (only) file was used."""
-    paths = {str(root / file_of(test)) for test in used}
-    return find_unused(run, paths, [str(path) for path in written], {str(root): "baselines"})
+    files: list[Used] = [(str(root), file_of(test), "compared", []) for test in used]
+    files += [(str(root), str(path.relative_to(root)), "written", []) for path in written]
+    unused, partial = find_unused(replace(run, used=files), str(rootdir or root), {str(root): "baselines"})
+    assert not partial
+    return unused
 
 
-def unused_of(found: Claim) -> list[str]:
-    assert not found.partial
-    return sorted(one.test for one in found.found)
+def files_of(unused: Iterable[Unused]) -> list[str]:
+    return [one.baseline.source.file for one in unused]
+
+
+def reasons(unused: Iterable[Unused]) -> list[str]:
+    return sorted(one.reason for one in unused)
+
+
+def removed(unused: Iterable[Unused]) -> list[str]:
+    return [line for one in unused for line in remove(one)]
 
 
 def test_what_every_test_uses_is_not_unused(root: Path) -> None:
-    assert claim(root, covered(root), [A, B, C]) == Claim()
+    assert found(root, covered(), [A, B, C]) == []
 
 
 def test_a_test_that_is_gone_and_one_that_passed_without(root: Path) -> None:
-    found = claim(root, covered(root, [A, B]), [A])
-    assert [(one.test, one.reason) for one in found.found] == [
-        (B, f"{B} passed without it"),
-        (C, f"{C} is gone"),
-    ]
+    assert reasons(found(root, covered([A, B]), [A])) == [f"{B} passed without it", f"{C} is gone"]
 
 
 def test_a_second_value_that_a_test_has_no_more(root: Path) -> None:
     keep(root, A, name="second")
-    found = claim(root, covered(root), [A, B, C])
-    assert [one.file for one in found.found] == ["baselines/tests/test_a/test_one.second.yaml"]
+    second = found(root, covered(), [A, B, C])
+    assert files_of(second) == ["baselines/tests/test_a/test_one.second.yaml"]
 
 
 def test_a_test_that_did_not_pass_says_nothing_of_its_files(root: Path) -> None:
     """It may have failed, or been skipped, before it came to them."""
     keep(root, A, name="second")
-    assert claim(root, covered(root, unproven={A}), [B, C]) == Claim()
+    assert found(root, covered(unproven={A}), [B, C]) == []
 
 
 @pytest.mark.parametrize("new", ["tests/test_a.py::test_two[y]", "tests/test_a.py::test_two"])
 def test_other_parameters(root: Path, new: str) -> None:
     """An option such as `--browser`, or a variable, may have chosen them for this run."""
-    assert claim(root, covered(root, [A, new, C]), [A, C]) == Claim()
+    assert found(root, covered([A, new, C]), [A, C]) == []
 
 
 def test_no_parameters_at_all_in_this_run(root: Path) -> None:
     """pytest makes a skipped test of an empty list: nobody has said that the value is not wanted."""
     empty = "tests/test_a.py::test_two[NOTSET]"
-    assert claim(root, covered(root, [A, empty, C], unproven={empty}), [A, C]) == Claim()
+    assert found(root, covered([A, empty, C], unproven={empty}), [A, C]) == []
 
 
 PARTIAL = [
-    ({"left_out": "3 tests were deselected"}, "3 tests were deselected"),
     ({"ended": {A, B}}, "1 test did not finish"),
     ({"ended": set()}, "3 tests did not finish"),
     (
@@ -112,37 +123,36 @@ PARTIAL = [
 
 
 @pytest.mark.parametrize(("facts", "why"), PARTIAL)
-def test_a_run_of_a_part_says_nothing(root: Path, facts: dict[str, object], why: str) -> None:
+def test_a_run_of_a_part_says_nothing(root: Path, facts: dict[str, Any], why: str) -> None:
     keep(root, "tests/test_gone.py::test_it")
-    found = claim(root, covered(root, **facts), [C])
-    assert found == Claim(partial=why)
-    assert list(lines(found, str(root), False)) == []
+    assert find_unused(covered(**facts), str(root), {str(root): "baselines"}) == ([], why)
+    assert list(lines_of_unused([], why, str(root), False)) == []
     wanted = f"no baseline was removed: {why}; only a run of everything tells what is unused"
-    assert list(lines(found, str(root), True)) == [wanted]
+    assert list(lines_of_unused([], why, str(root), True)) == [wanted]
 
 
 def test_a_file_of_tests_that_is_gone(root: Path) -> None:
     """It need not be among the arguments: nobody can run it."""
     (root / "tests/test_b.py").unlink()
     looked = {"tests/test_a.py": "passed"}
-    assert unused_of(claim(root, covered(root, [A, B], looked=looked), [A, B])) == [C]
+    assert reasons(found(root, covered([A, B], looked=looked), [A, B])) == [f"{C} is gone"]
 
 
 def test_a_file_of_tests_without_any(root: Path) -> None:
-    assert unused_of(claim(root, covered(root, [A, B]), [A, B])) == [C]
+    assert reasons(found(root, covered([A, B]), [A, B])) == [f"{C} is gone"]
 
 
 def test_a_file_of_tests_that_skips_itself(root: Path) -> None:
     looked = {"tests/test_a.py": "passed", "tests/test_b.py": "skipped"}
-    assert claim(root, covered(root, [A, B], looked=looked), [A, B]) == Claim()
+    assert found(root, covered([A, B], looked=looked), [A, B]) == []
 
 
 def test_pytest_started_elsewhere_calls_tests_otherwise(root: Path) -> None:
     """Its root is a folder of the project, and its node ids begin there."""
     tests = {"test_a.py::test_one", "test_b.py::TestIt::test_three"}
     looked = {"test_a.py": "passed", "test_b.py": "passed"}
-    run = covered(root / "tests", tests, looked=looked, unproven={"test_b.py::TestIt::test_three"})
-    assert unused_of(claim(root, run, [A])) == [B]
+    run = covered(tests, looked=looked, unproven={"test_b.py::TestIt::test_three"})
+    assert reasons(found(root, run, [A], rootdir=root / "tests")) == [f"{B} is gone"]
 
 
 _OURS = "baseline: {output: 1}\ncurrent: {input: {test: t.py::x}, execution: {type: pytest}}\n"
@@ -161,7 +171,7 @@ def test_what_holds_something_else_is_left(root: Path, what: str) -> None:
     path = root / "baselines/x.yaml"
     path.write_text(NOT_OURS[what], "utf-8")
     os.utime(path, (1, 1))
-    assert claim(root, covered(root), [A, B, C]) == Claim()
+    assert found(root, covered(), [A, B, C]) == []
 
 
 def test_links_and_what_stands_in_another_project_are_left(root: Path) -> None:
@@ -172,13 +182,13 @@ def test_links_and_what_stands_in_another_project_are_left(root: Path) -> None:
     inner.mkdir()
     (inner / "baselinekit.yaml").write_text("version: 1\n", "utf-8")
     keep(inner, "tests/test_gone.py::test_it")
-    assert claim(root, covered(root), [A, B, C]) == Claim()
+    assert found(root, covered(), [A, B, C]) == []
 
 
 def test_what_another_run_writes_meanwhile_is_in_use(root: Path) -> None:
     path = keep(root, "tests/test_new.py::test_it")
     os.utime(path)
-    assert claim(root, covered(root), [A, B, C]) == Claim()
+    assert found(root, covered(), [A, B, C]) == []
 
 
 def test_a_renamed_test_is_recognised_by_its_value(root: Path) -> None:
@@ -186,9 +196,9 @@ def test_a_renamed_test_is_recognised_by_its_value(root: Path) -> None:
     keep(root, A, {"id": "<<any_uuid>>", "name": "Ada"})
     path = keep(root, new, {"id": "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "name": "Ada"})
     other = keep(root, "tests/test_a.py::test_ones", {"name": "Bob"})
-    found = claim(root, covered(root, [new, B, C]), [new, "tests/test_a.py::test_ones", B, C], [other, path])
-    assert [one.like for one in found.found] == ["baselines/tests/test_a/test_users.yaml"]
-    assert list(lines(found, str(root / "tests"), False)) == [
+    unused = found(root, covered([new, B, C]), [new, "tests/test_a.py::test_ones", B, C], [other, path])
+    assert [one.like for one in unused] == ["baselines/tests/test_a/test_users.yaml"]
+    assert list(lines_of_unused(unused, "", str(root / "tests"), False)) == [
         "1 baseline is used by no test (to remove: pytest --baseline-prune):",
         "  ../baselines/tests/test_a/test_one.yaml: tests/test_a.py::test_one is gone",
         "    was it renamed? ../baselines/tests/test_a/test_users.yaml is new and looks like it",
@@ -198,15 +208,15 @@ def test_a_renamed_test_is_recognised_by_its_value(root: Path) -> None:
 def test_a_renamed_test_is_recognised_by_its_name(root: Path) -> None:
     new = "tests/test_a.py::test_once"
     path = keep(root, new, 2)
-    found = claim(root, covered(root, [new, B, C]), [new, B, C], [path])
-    assert [one.like for one in found.found] == ["baselines/tests/test_a/test_once.yaml"]
+    unused = found(root, covered([new, B, C]), [new, B, C], [path])
+    assert [one.like for one in unused] == ["baselines/tests/test_a/test_once.yaml"]
 
 
 def test_what_is_only_new_is_no_renamed_one(root: Path) -> None:
     new = "tests/test_b.py::TestOther::test_quite_another[thing]"
     path = keep(root, new, 2)
-    found = claim(root, covered(root, [new, B, C]), [new, B, C], [path])
-    assert [one.like for one in found.found] == [None]
+    unused = found(root, covered([new, B, C]), [new, B, C], [path])
+    assert [one.like for one in unused] == [None]
 
 
 def test_prune_removes_what_was_listed_and_nothing_else(root: Path) -> None:
@@ -218,21 +228,21 @@ def test_prune_removes_what_was_listed_and_nothing_else(root: Path) -> None:
     keep(root, A, name="second")
     mine = root / "baselines/tests/test_a/notes.txt"
     mine.write_text("mine", "utf-8")
-    found = claim(root, covered(root), [A, B, C])
+    unused = found(root, covered(), [A, B, C])
     before = {path for path in root.rglob("*") if path.is_file()}
-    assert len(found.found) == 2
-    assert list(remove(found)) == []
+    assert len(unused) == 2
+    assert removed(unused) == []
     second = root / "baselines/tests/test_a/test_one.second.yaml"
     after = {path for path in root.rglob("*") if path.is_file() and ".baselinekit" not in path.parts}
     assert before - after == {gone, beside, second}
     assert not (root / "baselines/tests/unit").exists()
-    assert next(lines(found, str(root), True)) == "2 baselines that no test used were removed:"
-    assert claim(root, covered(root), [A, B, C]) == Claim()
+    assert next(lines_of_unused(unused, "", str(root), True)) == "2 baselines that no test used were removed:"
+    assert found(root, covered(), [A, B, C]) == []
 
 
 def test_prune_of_the_last_one_leaves_the_folder_of_all(root: Path) -> None:
-    found = claim(root, covered(root, ["tests/test_a.py::test_new"]), [])
-    assert list(remove(found)) == []
+    unused = found(root, covered(["tests/test_a.py::test_new"]), [])
+    assert removed(unused) == []
     assert list((root / "baselines").iterdir()) == []
 
 
@@ -240,23 +250,23 @@ def test_an_output_that_stands_elsewhere_is_not_removed(root: Path) -> None:
     """A file names its output's own file; one that leads out of its folder is somebody's."""
     (root / "tests/x.output.json").write_text("1", "utf-8")
     keep(root, "tests/test_gone.py::test_it", output_file="../../../tests/x.output.json")
-    found = claim(root, covered(root), [A, B, C])
-    assert [one.beside for one in found.found] == [None]
-    assert list(remove(found)) == []
+    unused = found(root, covered(), [A, B, C])
+    assert removed(unused) == []
     assert (root / "tests/x.output.json").exists()
 
 
 def test_what_cannot_be_removed_is_told(root: Path) -> None:
     gone = keep(root, "tests/test_gone.py::test_it")
-    found = claim(root, covered(root), [A, B, C])
+    unused = found(root, covered(), [A, B, C])
     gone.unlink()
     gone.mkdir()
-    assert next(remove(found)).startswith("baselines/tests/test_gone/test_it.yaml is still there: ")
+    assert removed(unused)[0].startswith("baselines/tests/test_gone/test_it.yaml is still there: ")
 
 
 def test_many_are_named_in_part(root: Path) -> None:
     for number in range(30):
         keep(root, f"tests/test_gone.py::test_{number}")
-    told = list(lines(claim(root, covered(root), [A, B, C]), str(root), False))
+    unused = found(root, covered(), [A, B, C])
+    told = list(lines_of_unused(unused, "", str(root), False))
     assert (len(told), told[-1]) == (22, "  … and 10 more (all of them: -v)")
-    assert len(list(lines(claim(root, covered(root), [A, B, C]), str(root), False, verbose=True))) == 31
+    assert len(list(lines_of_unused(unused, "", str(root), False, is_verbose=True))) == 31
