@@ -15,7 +15,7 @@ from baselinekit.commands.capture import (
     new_baseline,
     refuse_troubles,
 )
-from baselinekit.commands.importing import ImportSummary, summarize
+from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, Place
@@ -194,16 +194,22 @@ def moved_cassettes(
     for failure in summary.problems:
         for problem in failure.problems:
             moved_files.lose(problem.place or Place(""), problem.message, problem.hint)
-    player = _CassettePlayer(summary, options, clients, moment)
     for draft, place, new in summary.new:
+        storing = (answers[id(draft.current)], options, clients, moment)
         try:
-            moved, notes = player.stored(new, answers[id(draft.current)])
+            try:
+                record, notes = _stored(summary.project, new, *storing)
+            except CannotReplay as error:
+                as_text = _stored_as_text(summary.project, new, options, error)
+                record, notes = _stored(summary.project, as_text, *storing)
+                notes = (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
         except BaselinekitError as error:
             moved_files.lose(place, f"{draft.id}: {error.problems[0].message}", error.problems[0].hint)
             continue
-        moved_files.add(MovedBaseline(moved[0], moved[1], place))
+        file = f"{new.folder}/{new.draft.id}.yaml"
+        moved_files.add(MovedBaseline(file, record, place))
         for note in notes:
-            moved_files.note(f"{moved[0]}: {note}")
+            moved_files.note(f"{file}: {note}")
     moved_in = moved_files.result(summary.project)
     writes = sum(kind_of(new.draft.current).writes(new.draft.current) for _, _, new in summary.new)
     return (
@@ -251,54 +257,41 @@ def _record_of(draft: DraftRecipe) -> dict[str, Any]:
     return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
-class _CassettePlayer(Struct):
-    """Answers the requests of cassettes with what was recorded."""
+def _stored(
+    project: Project,
+    new: NewBaseline,
+    answer: vcr.RecordedAnswer,
+    options: CaptureOptions,
+    clients: Clients,
+    moment: str,
+) -> tuple[dict[str, Json], Sequence[str]]:
+    """Return the record of a baseline whose request is answered with what was recorded, and the notes on
+    it."""
+    clients = replace(clients, send=lambda request: answer.response)
+    observation = observe(new.draft.current, project.setting(new.folder, clients))
+    refuse_troubles(new.draft, observation, options)
+    templating = OutputTemplater(project.words_of(new.draft).scope)
+    output, hidden = hide_secrets(
+        templating.template(observation.output), project.redactor, hide=True, allow=False
+    )
+    lesson = Lesson(replace(new.draft, baseline=Known(output=output)))
+    mapping: dict[str, Json] = {"output": output, "captured_at": answer.moment or moment}
+    known_good = KnownGood(mapping, 0.0, (), 1, lesson)
+    record, notes = completed_record(project, new.draft, new.record, None, known_good)
+    compile_baseline(parse_record(record, project.root), project.words_of(new.draft))
+    writing.check_names(new.draft.id, new.group)
+    return record, (*templating.notes(), *describe_hidden(hidden), *observation.notes, *notes)
 
-    summary: ImportSummary
-    options: CaptureOptions
-    clients: Clients
-    moment: str
 
-    def stored(
-        self, new: NewBaseline, answer: vcr.RecordedAnswer
-    ) -> tuple[tuple[str, dict[str, Json]], Sequence[str]]:
-        """Return the file and record of a baseline, and the notes on it. A body that does not match its
-        content type is read as text."""
-        try:
-            return self.stored_as_read(new, answer)
-        except CannotReplay as error:
-            current = new.record["current"]
-            execution = {**current["execution"], "parse": "text"}
-            if "parse" in current["execution"]:
-                raise
-            record = {**new.record, "current": {**current, "execution": execution}}
-            try:
-                file_and_record, notes = self.stored_as_read(
-                    new_baseline(self.summary.project, record, self.options), answer
-                )
-            except BaselinekitError:
-                raise error from None
-            return file_and_record, (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
-
-    def stored_as_read(
-        self, new: NewBaseline, answer: vcr.RecordedAnswer
-    ) -> tuple[tuple[str, dict[str, Json]], Sequence[str]]:
-        project = self.summary.project
-        clients = replace(self.clients, send=lambda request: answer.response)
-        observation = observe(new.draft.current, project.setting(new.folder, clients))
-        refuse_troubles(new.draft, observation, self.options)
-        templating = OutputTemplater(project.words_of(new.draft).scope)
-        output, hidden = hide_secrets(
-            templating.template(observation.output), project.redactor, hide=True, allow=False
-        )
-        lesson = Lesson(replace(new.draft, baseline=Known(output=output)))
-        mapping: dict[str, Json] = {"output": output, "captured_at": answer.moment or self.moment}
-        known_good = KnownGood(mapping, 0.0, (), 1, lesson)
-        record, record_notes = completed_record(project, new.draft, new.record, None, known_good)
-        compile_baseline(parse_record(record, project.root), project.words_of(new.draft))
-        writing.check_names(new.draft.id, new.group)
-        notes = (*templating.notes(), *describe_hidden(hidden), *observation.notes, *record_notes)
-        return (f"{new.folder}/{new.draft.id}.yaml", record), notes
+def _stored_as_text(
+    project: Project, new: NewBaseline, options: CaptureOptions, error: CannotReplay
+) -> NewBaseline:
+    """Return a baseline whose body does not match its content type, and is read as a text."""
+    current = new.record["current"]
+    if "parse" in current["execution"]:
+        raise error
+    execution = {**current["execution"], "parse": "text"}
+    return new_baseline(project, {**new.record, "current": {**current, "execution": execution}}, options)
 
 
 def write_moved(moved: MovedIn, files: Sequence[MovedBaseline], overwrite: bool) -> Iterator[str]:

@@ -15,7 +15,7 @@ from baselinekit import __version__
 from baselinekit.commands.executor import Chunk, ChunkDone, Grant
 from baselinekit.commands.processes import Build
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import models_used, names_in_inputs, used_files
+from baselinekit.commands.since import names_in_inputs, names_used, used_files
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, internal_error
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
@@ -128,7 +128,7 @@ class UsedFiles:
         files, folders = used_files(baseline, self.project)
         for name in (*files, *names_in_inputs(recipe, self.project, folder)):
             self.add(name)
-        self.asks = self.asks or bool(models_used(baseline, self.project))
+        self.asks = self.asks or bool(names_used(baseline, self.project)["models"])
         for name in folders:
             if os.path.isdir(os.path.join(self.root, name)):
                 self.add_below(name)

@@ -1,8 +1,10 @@
 """What a change touches (--changed-since), and which baselines it loosens (--base)."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from baselinekit.clients.programs.git import Git
@@ -15,7 +17,7 @@ from baselinekit.files.text import decode
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Baseline
+from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
@@ -23,6 +25,7 @@ from baselinekit.store import at_revision, records
 from baselinekit.store.project import CONFIG_NAME, read
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, asdict, replace
+from baselinekit.values.paths import render
 
 # --changed-since: the baselines that a change touches. A baseline counts as touched when its own file
 # has changed, or any file that its recipe uses: every file that a text in it names, the folder of its
@@ -45,113 +48,127 @@ def select_touched(
     at which this checkout branched off `rev`; and notes on how that was determined."""
     if not chosen:
         return [], ()
-    commit = git.commit(rev, "--changed-since")
-    start = git.fork(commit)
-    notes = (
-        []
-        if start
-        else [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
-    )
-    names = _ChangedFiles(git.changed_since(start or commit))
-    changed = settings_changed(project, git, start or commit)
-    general = sorted(changed.keys() - set(_BY_NAME))
+    start, is_fork = _branched_at(git, rev, "--changed-since")
+    notes = [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
+    notes = [] if is_fork else notes
+    settings = settings_changed(project, git, start)
+    general = sorted(settings.keys() - set(_BY_NAME))
     if general:
         message = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
         return chosen, (*notes, f"{message}, so that all baselines are compared")
-    candidates = [
+    files = git.changed_since(start)
+    folders = {*files, *(str(folder) for name in files for folder in PurePosixPath(name).parents)}
+    root = os.path.realpath(project.root)
+    in_changed_files = [  # of which only the record may have changed, which does not count
         baseline
         for baseline in chosen
-        if not os.path.isabs(baseline.source.file) and _may_have_changed(baseline, project, names)
+        for file in [baseline.source.file]
+        if not os.path.isabs(file)
+        and not files.isdisjoint([file, os.path.relpath(os.path.realpath(os.path.join(root, file)), root)])
     ]
-    before = at_revision.case_digests(git, start or commit, {baseline.source.file for baseline in candidates})
+    before = at_revision.case_digests(git, start, {baseline.source.file for baseline in in_changed_files})
     edited = {
         baseline.id
-        for baseline in candidates
+        for baseline in in_changed_files
         if before.get((baseline.source.file, baseline.id)) != records.case_digest(baseline.source.digest)
     }
-    touched = [
-        baseline
-        for baseline in chosen
-        if baseline.id in edited or leads_to(baseline, project, names, changed)
-    ]
-    return touched, tuple(notes)
+
+    def is_touched(baseline: Baseline) -> bool:
+        if baseline.id in edited or os.path.isabs(baseline.source.file):  # one outside is unknown to git
+            return True
+        names = names_used(baseline, project)
+        if any(names[family] & settings.get(family, set()) for family in _BY_NAME):
+            return True
+        used, used_folders = used_files(baseline, project)
+        return not files.isdisjoint(used) or not folders.isdisjoint(used_folders)
+
+    return [baseline for baseline in chosen if is_touched(baseline)], tuple(notes)
 
 
-def _may_have_changed(baseline: Baseline, project: Project, names: "_ChangedFiles") -> bool:
-    """Whether its own file is among the changed ones. Only its record may have changed, which does not
-    count."""
-    file, root = baseline.source.file, os.path.realpath(project.root)
-    return names.has(file) or names.has(os.path.relpath(os.path.realpath(os.path.join(root, file)), root))
+def _branched_at(git: Git, rev: str, option: str) -> tuple[str, bool]:
+    """Return the commit at which this checkout branched off `rev`, or `rev` itself if git sees none."""
+    commit = git.commit(rev, option)
+    fork = git.fork(commit)
+    return fork or commit, fork is not None
 
 
-class _ChangedFiles:
-    """The files that differ, by name and by the folders that they are in."""
-
-    def __init__(self, files: set[str]):
-        self._files = files
-        self._folders: set[str] = set()
-        for name in files:
-            while (name := os.path.dirname(name)) and name not in self._folders:
-                self._folders.add(name)
-
-    def has(self, name: str) -> bool:
-        return name in self._files
-
-    def below(self, folder: str) -> bool:
-        return folder in self._folders or folder in self._files
-
-
-def leads_to(
-    baseline: Baseline, project: Project, names: _ChangedFiles, changed: dict[str, set[str]]
-) -> bool:
-    """Whether anything that it uses has changed. A file outside of the project, unknown to git, always
-    counts."""
-    used = _UsedSettings(baseline, project.config)
-    if os.path.isabs(baseline.source.file):
-        return True
-    if any(used.names[kind] & changed.get(kind, set()) for kind in _BY_NAME):
-        return True
-    files, folders = _find_used(baseline, project, used)
-    return any(map(names.has, files)) or any(map(names.below, folders))
+def names_used(baseline: Baseline, project: Project) -> dict[str, set[str]]:
+    """Return the names of the configuration that a baseline uses, for its recipe or its comparison."""
+    recipe, rules = baseline.current, baseline.comparison
+    models: set[str | None] = {rules.method, *(rule.method for rule in rules.fields.values())}
+    models.add(recipe.scores.model if recipe.scores else None)
+    names: dict[str, set[str]] = {family: set() for family in _BY_NAME}
+    family, name = kind_of(recipe).asks(recipe)
+    if name:
+        names[family].add(name)
+    if family == "skills" and name:
+        entry = project.config.skills.get(name)
+        models.add((entry or Skill()).model if entry is None or entry.folder else None)
+    names["models"] |= {model for model in models if model}
+    return names
 
 
 def used_files(baseline: Baseline, project: Project) -> tuple[list[str], list[str]]:
     """Return the files, and the folders with all their content, that a baseline may use: relative to the
     root, whether they exist or not."""
-    files, folders = _find_used(baseline, project, _UsedSettings(baseline, project.config))
-    return list(files), list(folders)
+    recipe, stored, config = baseline.current, baseline.baseline, project.config
+    names = names_used(baseline, project)
+    configured: dict[str, Mapping[str, Any]] = {family: getattr(config, family) for family in _BY_NAME}
+    entries = [
+        configured[family][name]
+        for family in ("commands", "skills", "models")
+        for name in sorted(names[family])
+        if name in configured[family]
+    ]
+    versions: list[Known | Variant] = [stored, *stored.variants] if stored else []
+    outputs = [version.output_file for version in versions if version.output_file is not None]
+    starts = (*_starts(baseline), "")
+    files = [
+        name
+        for text in (*outputs, *_expanded(_texts(recipe), project))
+        for name in possible_files(text, starts)
+    ]
+    files += [name for text in _texts(entries) for name in possible_files(text, ("",))]
+    modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
+    files += [f"{module}.py" for module in modules]
+    family, skill = kind_of(recipe).asks(recipe)
+    folders = [f"{folder}/{skill}" for folder in _SKILL_FOLDERS if skill and family == "skills"]
+    folders += [
+        os.path.normpath(entry.folder) for entry in entries if isinstance(entry, Skill) and entry.folder
+    ]
+    return files, [*folders, *modules]  # of a package any part may be imported
 
 
-def models_used(baseline: Baseline, project: Project) -> set[str]:
-    """Return the names of the models that a baseline uses, for its recipe or its comparison."""
-    return _UsedSettings(baseline, project.config).names["models"]
-
-
-def _find_used(
-    baseline: Baseline, project: Project, used: "_UsedSettings"
-) -> tuple[Iterator[str], Iterator[str]]:
+def _starts(baseline: Baseline) -> tuple[str, ...]:
+    """Return the folders that file names may be relative to: that of the file, and where the program runs."""
     folder = os.path.dirname(baseline.source.file)
-    from_folder = [*used.outputs, *_expanded(_texts(baseline.current), project)]
-    candidates = (
-        name for text in from_folder for name in possible_files(text, (folder, *used.starts(folder), ""))
+    cwd = kind_of(baseline.current).working_folder(baseline.current)
+    return (folder, os.path.join(folder, cwd)) if cwd else (folder,)
+
+
+def _modules(entry: Any) -> Iterator[str]:
+    """Yield the Python modules that an entry of the configuration runs."""
+    if target := getattr(entry, "python", None):
+        yield target.partition(":")[0]
+    argv = (
+        entry if isinstance(entry, list) else getattr(entry, "argv", None) or getattr(entry, "command", None)
     )
-    from_root = (name for text in _texts(used.entries) for name in possible_files(text, ("",)))
-    return chain(candidates, from_root, used.modules()), used.folders()
+    for flag, word in pairwise(argv or []):
+        if flag == "-m" and _MODULE.fullmatch(word):
+            yield word
 
 
 def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, str]]:
     """Yield the files that may be part of what it sends, relative to the root, with the place that names
     each: uploads, templates, inputs and the files these name, rubrics, words of a command. The program that
     is run, and a SKILL.md, are what is tested."""
-    recipe, folder = baseline.current, os.path.dirname(baseline.source.file)
-    starts = (folder, *_UsedSettings(baseline, project.config).starts(folder))
+    recipe = baseline.current
     question: Json = kind_of(recipe).question(recipe)
-    parts = ((question, INPUT), (recipe.scores, (*EXECUTION, "scores")))
-    for part, at in parts:
+    for part, at in ((question, INPUT), (recipe.scores, (*EXECUTION, "scores"))):
         for path, text in texts_at(part, at):
             for value in _expanded([text], project):
-                yield from ((path, name) for name in possible_files(value, starts))
-    for name in names_in_inputs(recipe, project, folder):
+                yield from ((path, name) for name in possible_files(value, _starts(baseline)))
+    for name in names_in_inputs(recipe, project, os.path.dirname(baseline.source.file)):
         yield ("current", "input", "inputs_from"), name
 
 
@@ -169,126 +186,55 @@ def names_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[s
 
 
 def texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
-    """Yield every text in a part of a recipe, with its place as far as the record has a key for it."""
-    if isinstance(value, Struct):
+    """Yield every text in a part of a recipe or of the configuration that may name a file, with its place as
+    far as the record has a key for it."""
+    if isinstance(value, str):
+        if 0 < len(value) <= _LONGEST_NAME and "\n" not in value and "\0" not in value:
+            yield at, value
+    elif isinstance(value, Struct):
         for name, item in asdict(value).items():
             yield from texts_at(item, (*at, name))
-    elif isinstance(value, list) and any(isinstance(item, Struct) for item in value):
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from texts_at(item, at)
+    elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
-            yield from texts_at(item, (*at, number))
-    else:
-        yield from ((at, text) for text in _texts(value))
+            yield from texts_at(item, (*at, number) if isinstance(item, Struct) else at)
 
 
-class _UsedSettings:
-    """The entries of the configuration that a baseline uses, by name."""
-
-    def __init__(self, baseline: Baseline, config: Config):
-        recipe: Recipe = baseline.current
-        rules = baseline.comparison
-        stored = baseline.baseline
-        output_files = (
-            (stored.output_file, *(variant.output_file for variant in stored.variants)) if stored else ()
-        )
-        self.outputs = [name for name in output_files if name is not None]
-        family, name = kind_of(recipe).asks(recipe)
-        self._skill = name if family == "skills" else ""
-        self._cwd = kind_of(recipe).working_folder(recipe)
-        self.names: dict[str, set[str]] = {"commands": set(), "skills": set(), "models": set()}
-        models: set[str | None] = {rules.method, *(rule.method for rule in rules.fields.values())}
-        if recipe.scores:
-            models.add(recipe.scores.model)
-        entry = config.skills.get(self._skill)
-        if self._skill and (entry is None or entry.folder):
-            models.add((entry or Skill()).model)
-        self.names["models"] |= {model for model in models if model}
-        if name:
-            self.names[family].add(name)
-        entries: dict[str, dict[str, Any]] = {
-            "commands": dict(config.commands),
-            "skills": dict(config.skills),
-            "models": dict(config.models),
-        }
-        self.entries = [
-            mapping[name]
-            for kind, mapping in entries.items()
-            for name in sorted(self.names[kind])
-            if name in mapping
-        ]
-
-    def starts(self, folder: str) -> list[str]:
-        """Return other folders that file names may be relative to: where the program is run."""
-        return [os.path.join(folder, self._cwd)] if self._cwd else []
-
-    def folders(self) -> Iterator[str]:
-        """Yield the folders of which everything is used."""
-        if self._skill:
-            yield from (f"{folder}/{self._skill}" for folder in _SKILL_FOLDERS)
-        for entry in self.entries:
-            if isinstance(entry, Skill) and entry.folder:
-                yield os.path.normpath(entry.folder)
-        for module in self.python():
-            yield module.split(".")[0]  # a package: any part of it may be imported
-
-    def modules(self) -> Iterator[str]:
-        yield from (f"{module.split('.')[0]}.py" for module in self.python())
-
-    def python(self) -> Iterator[str]:
-        for entry in self.entries:
-            if target := getattr(entry, "python", None):
-                yield target.partition(":")[0]
-            argv = (
-                entry
-                if isinstance(entry, list)
-                else getattr(entry, "argv", None) or getattr(entry, "command", None)
-            )
-            for flag, word in zip(argv or [], (argv or [])[1:], strict=False):
-                if flag == "-m" and _MODULE.fullmatch(word):
-                    yield word
+def _texts(value: Json) -> Iterator[str]:
+    return (text for _, text in texts_at(value, ()))
 
 
 def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
     """Return the keys of the configuration that affect results and have changed, with the names below
     them."""
-    name = project.config_file or CONFIG_NAME
     try:
-        before = at_revision.config(git, commit, name) or Config()
+        before = at_revision.config(git, commit, project.config_file or CONFIG_NAME) or Config()
     except InvalidInput:
         return {"what could not be read then": set()}
-    changed: dict[str, set[str]] = {}
-    for field, old in asdict(before).items():
-        new = getattr(project.config, field)
-        if old == new or field in _IRRELEVANT_KEYS:
-            continue
-        names = old.keys() | new.keys() if field in _BY_NAME else ()
-        changed[field] = {key for key in names if old.get(key) != new.get(key)}
-    return changed
+    return {
+        key: set(names_changed(old, new)) if key in _BY_NAME else set()
+        for key, old in asdict(before).items()
+        for new in [getattr(project.config, key)]
+        if old != new and key not in _IRRELEVANT_KEYS
+    }
+
+
+def names_changed(old: object, new: object) -> list[str]:
+    """Return which of the names below a key have changed."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return []
+    return [name for name in {**old, **new} if old.get(name) != new.get(name)]
 
 
 def _expanded(texts: Iterable[str], project: Project) -> Iterator[str]:
     """Expand the project's variables in texts; a text with values that only a run has names no file."""
     for text in texts:
-        try:
+        with suppress(BaselinekitError):
             value = project.scope.expand(text, ()) if "{{" in text else text
-        except BaselinekitError:
-            continue
-        if isinstance(value, str):
-            yield value
-
-
-def _texts(value: Json) -> Iterator[str]:
-    """Every text in a part of a recipe or of the configuration."""
-    if isinstance(value, str):
-        if 0 < len(value) <= _LONGEST_NAME and "\n" not in value and "\0" not in value:
-            yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, Struct):
-        yield from _texts(asdict(value))
+            if isinstance(value, str):
+                yield value
 
 
 def possible_files(text: str, starts: Sequence[str]) -> Iterator[str]:
@@ -314,10 +260,8 @@ _RELEVANT_KEYS = (
 def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
     """Compare the baselines of the whole project with those at the commit where this checkout branched off
     `ref`. `strict`: a weakened baseline makes the run fail."""
-    commit = git.commit(ref, "--base")
-    fork = git.fork(commit)
-    start = fork or commit
-    notes = [] if fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
+    start, is_fork = _branched_at(git, ref, "--base")
+    notes = [] if is_fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
     config_changes, old = config_then(project, git, start)
     old_folders = [old.baselines] if isinstance(old.baselines, str) else old.baselines
     folders = list(dict.fromkeys([*project.folders, *old_folders]))
@@ -344,18 +288,11 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
     pairs = {field: (then, getattr(project.config, field)) for field, then in asdict(old).items()}
     changes = [
         f"{key} is now a different one"
-        + (f": {', '.join(names)}" if (names := rows_weakened_by_name(*pairs[key])) else "")
+        + (f": {', '.join(names)}" if (names := names_changed(*pairs[key])) else "")
         for key in _RELEVANT_KEYS
         if pairs[key][0] != pairs[key][1]
     ]
     return [BaselineChange(name, name, None, "loosened", tuple(changes))] if changes else [], old
-
-
-def rows_weakened_by_name(old: object, new: object) -> list[str]:
-    """Return which of the names below a key have changed."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return []
-    return [name for name in {**old, **new} if old.get(name) != new.get(name)]
 
 
 def _compare_baselines(
@@ -395,7 +332,10 @@ def _describe_revision(
     project: Project,
 ) -> BaselineChange:
     where = locate(after.source, ways[0].at, project.root)
-    lines = [_with_path(way.at, way.message) for way in ways[:_MOST_LISTED]]
+    lines = [  # with the place, where the message does not name it
+        f"{render(way.at)}: {way.message}" if way.at[0] in ("baseline", "current") else way.message
+        for way in ways[:_MOST_LISTED]
+    ]
     remaining = len(ways) - len(lines)
     lines += [f"and {remaining:,} more"] if remaining else []
     approver, reason = _approval(before, after)
@@ -422,10 +362,3 @@ def other_files(baseline: Baseline, project: Project, changed: Collection[str]) 
         return []
     places = {name: at for at, name in request_files(baseline, project) if name in changed}
     return [Way(at, f"another request is sent: {name} changed") for name, at in places.items()]
-
-
-def _with_path(at: tuple[str | int, ...], message: str) -> str:
-    """Add the place to a message that does not name it."""
-    from baselinekit.values.paths import render
-
-    return f"{render(at)}: {message}" if at[0] in ("baseline", "current") else message
