@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import yaml
 
-from baselinekit.clients.http import Client, proxies_of_environment
+from baselinekit.clients.http import Client
 from baselinekit.files.jsontext import decode
 from baselinekit.files.languages import YAML
 from baselinekit.model.recipes import Request
@@ -95,7 +95,7 @@ def _each(name: str, step: Callable[[str], Any], given: Sequence[str], wanted: l
 
 def _through_our_door(addresses: Sequence[str], bodies: list[bytes]) -> Engine:
     def run(_: Any) -> list[bytes]:
-        client = Client(proxies_of_environment())
+        client = Client()
         try:
             return [client.send(Request("GET", address)).body for address in addresses]
         finally:

@@ -18,11 +18,12 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, InvalidStateError
+from concurrent.futures import Future, InvalidStateError
 from contextlib import closing, suppress
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment
 
 import httpcore
 import httpx
@@ -258,18 +259,13 @@ def _within(
         except InvalidStateError:
             discard(made)
 
-    try:
-        threading.Thread(target=work, name="connect", daemon=True).start()
-    except RuntimeError:  # no thread to be had on a busy machine: called here, however long it takes
-        work()
+    threading.Thread(target=work, name="connect", daemon=True).start()
     deadline = time.monotonic() + seconds
-    while not future.done():
-        remaining = deadline - time.monotonic()
-        if remaining <= 0 or (cancelled is not None and cancelled.is_set()):
-            future.cancel()
-        with suppress(TimeoutError, CancelledError):
-            future.exception(min(_POLL_SECONDS, max(0.0, remaining)))
-    if future.cancelled():
+    while time.monotonic() < deadline and not (cancelled and cancelled.is_set()):
+        with suppress(TimeoutError):
+            future.exception(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+            break
+    if future.cancel():
         raise TimeoutError
     return future.result()
 
@@ -323,7 +319,14 @@ class _Transport(httpx.BaseTransport):
         url = urlsplit(ask.url)
         proxy = proxy_for(url.scheme, url.hostname or "", self._proxies) if self._proxies else None
         if proxy:
-            self._admit_by_proxy(url, call)
+            # The proxy resolves the name itself, and its result is not visible here: the host of the URL is
+            # checked, and the addresses that the name has here, if any.
+            call.admit(None)
+            place = url.hostname or "", url.port or {"http": 80, "https": 443}[url.scheme]
+            if place not in self._resolved:
+                self._resolved[place] = addresses_soon(*place, self._resolve)
+            for found in self._resolved[place]:
+                call.admit(found)
         pool = self._pool(proxy, (ask.verify, ask.cert, ask.http2) if url.scheme == "https" else None)
         address = httpcore.URL(
             scheme=request.url.raw_scheme,
@@ -352,26 +355,18 @@ class _Transport(httpx.BaseTransport):
         for pool in self._pools.values():
             pool.close()
 
-    def _admit_by_proxy(self, url: SplitResult, call: _Call) -> None:
-        """Check a request through a proxy. The proxy resolves the name itself, and its result is not visible
-        here: the host of the URL is checked, and the addresses that the name has here, if any."""
-        call.admit(None)
-        place = url.hostname or "", url.port or {"http": 80, "https": 443}[url.scheme]
-        if place not in self._resolved:
-            self._resolved[place] = addresses_soon(*place, self._resolve)
-        for address in self._resolved[place]:
-            call.admit(address)
-
     def _pool(self, proxy: str | None, tls: _Tls | None) -> httpcore.ConnectionPool:
         # Over HTTP/2 requests share a connection, and would wait for each other's reading: a pool a thread.
         key = (proxy, tls, threading.get_ident() if tls and tls[2] else None)
         with self._lock:
             if key not in self._pools:
+                parts = urlsplit(proxy or "")
+                login = (unquote(parts.username or ""), unquote(parts.password or ""))
                 if tls and tls not in self._contexts:  # reading the certificates takes longer than a request
                     self._contexts[tls] = _tls_context(*tls)
                 self._pools[key] = httpcore.ConnectionPool(
                     ssl_context=self._contexts[tls] if tls else None,
-                    proxy=_proxy_of(proxy) if proxy else None,
+                    proxy=httpcore.Proxy(proxy, login if parts.username else None) if proxy else None,
                     max_connections=None,
                     max_keepalive_connections=_MOST_KEPT,
                     keepalive_expiry=_KEPT_SECONDS,
@@ -379,14 +374,6 @@ class _Transport(httpx.BaseTransport):
                     network_backend=self._backends[bool(proxy)],
                 )
             return self._pools[key]
-
-
-def _proxy_of(address: str) -> httpcore.Proxy:
-    parts = urlsplit(address)
-    login = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username else None
-    host = (parts.hostname or "").encode()
-    url = httpcore.URL(scheme=parts.scheme.encode(), host=host, port=parts.port, target=b"/")
-    return httpcore.Proxy(url, login)
 
 
 def _tls_context(verify: bool | str, cert: str | None, http2: bool) -> ssl.SSLContext:
@@ -405,30 +392,23 @@ def _tls_context(verify: bool | str, cert: str | None, http2: bool) -> ssl.SSLCo
         if cert:
             context.load_cert_chain(cert)
     except OSError as error:
-        paths = " and ".join(filter(None, (verify if isinstance(verify, str) else "", cert)))
+        paths = " and ".join(path for path in (verify, cert) if isinstance(path, str))
         reason = error.strerror or str(error)
         raise cannot_replay("BK302", f"no certificates can be read from {paths}: {reason}") from None
     return context
 
 
-def proxies_of_environment() -> dict[str, str]:
-    """Return HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in lower or upper case. With a transport of
-    one's own httpx reads none."""
-    names = ("http", "https", "all", "no")
-    values = {key: os.environ.get(f"{key}_proxy") or os.environ.get(f"{key.upper()}_PROXY") for key in names}
-    return {key: value for key, value in values.items() if value}
-
-
 def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
-    """Return the proxy that a request goes through; None for this machine itself."""
+    """Return the proxy that a request goes through; None for this machine itself. `proxies`: as urllib reads
+    them from the environment, since with a transport of one's own httpx reads none."""
     proxy = proxies.get(scheme) or proxies.get("all")
-    if not proxy or host in ("localhost", "::1") or host.startswith("127."):
-        return None
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
     for entry in proxies.get("no", "").replace(",", " ").split():
-        name = entry.lower().rsplit("://", 1)[-1].lstrip("*").lstrip(".")
+        name = entry.lower().rsplit("://", 1)[-1].lstrip("*.")
         name = name.partition(":")[0] if name.count(":") == 1 else name
-        if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):
-            return None
+        is_local |= entry == "*" or (bool(name) and f".{host}".endswith(f".{name}"))
+    if not proxy or is_local:
+        return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     with suppress(ValueError):
         parts = urlsplit(address)
@@ -446,7 +426,7 @@ class Client:
 
     def __init__(self, proxies: Mapping[str, str] | None = None, resolve: Resolve = addresses):
         self._network = _Network()
-        proxies = proxies_of_environment() if proxies is None else proxies
+        proxies = getproxies_environment() if proxies is None else proxies
         self._httpx = httpx.Client(transport=_Transport(self._network, proxies, resolve), trust_env=False)
 
     def send(self, request: Request) -> Response:
@@ -486,51 +466,52 @@ class Client:
 def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
     request = call.request
     where = f"{request.method} {url_for_message(request.url)}"
+    again = "try again, or correct the service"
     if call.cancelled.is_set():
         interrupted = Problem("BK330", f"{where}: interrupted")
         return CannotReplay(interrupted) if call.sent else NeverSent(interrupted)
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
-        hint = (
-            "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the address"
-        )
+        hint = "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`"
+        hint = f"{hint}, or check the address"
         if reason == "WRONG_VERSION_NUMBER":
             reason = "the port answers without TLS, as one for http does"
             hint = "the server does not speak TLS: write http://, or use another port"
-        return cannot_replay("BK302", f"{where}: no TLS connection: {reason}", hint)
-    if isinstance(error, (_NoConnection, httpcore.ProxyError)):
-        reason = str(error) if isinstance(error, _NoConnection) else f"no connection: {_describe(error)}"
-        return cannot_replay("BK301", f"{where}: {reason}", "start the service, or correct its base_url")
-    if isinstance(error, (TimeoutError, httpcore.TimeoutException)):
+        code, detail = "BK302", f"no TLS connection: {reason}"
+    elif isinstance(error, (_NoConnection, httpcore.ProxyError)):
+        detail = str(error) if isinstance(error, _NoConnection) else f"no connection: {_describe(error)}"
+        code, hint = "BK301", "start the service, or correct its base_url"
+    elif isinstance(error, (TimeoutError, httpcore.TimeoutException)):
         missing = "no complete answer" if call.received else "no answer"
-        limit = f"{missing} within {request.timeout:.3g} s"
-        return cannot_replay("BK303", f"{where}: {limit}", "raise `timeout` if it may take longer")
-    if call.head.startswith(_TLS_ALERT):
-        message = "the port speaks TLS, which the address does not say"
-        return cannot_replay("BK302", f"{where}: {message}", "write https://, or use the port for http")
-    if not isinstance(error, (*_BROKEN, _AnotherProtocol)):
-        is_ours = isinstance(error, (httpx.InvalidURL, httpcore.LocalProtocolError))
-        detail = (
-            f"the request cannot be sent: {error}" if is_ours else f"the answer is not understood: {error!r}"
-        )
-        return cannot_replay("BK304", f"{where}: {detail}", "try again, or correct the service")
-    if isinstance(error, _AnotherProtocol):
-        detail = "the server requires another protocol"
-    elif not isinstance(error, httpcore.RemoteProtocolError):
-        detail = f"the connection was lost: {_describe(error)}"
-    elif not call.ended:  # as a client would say it, and without the bytes that h11 quotes
-        reason = str(error).partition(": bytearray")[0].replace("request line", "status line")
-        detail = f"the answer is not HTTP: {reason}"
-    elif call.received:
-        detail = "the connection was lost before the answer was complete"
+        code, detail = "BK303", f"{missing} within {request.timeout:.3g} s"
+        hint = "raise `timeout` if it may take longer"
+    elif call.head.startswith(_TLS_ALERT):
+        code, detail = "BK302", "the port speaks TLS, which the address does not say"
+        hint = "write https://, or use the port for http"
+    elif isinstance(error, (httpx.InvalidURL, httpcore.LocalProtocolError)):
+        code, detail, hint = "BK304", f"the request cannot be sent: {error}", again
+    elif not isinstance(error, (*_BROKEN, _AnotherProtocol)):
+        code, detail, hint = "BK304", f"the answer is not understood: {error!r}", again
     else:
-        detail = "the connection was closed without an answer"
-    if not call.connected and not call.received:
-        detail = f"{detail}; a {request.method} is not sent twice by itself"
-    hint = "try again, or correct the service"
-    if not call.received and request.url[:5].lower() == "http:":
-        hint = f"if the port is one for https, write https://; else {hint}"
-    return cannot_replay("BK304", f"{where}: {detail}", hint)
+        code, detail, hint = "BK304", _describe_broken(error, call), again
+        if not call.connected and not call.received:
+            detail = f"{detail}; a {request.method} is not sent twice by itself"
+        if not call.received and request.url[:5].lower() == "http:":
+            hint = f"if the port is one for https, write https://; else {hint}"
+    return cannot_replay(code, f"{where}: {detail}", hint)
+
+
+def _describe_broken(error: Exception, call: _Call) -> str:
+    if isinstance(error, _AnotherProtocol):
+        return "the server requires another protocol"
+    if not isinstance(error, httpcore.RemoteProtocolError):
+        return f"the connection was lost: {_describe(error)}"
+    if not call.ended:  # as a client would say it, and without the bytes that h11 quotes
+        reason = str(error).partition(": bytearray")[0].replace("request line", "status line")
+        return f"the answer is not HTTP: {reason}"
+    if call.received:
+        return "the connection was lost before the answer was complete"
+    return "the connection was closed without an answer"
 
 
 # The body of an answer, within its limits and as it was before it was compressed.
@@ -539,9 +520,8 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
 def _read_body(request: Request, response: httpcore.Response) -> bytes:
     """Return the decoded body, whose length must be the one that the answer states."""
 
-    def values(name: bytes) -> list[str]:
-        return [value.decode("latin-1") for key, value in response.headers if key.lower() == name]
-
+    headers = httpx.Headers(response.headers)
+    stream = response.extensions["network_stream"]
     if response.status == 101:
         raise _AnotherProtocol
     if sum(len(name) + len(value) + 4 for name, value in response.headers) > _LARGEST_HEAD:
@@ -551,14 +531,14 @@ def _read_body(request: Request, response: httpcore.Response) -> bytes:
         raise cannot_replay("BK305", message, _HEAD_HINT)
     if request.method == "HEAD" or response.status in (204, 304):  # whatever its headers say
         return b"".join(response.iter_stream())
-    announced = next(map(int, values(b"content-length")), None)
-    if announced is not None and announced > request.max_body:
+    announced = int(headers.get_list("content-length")[0]) if "content-length" in headers else None
+    if (announced or 0) > request.max_body:
         raise _too_large(request.max_body)
-    coding = ", ".join(values(b"content-encoding")).strip().lower()
+    coding = headers.get("content-encoding", "").strip().lower()
     if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         hint = "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit"
         raise cannot_replay("BK306", f"the answer is encoded as {coding!r}", hint)
-    watch = request.watch(next(iter(values(b"content-type")), "")) if request.watch else None
+    watch = request.watch((headers.get_list("content-type") or [""])[0]) if request.watch else None
     body, is_whole = bytearray(), False
     try:
         for chunk in response.iter_stream():
@@ -579,7 +559,6 @@ def _read_body(request: Request, response: httpcore.Response) -> bytes:
         message = f"{len(body):,} bytes came, and the answer's Content-Length says {announced:,}"
         raise cannot_replay("BK304", message, _HEAD_HINT)
     decoded = bytes(body) if coding in ("", "identity") else _decoded(bytes(body), coding, request.max_body)
-    stream = response.extensions["network_stream"]
     is_http2 = response.extensions["http_version"] == b"HTTP/2"
     if is_whole and not is_http2 and isinstance(stream, _Stream) and stream.held:
         raise cannot_replay("BK304", "more was sent than the announced answer", _HEAD_HINT)

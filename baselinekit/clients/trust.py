@@ -5,6 +5,7 @@ import ipaddress
 import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from functools import lru_cache
 from unicodedata import normalize
@@ -33,25 +34,16 @@ class NetworkKind(IntEnum):
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NETWORKS = {
-    NetworkKind.LOOPBACK: (
-        "127.0.0.0/8",
-        "0.0.0.0/32",
-        "::1/128",
-        "::/128",
-    ),  # 0.0.0.0 connects to this machine
-    NetworkKind.LINK_LOCAL: (
-        *("169.254.0.0/16", "fe80::/10"),
-        *("100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32"),  # metadata: Alibaba, Oracle, Azure
-        *("fd00:ec2::/32", "fd20:ce::/64"),  # metadata over IPv6: AWS, Google
-    ),
-    NetworkKind.PRIVATE: (
-        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
-        *("100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24"),  # carrier-grade NAT, benchmarks, IETF protocols
-        *("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),  # this network, multicast, reserved
-    ),
+    NetworkKind.LOOPBACK: "127.0.0.0/8 0.0.0.0/32 ::1/128 ::/128",  # 0.0.0.0 connects to this machine
+    # link-local, and metadata: of Alibaba, Oracle, Azure, and over IPv6 of AWS and Google
+    NetworkKind.LINK_LOCAL: "169.254.0.0/16 fe80::/10 100.100.100.200/32 192.0.0.192/32 168.63.129.16/32 "
+    "fd00:ec2::/32 fd20:ce::/64",
+    # with carrier-grade NAT, benchmarks, IETF protocols, this network, multicast, reserved
+    NetworkKind.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10 100.64.0.0/10 "
+    "198.18.0.0/15 192.0.0.0/24 0.0.0.0/8 224.0.0.0/4 240.0.0.0/4 ff00::/8",
 }
 _NETWORK_TABLE = [
-    (ipaddress.ip_network(text), network) for network, texts in _NETWORKS.items() for text in texts
+    (ipaddress.ip_network(text), kind) for kind, texts in _NETWORKS.items() for text in texts.split()
 ]
 
 
@@ -71,7 +63,6 @@ _METADATA = _words(
 _DOTS = str.maketrans({"。": ".", "｡": ".", "．": "."})
 _MAX_HOST_LENGTH = 64
 _LINK_LOCAL = "a link-local address or cloud metadata"
-_32 = 0xFFFF_FFFF
 
 
 @lru_cache(maxsize=1024)
@@ -87,83 +78,55 @@ def network_of(address: str) -> NetworkKind:
 @lru_cache(maxsize=1024)
 def network_of_host(host: str) -> NetworkKind:
     """The network of a host judged by its text alone; a name does not tell it, and counts as public."""
-    text = _normalize_host(host)
+    text = normalize("NFKC", unquote(host[:_MAX_HOST_LENGTH].translate(_DOTS))).lower()
+    text = text.strip("[]").partition("%")[0].rstrip(".")
     if text in _METADATA:
         return NetworkKind.LINK_LOCAL
     return max(map(_network, _parse_all_ways(text)), default=NetworkKind.PUBLIC)
 
 
-def _normalize_host(host: str) -> str:
-    text = normalize("NFKC", unquote(host[:_MAX_HOST_LENGTH].translate(_DOTS))).lower()
-    return text.strip("[]").partition("%")[0].rstrip(".")
-
-
 def _network(address: _Address) -> NetworkKind:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return _network(address.ipv4_mapped)
-    inner = _embedded_addresses(address) if isinstance(address, ipaddress.IPv6Address) else ()
-    return max(map(_network_by_table, (address, *inner)))
-
-
-def _network_by_table(address: _Address) -> NetworkKind:
     kinds = (kind for net, kind in _NETWORK_TABLE if net.version == address.version and address in net)
-    return next(kinds, NetworkKind.PUBLIC)
+    kind = next(kinds, NetworkKind.PUBLIC)
+    if isinstance(address, ipaddress.IPv4Address):
+        return kind
+    return max(kind, *map(_network, _embedded_addresses(address)), NetworkKind.LOOPBACK)
 
 
 def _embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
     """The IPv4 addresses that an IPv6 address may lead to."""
     number = int(address)
-    high, low = number >> 32, number & _32
-    if high in (0, 0xFFFF_0000) and low > 1:  # ::a.b.c.d, and ::ffff:0:a.b.c.d
-        yield ipaddress.IPv4Address(low)
-    if number >> 96 == 0x0064_FF9B:  # NAT64, both prefixes
-        yield ipaddress.IPv4Address(low)
-    if number >> 112 == 0x2002:  # 6to4
-        yield ipaddress.IPv4Address(number >> 80 & _32)
-    if number >> 96 == 0x2001_0000:  # Teredo: its server, and the client with inverted bits
-        yield ipaddress.IPv4Address(number >> 64 & _32)
-        yield ipaddress.IPv4Address(low ^ _32)
-    if high & 0xFCFF_FFFF == 0x0000_5EFE:  # ISATAP
-        yield ipaddress.IPv4Address(low)
+    high, low = number >> 32, ipaddress.IPv4Address(number & 0xFFFF_FFFF)
+    is_compatible = high in (0, 0xFFFF_0000) and int(low) > 1  # ::a.b.c.d, and ::ffff:0:a.b.c.d
+    is_nat64, is_isatap = high >> 64 == 0x0064_FF9B, high & 0xFCFF_FFFF == 0x0000_5EFE
+    if is_compatible or is_nat64 or is_isatap:
+        yield low
+    yield from filter(None, (address.sixtofour, *(address.teredo or ())))
 
 
 def _parse_all_ways(text: str) -> Iterator[_Address]:
     """Each address that some library may read from a text: a leading zero means octal to some of them and
-    nothing to others."""
-    if ":" in text:
-        try:
-            yield ipaddress.IPv6Address(text)
-        except ValueError:
-            return
-        return
+    nothing to others. One to four numbers are an address, and the last fills the remaining bytes."""
     parts = text.split(".")
     for with_octal in (True, False):
-        numbers = [_parse_number(part, with_octal) for part in parts]
-        address = _join_numbers([number for number in numbers if number is not None])
-        if None not in numbers and address is not None:
-            yield ipaddress.IPv4Address(address)
+        with suppress(ValueError):
+            if ":" in text:
+                yield ipaddress.IPv6Address(text)
+                continue
+            *first, last = [_parse_number(part, with_octal) for part in parts]
+            bits = 8 * (4 - len(first))
+            if bits > 0 and last < 1 << bits and all(number < 256 for number in first):
+                yield ipaddress.IPv4Address(int.from_bytes(first) << bits | last)
 
 
-def _parse_number(part: str, with_octal: bool) -> int | None:
-    if re.fullmatch(r"0x[0-9a-f]*", part):
+def _parse_number(part: str, with_octal: bool) -> int:
+    if part.startswith("0x") and part.isalnum():
         return int(part[2:] or "0", 16)
-    if with_octal and re.fullmatch(r"0[0-7]+", part):
-        return int(part, 8)
-    return int(part) if re.fullmatch(r"[0-9]+", part) else None
-
-
-def _join_numbers(numbers: list[int]) -> int | None:
-    """One to four numbers as one address; the last fills the remaining bytes."""
-    if not 1 <= len(numbers) <= 4:
-        return None
-    *first, last = numbers
-    bits = 8 * (4 - len(first))
-    if any(number > 255 for number in first) or last >= 1 << bits:
-        return None
-    value = 0
-    for number in first:
-        value = value << 8 | number
-    return value << bits | last
+    if not (part.isascii() and part.isdigit()):
+        raise ValueError
+    return int(part, 8 if with_octal and part[0] == "0" and not {*"89"} & {*part} else 10)
 
 
 # What may be run, requested and read. These are pure rules: code that opens files, connects or runs programs
@@ -198,11 +161,13 @@ read."""
 _PYTHONS = _words("python pypy ipython")
 
 _FALSE_WORDS = frozenset(("", "0", "false"))
-_CI_VARIABLES = (
-    *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "BUILDKITE", "TEAMCITY_VERSION", "JENKINS_URL", "CIRCLECI"),
-    *("TRAVIS", "APPVEYOR", "DRONE", "WOODPECKER_CI", "BITBUCKET_BUILD_NUMBER", "CODEBUILD_BUILD_ID"),
-    *("SEMAPHORE", "CIRRUS_CI", "BITRISE_IO", "CM_BUILD_ID", "HARNESS_BUILD_ID", "GO_PIPELINE_NAME"),
-    *("BUDDY", "CF_BUILD_ID", "bamboo_buildKey", "NEVERCODE", "GITEA_ACTIONS", "FORGEJO_ACTIONS"),
+_CI_VARIABLES = _words(
+    """
+    GITHUB_ACTIONS GITLAB_CI TF_BUILD BUILDKITE TEAMCITY_VERSION JENKINS_URL CIRCLECI TRAVIS APPVEYOR DRONE
+    WOODPECKER_CI BITBUCKET_BUILD_NUMBER CODEBUILD_BUILD_ID SEMAPHORE CIRRUS_CI BITRISE_IO CM_BUILD_ID
+    HARNESS_BUILD_ID GO_PIPELINE_NAME BUDDY CF_BUILD_ID bamboo_buildKey NEVERCODE GITEA_ACTIONS
+    FORGEJO_ACTIONS
+    """
 )
 """Each is set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
 
@@ -233,17 +198,13 @@ class Trust(Struct):
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
         """Raise Refused if this request, with these secrets in it, may not be sent."""
         url_origin = origin(url)
-        if self.allow_hosts is not None and not any(
-            host_matches(url_origin, host) for host in self.allow_hosts
-        ):
+        if self.allow_hosts is not None and not _matches_any(url_origin, self.allow_hosts):
             hint = f"pass --allow-host {host_of(url_origin)}, or add it to `allow_hosts:` in baselinekit.yaml"
             raise Refused(Problem("BK401", f"requests to {url_origin} are not allowed", hint))
         self.check_address(url)
         for name, secret in secrets:
             hosts = (*secret.hosts, *(self.allow_hosts or ()))
-            if url_origin not in self.named_origins and not any(
-                host_matches(url_origin, host) for host in hosts
-            ):
+            if url_origin not in self.named_origins and not _matches_any(url_origin, hosts):
                 message = f"the secret {name} would go to {url_origin}, which only the file names"
                 hint = f"allow it yourself: --allow-host {host_of(url_origin)}, or `hosts:` of the secret"
                 raise Refused(Problem("BK402", message, hint))
@@ -264,10 +225,14 @@ class Trust(Struct):
 
         Link-local addresses, where clouds hand out credentials, have to be named themselves: the owner of a
         host name decides where it leads."""
-        network = network_of_host(_host(url)) if address is None else network_of(address)
+        try:
+            host = urlsplit(url).hostname or ""
+        except ValueError:  # which `origin` refuses
+            host = ""
+        network = network_of_host(host) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
             url_origin = origin(url)
-            if not self.names(url_origin, exactly=True) or network_of_host(_host(url)) is not network:
+            if not self.names(url_origin, exactly=True) or network_of_host(host) is not network:
                 raise Refused(unnamed_address_problem(url_origin, address, _LINK_LOCAL))
         elif network is NetworkKind.PRIVATE and self.ci and not self.names(origin(url)):
             raise Refused(unnamed_address_problem(origin(url), address, "in a private network"))
@@ -275,8 +240,7 @@ class Trust(Struct):
     def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
         hosts = [host for host in self.allow_hosts or () if not (exactly and "*" in host)]
-        is_named = url_origin in self.named_origins or url_origin in self.configured_origins
-        return is_named or any(host_matches(url_origin, host) for host in hosts)
+        return url_origin in self.named_origins | self.configured_origins or _matches_any(url_origin, hosts)
 
     def check_program(self, program: str) -> None:
         """Raise Refused if this program, which the configuration does not name, may not be run."""
@@ -288,12 +252,9 @@ class Trust(Struct):
 
 
 def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> Problem:
-    subject = (
-        url_origin
-        if address is None or f"//{address}:" in url_origin
-        else f"{url_origin} leads to {address}, which"
-    )
-    if "link-local" in kind:
+    is_written = address is None or f"//{address}:" in url_origin
+    subject = url_origin if is_written else f"{url_origin} leads to {address}, which"
+    if kind == _LINK_LOCAL:
         message = f"{subject} is {kind}, and the configuration does not name that address"
         hint = (
             "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts"
@@ -301,20 +262,9 @@ def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> 
         return Problem("BK407", message, hint)
     short = url_origin.removesuffix(f":{_DEFAULT_PORTS[url_origin.partition('://')[0]]}")
     message = f"{subject} is {kind}, and in CI only what the configuration names may be reached there"
-    hint = (
-        f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
-        "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
-        f"{host_of(url_origin)}"
-    )
-    return Problem("BK407", message, hint)
-
-
-def _host(url: str) -> str:
-    """The host as it is written, or "" if it cannot be parsed; `origin` refuses such a URL."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
+    hint = f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
+    hint += "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
+    return Problem("BK407", message, hint + host_of(url_origin))
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
@@ -418,6 +368,10 @@ def host_of(url_origin: str) -> str:
     return url_origin.split("://", 1)[1]
 
 
+def _matches_any(url_origin: str, hosts: Iterable[str]) -> bool:
+    return any(host_matches(url_origin, host) for host in hosts)
+
+
 def host_matches(url_origin: str, allowed: str) -> bool:
     """`example.com` (any port), `example.com:8080`, `*.example.com`, `https://example.com`."""
     scheme, host_port = url_origin.split("://", 1)
@@ -451,10 +405,8 @@ def unrestricted_programs(commands: Mapping[str, Sequence[str]]) -> list[str]:
 def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
     """Whether a program of the configuration is this very file of the project, run directly or by an
     interpreter. The paths have to be the same: naming a link does not name its target."""
-    if is_interpreted_script(argv):
-        word = argv[1]
-    else:
-        word = argv[0] if argv and os.sep in argv[0] else ""
+    word = argv[0] if argv and os.sep in argv[0] else ""
+    word = argv[1] if is_interpreted_script(argv) else word
     return bool(word) and os.path.normpath(os.path.join(root, word)) == os.path.normpath(
         os.path.join(root, file)
     )
@@ -477,17 +429,13 @@ def imports_from_its_folder(argv: Sequence[str]) -> bool:
         return False
     words = iter(argv[1:])
     for word in words:
-        if not word.startswith("-"):
+        flags = re.match(r"-[^PImcXW]*([PImcXW]?)(.?)", word, re.DOTALL)
+        if flags is None or flags[1] in ("P", "I"):
             return False
-        for index, letter in enumerate(word[1:], 1):
-            if letter in "PI":
-                return False
-            if letter in "mc":
-                return True
-            if letter in "XW":  # its value follows, in this word or the next
-                if index == len(word) - 1:
-                    next(words, "")
-                break
+        if flags[1] in ("m", "c"):
+            return True
+        if flags[1] and not flags[2]:  # of -X and -W a value follows, in this word or the next
+            next(words, "")
     return False
 
 

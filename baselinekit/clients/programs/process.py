@@ -9,7 +9,6 @@ import threading
 import time
 from contextlib import suppress
 from functools import cache
-from typing import IO
 
 from baselinekit.clients.programs.children import last_error_line
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
@@ -53,14 +52,15 @@ class Processes:
         with self._changed:
             self._running.add(process.pid)
         try:
-            with _Conversation(process, run, started + run.timeout, self._cancelled) as conversation:
-                conversation.run_to_end()
-                exit_code = _kill_and_collect(process)
-                return ProcessResult(
-                    exit_code, bytes(conversation.out), conversation.tail(), time.monotonic() - started
-                )
+            out, err = self._converse(process, run, started + run.timeout)
+            return ProcessResult(
+                _kill_and_collect(process), bytes(out), _tail(err, run), time.monotonic() - started
+            )
         finally:
             _kill_and_collect(process)
+            for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+                with suppress(OSError):
+                    pipe.close()
             with self._changed:
                 self._running.discard(process.pid)
                 self._changed.notify_all()
@@ -70,6 +70,58 @@ class Processes:
         self._cancelled.set()
         with self._changed:
             self._changed.wait_for(lambda: not self._running, _GRACE + 1)
+
+    def _converse(
+        self, process: subprocess.Popen[bytes], run: ProcessSpec, deadline: float
+    ) -> tuple[bytearray, bytearray]:
+        """Write the input of a program and read its output, until it has ended and its pipes are closed."""
+        unsent, out, err = memoryview(run.stdin), bytearray(), bytearray()
+        ended_at: float | None = None
+        pause = 0.0005
+        with selectors.DefaultSelector() as selector:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            selector.register(process.stdin, selectors.EVENT_WRITE, None)
+            selector.register(process.stdout, selectors.EVENT_READ, out)
+            selector.register(process.stderr, selectors.EVENT_READ, err)
+            os.set_blocking(process.stdin.fileno(), False)
+            while selector.get_map() or ended_at is None:
+                if stop := self._reason_to_stop(run, deadline, out):
+                    raise _stop(process, run, err, *stop)
+                if ended_at is None and has_ended(process):
+                    ended_at = time.monotonic()
+                if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:
+                    break  # something that it started still holds its pipes
+                for key, _ in selector.select(_GLANCE) if selector.get_map() else ():
+                    if key.data is None:
+                        with suppress(BrokenPipeError):  # it need not read what it is given
+                            unsent = unsent[os.write(key.fd, unsent[:_CHUNK]) :]
+                            if unsent:
+                                continue
+                        selector.unregister(key.fd)
+                        process.stdin.close()
+                    elif data := os.read(key.fd, _CHUNK):
+                        key.data.extend(data)
+                    else:
+                        selector.unregister(key.fd)
+                del err[: -2 * run.max_stderr]
+                if not selector.get_map() and ended_at is None:
+                    time.sleep(pause)  # it usually ends right after its pipes
+                    pause = min(2 * pause, _GLANCE)
+        return out, err
+
+    def _reason_to_stop(
+        self, run: ProcessSpec, deadline: float, out: bytearray
+    ) -> tuple[str, str, str] | None:
+        if self._cancelled.is_set():
+            return "BK330", "was interrupted", ""
+        if len(out) > run.max_stdout:
+            message = f"wrote more than {run.max_stdout:,} bytes to its standard output"
+            return "BK322", message, "let it write less, or into a file"
+        if time.monotonic() >= deadline:
+            return "BK321", f"did not end within {run.timeout:g} s", "raise `timeout` if it may take longer"
+        return None
 
 
 def _start(run: ProcessSpec) -> subprocess.Popen[bytes]:
@@ -95,104 +147,30 @@ def _start(run: ProcessSpec) -> subprocess.Popen[bytes]:
         raise cannot_replay("BK320", f"{subject} cannot be used: {reason}", hint) from None
 
 
-class _Conversation:
-    """Writes the input of a program and reads its output, until it has ended and its pipes are closed."""
+def _tail(err: bytearray, run: ProcessSpec) -> bytes:
+    """The end of the error output, cut where it splits no secret, as half of one would not be masked.
+    Without a `mask`, the line that may be cut is left out."""
+    most, mask = run.max_stderr, run.mask
+    cut = len(err) - most
+    if cut <= 0:
+        return bytes(err)
+    start = cut + min(_TORN, most // 4)  # from there on the next line, or the next word
+    positions = [err.find(end, start, start + _TORN) for end in (b"\n", b" ")]
+    start = next((end + 1 for end in positions if end >= 0), start)
+    if mask is None:
+        return bytes(err[start:])
+    room = len(err[start:].decode("utf-8", "surrogateescape"))
+    return end_of(err.decode("utf-8", "surrogateescape"), room, mask).encode("utf-8", "surrogateescape")
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], run: ProcessSpec, deadline: float, cancelled: threading.Event
-    ):
-        self._process, self._run = process, run
-        self._deadline, self._cancelled = deadline, cancelled
-        self._selector = selectors.DefaultSelector()
-        self._unsent = memoryview(run.stdin)
-        self.out, self._err = bytearray(), bytearray()
 
-    def __enter__(self) -> "_Conversation":
-        for pipe, event in (
-            (self._process.stdin, selectors.EVENT_WRITE),
-            (self._process.stdout, selectors.EVENT_READ),
-            (self._process.stderr, selectors.EVENT_READ),
-        ):
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
-            self._selector.register(pipe, event)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._selector.close()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            with suppress(OSError):
-                assert pipe is not None
-                pipe.close()
-
-    def run_to_end(self) -> None:
-        ended_at: float | None = None
-        pause = 0.0005
-        while self._selector.get_map() or ended_at is None:
-            self.stop_when_due()
-            if ended_at is None and has_ended(self._process):
-                ended_at = time.monotonic()
-            if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:
-                return  # something that it started still holds its pipes
-            if self._selector.get_map():
-                for key, _ in self._selector.select(_GLANCE):
-                    self.move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
-            elif ended_at is None:
-                time.sleep(pause)  # it usually ends right after its pipes
-                pause = min(2 * pause, _GLANCE)
-
-    def tail(self) -> bytes:
-        """The end of the error output, cut where it splits no secret, as half of one would not be masked.
-        Without a `mask`, the line that may be cut is left out."""
-        most, mask = self._run.max_stderr, self._run.mask
-        cut = len(self._err) - most
-        if cut <= 0:
-            return bytes(self._err)
-        start = cut + min(_TORN, most // 4)  # from there on the next line, or the next word
-        positions = [self._err.find(end, start, start + _TORN) for end in (b"\n", b" ")]
-        start = next((end + 1 for end in positions if end >= 0), start)
-        if mask is None:
-            return bytes(self._err[start:])
-        stderr = self._err.decode("utf-8", "surrogateescape")
-        room = len(self._err[start:].decode("utf-8", "surrogateescape"))
-        return end_of(stderr, room, mask).encode("utf-8", "surrogateescape")
-
-    def move(self, pipe: IO[bytes]) -> None:
-        if pipe is self._process.stdin:
-            with suppress(BrokenPipeError):  # it need not read what it is given
-                self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
-                if self._unsent:
-                    return
-            self._selector.unregister(pipe)
-            pipe.close()
-            return
-        data = os.read(pipe.fileno(), _CHUNK)
-        if not data:
-            self._selector.unregister(pipe)
-        elif pipe is self._process.stdout:
-            self.out += data
-        else:
-            self._err += data
-            del self._err[: -2 * self._run.max_stderr]
-
-    def stop_when_due(self) -> None:
-        if self._cancelled.is_set():
-            raise self.stop("BK330", "was interrupted", "")
-        if len(self.out) > self._run.max_stdout:
-            message = f"wrote more than {self._run.max_stdout:,} bytes to its standard output"
-            raise self.stop("BK322", message, "let it write less, or into a file")
-        if time.monotonic() >= self._deadline:
-            message = f"did not end within {self._run.timeout:g} s"
-            raise self.stop("BK321", message, "raise `timeout` if it may take longer")
-
-    def stop(self, code: str, message: str, hint: str) -> CannotReplay:
-        signal_group(self._process, signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE
-        while not has_ended(self._process) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return cannot_replay(
-            code, f"{self._run.argv[0]} {message}{last_error_line(self.tail(), self._run.mask)}", hint
-        )
+def _stop(
+    process: subprocess.Popen[bytes], run: ProcessSpec, err: bytearray, code: str, message: str, hint: str
+) -> CannotReplay:
+    signal_group(process, signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE
+    while not has_ended(process) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return cannot_replay(code, f"{run.argv[0]} {message}{last_error_line(_tail(err, run), run.mask)}", hint)
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
