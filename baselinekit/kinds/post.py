@@ -46,17 +46,11 @@ class PostCurrent(Struct):
 
 
 _TIMEOUT = 120
-
-
 _RETRIES = 2
 
 
 _FIRST_WAIT, _LONGEST_WAIT, _SPREAD = 1.0, 60.0, 0.25
-
-
 _RETRIED_STATUSES = frozenset((408, 429, 500, 502, 503, 504))
-
-
 _UNREACHED = "BK301"
 
 

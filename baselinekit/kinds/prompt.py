@@ -39,14 +39,10 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
-
-
 _MEDIA = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "document"),
     *("input_file", "tool_use", "tool_result"),
 )
-
-
 """The types of parts of messages, in the forms of the providers, that are not text."""
 
 
@@ -90,8 +86,6 @@ class PromptCurrent(Struct):
 
 
 _ROLES = get_args(Message.__annotations__["role"])
-
-
 _LISTS = (".yaml", ".yml", ".json")
 
 
