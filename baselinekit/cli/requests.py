@@ -20,7 +20,6 @@ from baselinekit.importers.curl import CurlRequest, Read, parse_words
 from baselinekit.importers.drafts import path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
-from baselinekit.kinds.methods import meant_method
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.learning.templating import with_names
 from baselinekit.model.recipes import HttpRequest, Recipe
@@ -137,7 +136,6 @@ def typed_request(options: HttpOptions, project: Project, read: Read) -> TypedRe
         if len(method) > 1:
             message = f"{' '.join(options.words)!r} is not [METHOD] URL"
             raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
-        _refuse_slip(method)
         line = [*(["-X", *method] if method and not options.verb else []), *line, _absolute_url(url, project)]
     parsed = parse_words(line, read)
     execution = {"type": "http", **parsed.execution}
@@ -150,15 +148,6 @@ def typed_request(options: HttpOptions, project: Project, read: Read) -> TypedRe
         execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
     current = {"input": request, "execution": execution}
     return TypedRequest(current, parsed.dropped, is_insecure)
-
-
-def _refuse_slip(method: Sequence[str]) -> None:
-    """Refuse a typed word that is nearly a method of HTTP: its answer, a 405, would be stored as known-good.
-    An option says that a word is meant as it is."""
-    for word in method:
-        if meant := meant_method(word):
-            hint = f"did you mean {meant}? A method of your own is given by -X {word.upper()}"
-            raise InvalidInput(Problem("BK508", f"{word} is no method of HTTP", hint))
 
 
 def _request(

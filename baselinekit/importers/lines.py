@@ -20,7 +20,6 @@ from baselinekit.importers.drafts import (
     slug,
 )
 from baselinekit.importers.shell import next_command, refuse_expansions
-from baselinekit.kinds.methods import meant_method
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -99,9 +98,6 @@ def _requests(
             url, method = base + match["url"], match["method"] or "GET"
             if flaw := flaw_of_url(url):
                 yield line, LeftOut(line, flaw, HINT_FOR_URL)
-            elif meant := meant_method(method):
-                message = f"{method} is no method of HTTP: did you mean {meant}?"
-                yield line, LeftOut(line, message, f"a curl line with -X {method} takes a method of your own")
             else:
                 yield line, ({"method": method, "url": url}, {}, ())
         elif match:

@@ -283,11 +283,8 @@ def _read_as(
     try:
         return _read_rows(form, text, take) if form.rows else form.read(text)
     except NotJson as error:
-        raise cannot_replay(
-            "BK307",
-            f"{description}, but: {error}",
-            _BEYOND_LIMITS_HINT if error.is_beyond_limits else _WRONG_FORM_HINT,
-        ) from None
+        hint = _BEYOND_LIMITS_HINT if error.is_beyond_limits else _WRONG_FORM_HINT
+        raise cannot_replay("BK307", f"{description}, but: {error}", hint) from None
 
 
 def _read_rows(form: BodyForm, text: str, take: int | None) -> Body:

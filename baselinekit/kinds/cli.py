@@ -48,14 +48,8 @@ from baselinekit.secrets.variables import Scope, as_text, replace_variables
 from baselinekit.structs import Struct, field, replace
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
-
-
 """The placeholders that a command line may hold, in braces."""
-
-
 PLACEHOLDER = lazy_pattern(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
-
-
 """Matches one of them; `{{NAME}}` is a variable."""
 
 
@@ -121,16 +115,10 @@ _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0
 _MAX_ANSWER = 10_000_000
 _LONGEST_WORD = 131_071
-
-
 """The bytes of one word of a command line: the operating system accepts no longer one."""
-
-
 _TIMED_OUT = "BK321"
 _LEADING_PLACEHOLDER = lazy_pattern(r"\s*\{(_+)\}(?=\s|$)")
 _HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
-
-
 """A text that means the same within quotes of either kind."""
 
 
@@ -268,31 +256,20 @@ def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> Comman
     for placeholder in PLACEHOLDER.finditer(split_quotes(text, at)[1]):
         if placeholder[1] in values and _HARMLESS.fullmatch(values[placeholder[1]]):
             text = text.replace(placeholder[0], values[placeholder[1]])
-    try:
-        return replace(read_line(text, at), variables=values)
-    except InvalidInput as error:
-        problems = [replace(p, message=_restore_names(p.message, names)) for p in error.problems]
-        raise InvalidInput(*(replace(p, hint=_restore_names(p.hint, names)) for p in problems)) from None
+    return replace(read_line(text, at, names), variables=values)
 
 
-def _restore_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with the placeholders of variables as `{{name}}` again, for messages."""
-    return PLACEHOLDER.sub(
-        lambda match: f"{{{{{names[match[1]]}}}}}" if match[1] in names else match[0], text
-    )
-
-
-def read_line(command: str | Sequence[str], at: Path) -> CommandLine:
+def read_line(command: str, at: Path, variables: Mapping[str, str] | None = None) -> CommandLine:
     """Read a command line. InvalidInput where it ends within quotes, or where a value would be put between
     quotes of a shell, which the value could close."""
-    if not isinstance(command, str):
-        return CommandLine(tuple(command))
     bare, quoted = split_quotes(command, at)
     if not needs_shell(PLACEHOLDER.sub("", bare)):
         return CommandLine(tuple(shlex.split(command)))
     if placeholder := PLACEHOLDER.search(quoted):
-        hint = f"write {placeholder[0]} without quotes: it is quoted when it is filled in"
-        raise invalid("BK791", f"{placeholder[0]} stands between quotes of a shell", hint, at)
+        variable = (variables or {}).get(placeholder[1])
+        shown = placeholder[0] if variable is None else f"{{{{{variable}}}}}"
+        hint = f"write {shown} without quotes: it is quoted when it is filled in"
+        raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
     return CommandLine(text=command)
 
 
@@ -368,17 +345,15 @@ def with_given_files_by_name(
 ) -> ConversationInput:
     """Return the question with only the names of those files that the command line passes in another way."""
     line = command if isinstance(command, str) else " ".join(command)
-    given_files = {*(conversation.input_files if "{FILES}" in line else ())}
-    given_files |= {*(conversation.guideline_files if "{GUIDELINES}" in line else ())}
-    if not given_files:
-        return conversation
+    given = {*(conversation.input_files if "{FILES}" in line else ())}
+    given |= {*(conversation.guideline_files if "{GUIDELINES}" in line else ())}
 
-    def name_only(part: Any) -> Any:
-        is_given = isinstance(part, dict) and part.get("path") in given_files
+    def shorten(part: Any) -> Any:
+        is_given = isinstance(part, dict) and part.get("path") in given
         return {"type": "text", "value": f"<file: {part.get('value')}>"} if is_given else part
 
     messages = [
-        replace(message, content=[name_only(part) for part in message.content])
+        replace(message, content=[shorten(part) for part in message.content])
         if isinstance(message.content, list)
         else message
         for message in conversation.messages
@@ -388,11 +363,10 @@ def with_given_files_by_name(
 
 def guidelines_of(conversation: ConversationInput) -> str:
     """Return the texts of the guideline files that the messages name."""
-    guideline_files = set(conversation.guideline_files)
-    contents = [message.content for message in conversation.messages]
-    parts = [part for content in contents if isinstance(content, list) for part in content]
-    rules = [part for part in parts if isinstance(part, dict) and part.get("path") in guideline_files]
-    return plain_text([*rules]) if rules else ""
+    contents = [message.content for message in conversation.messages if isinstance(message.content, list)]
+    parts = [part for content in contents for part in content if isinstance(part, dict)]
+    rules = [part for part in parts if part.get("path") in conversation.guideline_files]
+    return plain_text(rules) if rules else ""
 
 
 # One question, or all of them at once.
@@ -431,29 +405,25 @@ def answers_of_lines(text: str, seconds: float, source: str) -> dict[str, Observ
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
+        where = f"{source}: line {number} of its answer"
         try:
             row: Any = decode(line)
         except NotJson as error:
-            raise cannot_replay(
-                "BK796", f"{source}: line {number} of its answer is not JSON: {error}"
-            ) from None
+            raise cannot_replay("BK796", f"{where} is not JSON: {error}") from None
         name = row.get("id") if isinstance(row, dict) else None
         if not isinstance(name, str) or not name.strip():
-            message = f"{source}: line {number} of its answer has no `id`"
-            raise cannot_replay("BK796", message, "write {id, text} for each case")
+            raise cannot_replay("BK796", f"{where} has no `id`", "write {id, text} for each case")
         if name in answers:
-            answers[name] = Problem(
-                "BK796", f"{source} answered {name} twice", "write one line for each case"
-            )
-            continue
-        if not is_structured(row):
+            message, hint = f"{source} answered {name} twice", "write one line for each case"
+            answers[name] = Problem("BK796", message, hint)
+        elif not is_structured(row):
             message = f"{source} gave {name} neither a `text` nor `output_messages`"
             answers[name] = Problem("BK796", message, "write {id, text} or {id, output_messages}")
-            continue
-        try:
-            answers[name] = answer_of_value(row, seconds, source)
-        except CannotReplay as error:
-            answers[name] = error.problems[0]
+        else:
+            try:
+                answers[name] = answer_of_value(row, seconds, source)
+            except CannotReplay as error:
+                answers[name] = error.problems[0]
     return answers
 
 

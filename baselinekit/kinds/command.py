@@ -12,12 +12,12 @@ from baselinekit.clients.programs.children import (
     program_at,
 )
 from baselinekit.clients.trust import Trust
-from baselinekit.errors import InvalidInput, Problem, Refused, cannot_replay, describe_exit
+from baselinekit.errors import Problem, Refused, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind
-from baselinekit.kinds.settings import INPUT, Setting, invalid, undefined_in
+from baselinekit.kinds.settings import INPUT, Setting, invalid
 from baselinekit.model.recipes import Observation, ProcessSpec, Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
@@ -213,9 +213,7 @@ class CommandKind(RecipeKind):
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and a program that may not run or does not exist."""
-        problems = list(undefined_in(recipe.input, setting.scope, INPUT))
-        if problems:
-            raise InvalidInput(*problems)
+        super().check_replay(recipe, setting)
         process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 

@@ -1,8 +1,7 @@
 """An echo: nothing is requested, the output is the input. A written text is graded like an answer."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from baselinekit.errors import Problem
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.settings import INPUT, Setting
 from baselinekit.model.recipes import Observation, Recipe
@@ -39,17 +38,11 @@ class EchoKind(RecipeKind):
         words = " ".join(as_text(recipe.input).split())
         return f"echo {mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)}"
 
-    def only_reads(self, recipe: Recipe) -> bool:
-        return True
-
     def within(self, recipe: Recipe, limit: int | float) -> Recipe:
         return recipe
 
     def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}
-
-    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
-        return self.input_of_text(content, context), []
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         return Observation(setting.scope.expand(recipe.input, INPUT), 0.0)

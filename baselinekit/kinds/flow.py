@@ -54,19 +54,9 @@ _ARITHMETIC = lazy_pattern(r"\s[-+*]\s")
 _HINT = "`len`, `keys`, `sorted`, `str()`, `split(-, 0, 1)` and + - * with blanks around them are known"
 
 
-def is_computed(text: str) -> bool:
-    """Whether a text that is not a path looks like a computation."""
-    return text.startswith("$") and ("`" in text or bool(_ARITHMETIC.search(_QUOTED.sub("", text))))
-
-
-def check_expression(text: str) -> None:
-    """Raise InvalidInput unless the expression can be evaluated."""
-    _parse_expression(text)
-
-
 def compute(text: str, output: Json, step: str) -> Json:
     """Return the single value of an expression over a step's output."""
-    expression = _parse_expression(text)
+    expression = parse_expression(text)
     try:
         values = [match.value for match in expression.find(output)]
     except Exception as error:  # the library raises errors of many types for unexpected answers
@@ -90,7 +80,7 @@ class _UnfitOperands(ValueError):
 
 
 @lru_cache(maxsize=256)
-def _parse_expression(text: str) -> Any:
+def parse_expression(text: str) -> Any:
     unknown = [name for name in _FUNCTION.findall(text) if not _KNOWN_FUNCTION.fullmatch(name)]
     flaws = {
         f"is longer than {_LONGEST} characters": len(text) > _LONGEST,
@@ -150,7 +140,7 @@ def pick(text: str, output: Json, step: str, at: Path, full_output: Json = None)
     body has it. A path with wildcards that matches several values gives a list of them. An expression is
     computed from the whole output. `full_output`: the output with every header of the answer, in lower case;
     what `output` lacks is looked up there."""
-    if _is_computed(text):
+    if is_computed(text):
         return compute(text, output if full_output is None else full_output, step)
     pattern = parse(text)
     values = values_at(pattern, output, at)
@@ -191,19 +181,19 @@ def headers_used(flow: HttpFlow) -> dict[int, set[str]]:
         parts = [split_step(text, names) for text in flow.collect.values()]
         paths += [(names[name], path) for name, path in parts if path and name in names]
     for index, path in paths:
-        if not _is_computed(path):
+        if not is_computed(path):
             first, *rest = parse(path).segments
             if first == "headers" and rest and isinstance(rest[0], str):
                 used.setdefault(index, set()).add(rest[0].lower())
     return used
 
 
-def _is_computed(text: str) -> bool:
+def is_computed(text: str) -> bool:
     """Whether a text is a computation. A text that can be read as a path is one."""
     try:
         parse(text)
     except InvalidInput:
-        return is_computed(text)
+        return text.startswith("$") and ("`" in text or bool(_ARITHMETIC.search(_QUOTED.sub("", text))))
     return False
 
 
@@ -244,7 +234,7 @@ def problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
 
 def problems_of_path(text: str, at: Path) -> list[Problem]:
     try:
-        check_expression(text) if _is_computed(text) else parse(text)
+        parse_expression(text) if is_computed(text) else parse(text)
     except InvalidInput as error:
         return [replace(problem, at=at) for problem in error.problems]
     return []

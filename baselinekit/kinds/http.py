@@ -6,6 +6,7 @@ request is a flow of one step whose whole output is compared."""
 import base64
 import ipaddress
 import os
+import random
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -39,7 +40,6 @@ from baselinekit.kinds.settings import (
     INPUT,
     MANY_REDIRECTS,
     Setting,
-    foreign_authorities,
     invalid,
     undefined_in,
     unverified,
@@ -72,23 +72,13 @@ _TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _WANTS_TLS = lazy_pattern(
     r"(?i)HTTP request (?:was sent )?to (?:an )?HTTPS (?:port|server)|plain HTTP to an SSL"
 )
-
-
 """How nginx, Go and Apache answer a request without TLS at a port for https."""
-
-
 _TARGET_FIELDS = ("endpoint", "path", "url")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
-
-
 """The methods that RFC 9110 calls safe."""
-
-
 _BODY_FIELDS = ("json", "body", "form", "files")
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
-
-
 """Headers and keys that name the operation, if the address does not."""
 
 
@@ -286,14 +276,7 @@ _HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:
     """Return the URL of a request whose variables are expanded. It is built, checked and normalized, so that
     the check of an origin and the connection cannot read it differently (F16)."""
-    given_names = [name for name in ("endpoint", "path", "url") if getattr(step, name) is not None]
-    if len(given_names) > 1:
-        raise invalid(
-            "BK311",
-            f"both `{given_names[0]}` and `{given_names[1]}` are given",
-            "keep one",
-            (*at, given_names[1]),
-        )
+    given_names = [name for name in _TARGET_FIELDS if getattr(step, name) is not None]
     at = (*at, *given_names)
     if step.url is not None:
         url = as_text(step.url)
@@ -320,17 +303,6 @@ def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
         for name, value in values.items()
         for item in (value if isinstance(value, list) else [value])
     ]
-
-
-def endless_redirects(redirects: int, is_loop: bool) -> tuple[str, str]:
-    """Return what is wrong with redirects without an end, and what decides how many are followed."""
-    options = "capture: -L for 10, --redirects N; recipe: `redirects: N`"
-    if is_loop:
-        return (
-            f"more than {redirects} redirects, in a loop",
-            f"correct the service, or follow none ({options})",
-        )
-    return f"more than {redirects} redirects", f"follow more, if they end ({options})"
 
 
 def normalize_url(url: str, at: Path = ()) -> str:
@@ -371,22 +343,14 @@ def _percent_encode(text: str) -> str:
 
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_KEPT_HEADERS = ["content-type"]
-
-
 """The headers that are kept where `keep_headers` is not set."""
-
-
 _NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
 _BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FRAMING = lazy_pattern(
     r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
-
-
 Headers = dict[str, tuple[str, str]]
-
-
 """By lower-case name: the name as written, and the value."""
 
 
@@ -396,7 +360,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         hint = suggest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
         raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
-    content, content_type = _body_of(step, setting.surroundings, at)
+    content, content_type = _body_of(step, setting.surroundings)
     headers = _headers(step, execution, setting, at)
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
@@ -505,12 +469,8 @@ def authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at:
     return None
 
 
-def _body_of(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[bytes, str]:
+def _body_of(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
     """Return the body and its media type."""
-    given = [name for name in ("json", "body") if getattr(step, name) is not ABSENT]
-    given += [name for name in ("form", "files") if getattr(step, name) is not None]
-    if len(given) > 1 and given != ["form", "files"]:
-        raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
     if step.files is not None:
         return _multipart(step, surroundings)
     if step.form is not None:
@@ -548,8 +508,7 @@ def escape_quotes(text: str) -> str:
 def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:
     """Return `verify` and `cert`. Paths in a data file stay inside the project; those of the configuration
     are relative to its root."""
-    root, http = setting.surroundings.root, setting.http
-    verify: bool | str | None = execution.verify
+    root, http, verify = setting.surroundings.root, setting.http, execution.verify
     configured = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
     if verify is False and http.verify is not False:  # also a value from a variable or an answer
         raise Refused(unverified())
@@ -557,30 +516,31 @@ def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | st
         verify = inside(setting.surroundings, verify)
         is_same = isinstance(configured, str) and os.path.realpath(configured) == verify
         verify = configured if is_same else verify
-    elif verify is None:
-        verify = configured
-    cert = inside(setting.surroundings, execution.cert) if execution.cert else None
-    if cert is None and http.cert:
-        cert = os.path.join(root, http.cert)
+    verify = configured if verify is None else verify
+    configured_cert = os.path.join(root, http.cert) if http.cert else None
+    cert = inside(setting.surroundings, execution.cert) if execution.cert else configured_cert
     return (True if verify is None else verify), cert
 
 
 def check_authorities(url: str, verify: str, setting: Setting) -> None:
     """Refuse a baseline file that sets certificate authorities for an origin that the operator has named:
     such a file could let anybody answer in the place of that server, as with `verify: false`."""
-    configured = setting.http.verify
-    root = setting.surroundings.root
-    is_granted = configured is False or (
-        isinstance(configured, str) and os.path.join(root, configured) == verify
+    configured, root = setting.http.verify, setting.surroundings.root
+    is_granted = isinstance(configured, str) and os.path.join(root, configured) == verify
+    if configured is False or is_granted or not setting.trust.names(origin(url)):
+        return
+    message = (
+        f"a baseline file may not say which certificates are trusted at {origin(url)}, "
+        "which the configuration or the command line names"
     )
-    if not is_granted and setting.trust.names(url_origin := origin(url)):
-        raise Refused(foreign_authorities(url_origin, os.path.relpath(verify, os.path.realpath(root))))
+    file = os.path.relpath(verify, os.path.realpath(root))
+    hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
+    raise Refused(Problem("BK408", message, hint, at=(*EXECUTION, "verify")))
 
 
 _TOO_BUSY = frozenset((429, 502, 503, 504))
 _LONGEST_WAIT = 30.0
 _LONGEST_DATE = 100
-_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
 
@@ -755,7 +715,11 @@ def _follow(
         seen_urls.append(request.url)
         if hop < redirects:
             request = _redirected(request, response)
-    raise cannot_replay("BK308", *endless_redirects(redirects, len(set(seen_urls)) < len(seen_urls)))
+    is_loop = len(set(seen_urls)) < len(seen_urls)
+    message = f"more than {redirects} redirects{', in a loop' if is_loop else ''}"
+    advice = "correct the service, or follow none" if is_loop else "follow more, if they end"
+    options = "capture: -L for 10, --redirects N; recipe: `redirects: N`"
+    raise cannot_replay("BK308", message, f"{advice} ({options})")
 
 
 def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
@@ -810,9 +774,7 @@ def _redirected(request: Request, response: Response) -> Request:
 
 def _wait_after(tries: int) -> float:
     """The seconds to wait before another try: a random part, so that workers do not all retry at once."""
-    from random import random  # only a retry needs it
-
-    return _WAITS[min(tries, len(_WAITS)) - 1] * (0.5 + random() / 2)
+    return min(0.25 * 2.0**tries, 8.0) * (0.5 + random.random() / 2)
 
 
 def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
@@ -870,8 +832,6 @@ class HttpKind(RecipeKind):
         """Return the input with its methods in upper case."""
         if not isinstance(stated_input, HttpFlow):
             return with_upper_case_method(stated_input)
-        if all(step.method.isupper() for step in stated_input.steps):
-            return stated_input
         return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
@@ -923,13 +883,6 @@ class HttpKind(RecipeKind):
         if status == 400 and isinstance(body, str) and _WANTS_TLS.search(body):
             message = "the server says that this port is for https: write https:// in the URL"
             yield Trouble(message, "--allow-error-status")
-        if status in (405, 501) and not isinstance(recipe.input, HttpFlow):
-            from baselinekit.kinds.methods import meant_method
-
-            method = recipe.input.method
-            if meant := meant_method(method):
-                message = f"the server does not know the method {method}, which is nearly {meant}"
-                yield Trouble(message, "--allow-error-status")
 
     def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
         visible = {outcome.step for outcome in self.outcomes(recipe).values()}
@@ -1054,10 +1007,15 @@ class HttpKind(RecipeKind):
                 values_of_writes += [(key, path, saved[key])] if has_written else []
         output = collect_outputs(recipe.input, outputs, full_outputs) if is_flow else outputs[0]
         exchanges = tuple(zip(requests, full_outputs, strict=True))
-        observed = Observation(output, seconds, 1 + retried, statuses=tuple(statuses), exchanges=exchanges)
-        if not notes and not values_of_writes:
-            return observed
-        return replace(observed, notes=tuple(notes), saved=tuple(values_of_writes))
+        return Observation(
+            output,
+            seconds,
+            1 + retried,
+            statuses=tuple(statuses),
+            exchanges=exchanges,
+            notes=tuple(notes),
+            saved=tuple(values_of_writes),
+        )
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Check what can be known before the first request. Values that an earlier step saves count as

@@ -19,8 +19,6 @@ Family = Literal["", "commands", "skills", "models"]
 """The section of the configuration that defines a name."""
 
 Flag = Literal["--allow-error-status", "--allow-empty", "--allow-failing"]
-
-
 ALONE = ""
 """The claim of a recipe beside which no other may be replayed."""
 
@@ -235,7 +233,7 @@ class RecipeKind(ABC):
 
     def only_reads(self, recipe: Recipe) -> bool:
         """Whether a request changes nothing at the target, so that it may be repeated without asking."""
-        return False
+        return self.asks_nobody
 
     # What it costs.
 
@@ -340,7 +338,7 @@ class RecipeKind(ABC):
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
         """Return the input for such a content, or its problems, with paths below the content."""
-        raise NotImplementedError
+        return self.input_of_text(content, context), []
 
 
 def check_limits(settings: object, at: Path) -> Iterator[Problem]:

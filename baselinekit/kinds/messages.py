@@ -111,9 +111,7 @@ def prompt_of(conversation: ConversationInput) -> str:
 
 def text_with_context(text: str, context: Json) -> str:
     """Return the question with the context of the case below it."""
-    from baselinekit.files.languages import (
-        dump_yaml,
-    )  # slow to import, and not needed to compare baselines
+    from baselinekit.files.languages import dump_yaml  # slow to import, and not needed to compare baselines
 
     return text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}"
 
@@ -178,7 +176,7 @@ _ROLES = get_args(Role)
 _ANSWERS = ("output_messages", "text")
 """An object with one of these keys is a structured answer."""
 
-_READ_KEYS = (*_ANSWERS, "token_usage", "cost_usd", "duration_ms")
+READ_KEYS = (*_ANSWERS, "token_usage", "cost_usd", "duration_ms")
 _IGNORED_KEYS = ("id", "eval_id", "trace", "trace_ref", "metadata", "timestamp")
 """Keys that a structured answer may have, and that are ignored without a note."""
 
@@ -199,14 +197,14 @@ def answer_of_text(text: str, seconds: float, source: str) -> Observation:
             value = None
         if is_structured(value):
             return answer_of_value(value, seconds, source)
-    return plain_observation(text.removesuffix("\n").removesuffix("\r"), seconds)
+    return Observation(text.removesuffix("\n").removesuffix("\r"), seconds)
 
 
 def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
     """Read an answer in JSON: a structured answer, else the value itself. CannotReplay where a structured
     answer cannot be read: nothing in it is left out."""
     if not is_structured(value):
-        return plain_observation(value, seconds)
+        return Observation(value, seconds)
     for fault in _faults(value):
         hint = "{output_messages: [{role, content, tool_calls}], token_usage: {input, output}, cost_usd}"
         raise cannot_replay(
@@ -215,13 +213,14 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
     usage = value.get("token_usage") or {}
     cost, milliseconds = value.get("cost_usd"), value.get("duration_ms")
     messages = tuple(map(message_of, value.get("output_messages") or ()))
-    observation = plain_observation(value.get("text", ""), seconds)
+    observation = Observation(value.get("text", ""), seconds)
     if messages:
         last = next((message for message in reversed(messages) if message.role == "assistant"), None)
         calls = tuple(call for message in messages for call in message.tool_calls)
-        output = "" if last is None else _as_output(last.content)
+        content = None if last is None else last.content
+        output = plain_text(content) if content is None or is_parts(content) else content
         observation = replace(observation, output=output, messages=messages, tool_calls=calls)
-    unread_keys = [key for key in value if key not in (*_READ_KEYS, *_IGNORED_KEYS)]
+    unread_keys = [key for key in value if key not in (*READ_KEYS, *_IGNORED_KEYS)]
     return replace(
         observation,
         seconds=seconds if milliseconds is None else float(milliseconds) / 1000,
@@ -231,11 +230,6 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
         ),
         notes=(f"{source} also gave {', '.join(unread_keys)}, which is not used",) if unread_keys else (),
     )
-
-
-def plain_observation(output: Json, seconds: float) -> Observation:
-    """Return an answer without further facts: even whether there were other messages is unknown."""
-    return Observation(output, seconds)
 
 
 def message_of(raw: dict[str, Json]) -> TraceMessage:
@@ -254,11 +248,6 @@ def _call_of(raw: dict[str, Json]) -> ToolCall:
         None if milliseconds is None else float(milliseconds) / 1000,
         error if error is None or isinstance(error, str) else plain_text(error),
     )
-
-
-def _as_output(content: Json) -> Json:
-    """Return the content as an output: text in parts as one text, any other value unchanged."""
-    return plain_text(content) if content is None or is_parts(content) else content
 
 
 # A structured answer written, in the form in which it is read.

@@ -6,11 +6,11 @@ usually ignored as a whole. What a metric states by its labels alone (`go_info{v
 under `info`, to be compared."""
 
 from math import inf
+from typing import Any
 
 from baselinekit.files.jsontext import NotJson
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct
 
 _SAMPLES = "samples"
 _PLAIN_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -40,62 +40,35 @@ _SPREAD = {"_bucket": ("le", "buckets"), "": ("quantile", "quantiles")}
 """Labels that divide one measurement: their name, and the key under which its numbers are gathered."""
 
 
-class _Sample(Struct):
-    name: str
-    labels: dict[str, str]
-    value: Json
-
-
-class _Family:
-    """The samples of one metric, gathered by their labels."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.facts: dict[str, Json] = {}
-        self.samples: list[_Sample] = []
-
-    @property
-    def type(self) -> str:
-        return str(self.facts.get("type", "untyped"))
-
-    def as_value(self) -> dict[str, Json]:
-        value: dict[str, Json] = {"type": self.type, **self.facts}
-        rows: dict[tuple[tuple[str, str], ...], dict[str, Json]] = {}
-        for sample in self.samples:
-            self.gather(sample, rows)
-        if not rows:
-            return value
-        names: list[Json] = sorted({label for key in rows for label, _ in key})
-        value["labels"] = names
-        if self.type == "info" or (self.name.endswith("_info") and names and _are_ones(rows)):
-            return value | {"info": [dict(key) for key in sorted(rows)]}
-        for _, gathered in _SPREAD.values():
-            bounds = {bound for row in rows.values() for bound in _keys(row.get(gathered))}
-            if bounds:
-                value[gathered] = [*sorted(bounds, key=lambda bound: (_as_number(bound), bound))]
-        return value | {
-            _SAMPLES: [
-                {**({"labels": dict(key)} if key else {}), **_numbers(row)}
-                for key, row in sorted(rows.items())
-            ]
-        }
-
-    def gather(self, sample: _Sample, rows: dict[tuple[tuple[str, str], ...], dict[str, Json]]) -> None:
-        ending = sample.name.removeprefix(self.name)
+def _family(name: str, facts: dict[str, Json], samples: list[tuple[str, dict[str, str], Json]]) -> Json:
+    """Return one metric, its samples gathered by their labels."""
+    type = str(facts.get("type", "untyped"))
+    value: dict[str, Json] = {"type": type, **facts}
+    rows: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
+    for sample_name, labels, number in samples:
+        ending = sample_name.removeprefix(name)
         divider, gathered = _SPREAD.get(ending, ("", ""))
-        is_divided = divider in sample.labels and self.type in ("histogram", "gaugehistogram", "summary")
-        labels = {name: text for name, text in sample.labels.items() if not (is_divided and name == divider)}
+        is_divided = divider in labels and type in ("histogram", "gaugehistogram", "summary")
+        bound = labels.pop(divider) if is_divided else ""
         row = rows.setdefault(tuple(sorted(labels.items())), {})
         if is_divided:
-            inner = row.setdefault(gathered, {})
-            assert isinstance(inner, dict)
-            inner[sample.labels[divider]] = sample.value
+            row.setdefault(gathered, {})[bound] = number
         else:
-            row[ending.lstrip("_") or "value"] = sample.value
-
-
-def _keys(value: Json) -> list[str]:
-    return list(value) if isinstance(value, dict) else []
+            row[ending.lstrip("_") or "value"] = number
+    if not rows:
+        return value
+    names: list[Json] = sorted({label for key in rows for label, _ in key})
+    value["labels"] = names
+    are_ones = all(row == {"value": 1} for row in rows.values())
+    if type == "info" or (name.endswith("_info") and names and are_ones):
+        return value | {"info": [dict(key) for key in sorted(rows)]}
+    for _, gathered in _SPREAD.values():
+        bounds = {bound for row in rows.values() for bound in row.get(gathered, ())}
+        if bounds:
+            value[gathered] = sorted(bounds, key=lambda bound: (_as_number(bound), bound))
+    numbers = {key: {"value": row["total"]} if row.keys() == {"total"} else row for key, row in rows.items()}
+    value[_SAMPLES] = [({"labels": dict(key)} if key else {}) | row for key, row in sorted(numbers.items())]
+    return value
 
 
 def _as_number(bound: str) -> float:
@@ -105,43 +78,31 @@ def _as_number(bound: str) -> float:
         return inf
 
 
-def _numbers(row: dict[str, Json]) -> dict[str, Json]:
-    return {"value": row["total"]} if row.keys() == {"total"} else row
-
-
-def _are_ones(rows: dict[tuple[tuple[str, str], ...], dict[str, Json]]) -> bool:
-    return all(row == {"value": 1} for row in rows.values())
-
-
 def read_metrics(text: str) -> dict[str, Json]:
     """The families by their names, as they come; NotJson with the line that is none of the format."""
-    families: dict[str, _Family] = {}
+    families: dict[str, dict[str, Json]] = {}
+    samples: dict[str, list[tuple[str, dict[str, str], Json]]] = {}
     owners: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
-        if not stripped or (stripped[0] == "#" and not _COMMENT.fullmatch(stripped)):
-            continue
-        if comment := _COMMENT.fullmatch(stripped):
+        comment = _COMMENT.fullmatch(stripped)
+        if comment:
             kind, name, words = comment[1].lower(), _unquoted(comment[2]), comment[3] or ""
-            family = families.setdefault(name, _Family(name))
-            family.facts[kind] = words.strip().lower() if kind == "type" else _unescaped(words)
+            facts = families.setdefault(name, {})
+            facts[kind] = words.strip().lower() if kind == "type" else _unescaped(words)
             if kind == "type":
-                owners.update({name + ending: name for ending in _PARTS.get(family.type, ())})
-            continue
-        sample = _sample(stripped, number, text)
-        name = sample.name if sample.name in families else owners.get(sample.name, sample.name)
-        families.setdefault(name, _Family(name)).samples.append(sample)
-    return {name: family.as_value() for name, family in families.items()}
-
-
-def _sample(line: str, number: int, text: str) -> _Sample:
-    match = _SAMPLE.fullmatch(line)
-    value = _value(match[3]) if match else None
-    labels = _labels(match[2] or "") if match else None
-    name = match[1] or (labels or {}).pop("", "") if match else ""
-    if match is None or value is None or labels is None or not name:
-        raise NotJson("syntax", f"line {number} is no sample of a metric", text, text.find(line))
-    return _Sample(name, labels, value)
+                owners.update({name + ending: name for ending in _PARTS.get(str(facts["type"]), ())})
+        elif stripped and not stripped.startswith("#"):
+            match = _SAMPLE.fullmatch(stripped)
+            labels = _labels(match[2] or "") if match else None
+            value = _value(match[3]) if match else None
+            sample_name = match and (match[1] or (labels or {}).pop("", ""))
+            if value is None or labels is None or not sample_name:
+                raise NotJson("syntax", f"line {number} is no sample of a metric", text, text.find(stripped))
+            name = sample_name if sample_name in families else owners.get(sample_name, sample_name)
+            families.setdefault(name, {})
+            samples.setdefault(name, []).append((sample_name, labels, value))
+    return {name: _family(name, facts, samples.get(name, [])) for name, facts in families.items()}
 
 
 def _labels(text: str) -> dict[str, str] | None:

@@ -10,7 +10,6 @@ from baselinekit.kinds.messages import (
     ConversationKind,
     StatedConversation,
     answer_of_value,
-    plain_observation,
     question_of,
 )
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined
@@ -83,7 +82,7 @@ class MockKind(ConversationKind):
             parts = (
                 as_text(setting.scope.expand(part)) for part in _QUESTION.split(recipe.execution.response)
             )
-            return plain_observation(question_of(conversation).join(parts), seconds)
+            return Observation(question_of(conversation).join(parts), seconds)
         return answer_of_value(execution.response, seconds, self.whom(recipe))
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:

@@ -43,8 +43,6 @@ _MEDIA = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "document"),
     *("input_file", "tool_use", "tool_result"),
 )
-
-
 """The types of parts of messages, in the forms of the providers, that are not text."""
 
 

@@ -37,8 +37,6 @@ class PytestCurrent(Struct):
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
 _DOT_BEFORE_NAME = lazy_pattern(r"\.(?![0-9])")
-
-
 """In parameters, a dot before a digit (`1.5`) does not begin a name."""
 
 
@@ -105,9 +103,6 @@ class PytestKind(RecipeKind):
 
     def group(self, recipe: Recipe, base_url: object) -> str:
         return "tests"
-
-    def only_reads(self, recipe: Recipe) -> bool:
-        return True
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         command = shlex.join(KIND.own_command(recipe))

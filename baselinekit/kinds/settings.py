@@ -98,15 +98,6 @@ def unverified() -> Problem:
     return Problem("BK408", "a baseline file may not set verify: false", hint, at=(*EXECUTION, "verify"))
 
 
-def foreign_authorities(where: str, file: str) -> Problem:
-    message = (
-        f"a baseline file may not say which certificates are trusted at {where}, "
-        "which the configuration or the command line names"
-    )
-    hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
-    return Problem("BK408", message, hint, at=(*EXECUTION, "verify"))
-
-
 Execute = Callable[[ProcessSpec], ProcessResult]
 
 
@@ -119,8 +110,6 @@ class ModelClient(Protocol):
 
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Return the similarity of the texts of each pair, by a local model."""
-
-
 Together = Callable[[Sequence[Callable[[], Answer]]], list[Answer]]
 """Ask several questions, at the same time where possible."""
 

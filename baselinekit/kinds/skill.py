@@ -42,7 +42,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.secrets.variables import NAME, escape_variables, escape_variables_in
+from baselinekit.secrets.variables import NAME, escape_variables_in
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask
@@ -220,17 +220,8 @@ def _request(skill: Skill, skill_input: Json, execution: SkillExecution) -> Reci
     assert request is not None
     if request.body is ABSENT and request.json is ABSENT and request.form is None:
         method = "POST" if request.method == "GET" else request.method
-        request = replace(request, method=method, json=_verbatim(_payload(skill_input, execution)))
+        request = replace(request, method=method, json=escape_variables_in(_payload(skill_input, execution)))
     return Recipe(request, HttpExecution("http"))
-
-
-def _verbatim(value: Json) -> Json:
-    """Escape a value so that an expansion leaves it as it is: the question has been expanded already."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, dict):
-        return {escape_variables(key): _verbatim(item) for key, item in value.items()}
-    return [_verbatim(item) for item in value] if isinstance(value, list) else value
 
 
 # The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`; only `output` is required.
@@ -242,8 +233,7 @@ def _with_trace(observation: Observation, name: str) -> Observation:
     if is_structured(answer) and "output" not in answer:
         traced = answer_of_value(answer, observation.seconds, f"the skill {name}")
         return replace(traced, attempts=observation.attempts, environment=observation.environment)
-    fault = next(trace_faults(answer), None)
-    if fault is not None:
+    if fault := trace_fault(answer):
         message = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {fault}"
         raise cannot_replay("BK354", message, "correct it, or take `output: trace` out of its entry")
     usage, calls = answer.get("usage", {}), answer.get("tool_calls")
@@ -262,26 +252,23 @@ def _with_trace(observation: Observation, name: str) -> Observation:
     )
 
 
-def trace_faults(answer: Json) -> Iterator[str]:
+def trace_fault(answer: Json) -> str:
+    """Return what is wrong with a trace, if anything. Unknown keys are ignored."""
     if not isinstance(answer, dict):
-        yield "it is not an object"
-        return
+        return "it is not an object"
     if "output" not in answer:
-        yield "there is no `output`"
+        return "there is no `output`"
     calls, usage = answer.get("tool_calls", []), answer.get("usage", {})
-    if not isinstance(calls, list) or not all(
-        isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls
-    ):
-        yield "`tool_calls` is a list of {name, input, output}"
-    if not isinstance(usage, dict) or not all(is_usage(key, value) for key, value in usage.items()):
-        yield "`usage` has tokens_in, tokens_out and cost_usd"
-
-
-def is_usage(key: str, value: Json) -> bool:
-    """Whether a value of `usage` is valid. Unknown keys are ignored."""
-    if key in _TOKENS and not isinstance(value, int | None):
-        return False
-    return key not in (*_TOKENS, "cost_usd") or value is None or (is_number(value) and value >= 0)
+    are_calls = isinstance(calls, list) and all(isinstance(call, dict) for call in calls)
+    if not are_calls or not all(isinstance(call.get("name"), str) for call in calls):
+        return "`tool_calls` is a list of {name, input, output}"
+    amounts: list[Any] = (
+        [usage.get(key) for key in (*_TOKENS, "cost_usd")] if isinstance(usage, dict) else [""]
+    )
+    if not all(amount is None or (is_number(amount) and amount >= 0) for amount in amounts):
+        return "`usage` has tokens_in, tokens_out and cost_usd"
+    are_counts = all(isinstance(amount, int | None) for amount in amounts[: len(_TOKENS)])
+    return "" if are_counts else "`usage` has tokens_in, tokens_out and cost_usd"
 
 
 class SkillKind(RecipeKind):
@@ -325,9 +312,6 @@ class SkillKind(RecipeKind):
     def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}
 
-    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
-        return self.input_of_text(content, context), []
-
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution, skill = _resolve_skill(recipe, setting)
         skill_input = with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
@@ -348,10 +332,8 @@ class SkillKind(RecipeKind):
             return replace(observation, loss=loss_of_calls(observation.tool_calls, "output"))
         output: dict[str, Json] = {}
         for name in execution.collect:
-            if name == "output":
-                output[name] = observation.output
-            else:
-                output[name] = calls_as_json(observation.tool_calls, f"the skill {execution.skill_name}")
+            calls, source = observation.tool_calls, f"the skill {execution.skill_name}"
+            output[name] = observation.output if name == "output" else calls_as_json(calls, source)
         return replace(observation, output=output)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
@@ -374,7 +356,10 @@ class SkillKind(RecipeKind):
             _instructions(skill.folder, setting)
             check_model(skill.model, (*EXECUTION, "skill_name"), setting)
         elif skill.http is not None:
-            HTTP.check_replay(_request(skill, None, SkillExecution("skill", name)), setting)
+            request = _request(skill, None, SkillExecution("skill", name))
+            if problems := list(HTTP.check(request)):  # the configuration states it
+                raise InvalidInput(*problems)
+            HTTP.check_replay(request, setting)
         else:
             _argv(skill, name, setting)
 

@@ -9,11 +9,11 @@ from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.files.languages import YAML
 from baselinekit.kinds.files import read_text
 from baselinekit.kinds.messages import (
+    READ_KEYS,
     ConversationKind,
     StatedConversation,
     answer_of_value,
     is_structured,
-    plain_observation,
 )
 from baselinekit.kinds.settings import EXECUTION, Setting, check_defined, is_named
 from baselinekit.model.recipes import Observation, Recipe, Seconds
@@ -50,12 +50,6 @@ class StoredAnswers(Struct):
     flaws: dict[str, str]
 
 
-def _observation_of(answer: Json, source: str) -> Observation:
-    if is_structured(answer):
-        return answer_of_value(answer, 0.0, source)
-    return plain_observation(answer, 0.0)
-
-
 def stored_answers(recipe: Recipe, setting: Setting) -> StoredAnswers:
     """Return the answers of the file, which is read once in a run."""
     execution: ReplayExecution = recipe.execution
@@ -81,15 +75,18 @@ def read_stored(file: str, text: str) -> StoredAnswers:
     """Read answers from JSON Lines, a list in JSON or YAML, or the results of a run. An unusable row is
     InvalidInput, with its line: no answer is left out."""
     stored = StoredAnswers({}, {})
-    rows = sorted(rows_of(file, text), key=lambda pair: attempt_number(pair[1]))
-    for number, row in rows:
+
+    def attempt(numbered_row: tuple[int, dict[str, Any]]) -> int:  # they may be written in any order
+        number = numbered_row[1].get("attempt")
+        return number if isinstance(number, int) else 0
+
+    for number, row in sorted(rows_of(file, text), key=attempt):
         name = next((row[key] for key in _IDS if isinstance(row.get(key), str) and row[key]), None)
         if name is None:
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
         dataset = row.get("dataset")
         name = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
-        answers = answers_of(row)
-        if answers:
+        if answers := answers_of(row):
             stored.answers.setdefault(name, []).extend(answers)
         else:
             error = row.get("error")
@@ -97,12 +94,6 @@ def read_stored(file: str, text: str) -> StoredAnswers:
     if not stored.answers:
         raise _unusable(file, 1, "there is no answer in it", "a line is {id, text} or {id, output_messages}")
     return stored
-
-
-def attempt_number(row: dict[str, Any]) -> int:
-    """Return the number of the attempt, or 0: attempts may have been written in any order."""
-    number = row.get("attempt")
-    return number if isinstance(number, int) else 0
 
 
 def rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -117,11 +108,8 @@ def rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield from rows_of_lines(file, text)
             return
     if isinstance(content, dict) and isinstance(content.get("results"), list):
-        content = (
-            [row_of_result(row) for row in content["results"]]
-            if content.get("format") == _RESULTS
-            else content["results"]
-        )
+        is_ours = content.get("format") == _RESULTS
+        content = [row_of_result(row) if is_ours else row for row in content["results"]]
     for row in content if isinstance(content, list) else [content]:
         if not isinstance(row, dict):
             raise _unusable(file, 1, "an answer is not a mapping", "a row is {id, text}")
@@ -131,15 +119,14 @@ def rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def rows_of_lines(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each row of JSON Lines, with its line number."""
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
         try:
-            row = decode(line)
+            row = decode(line) if line.strip() else {}
         except NotJson as error:
             raise _unusable(file, number, f"not JSON: {error}", "a line is {id, text}") from None
         if not isinstance(row, dict):
             raise _unusable(file, number, "the line is not an object", "a line is {id, text}")
-        yield number, row
+        if line.strip():
+            yield number, row
 
 
 def row_of_result(row: Json) -> Json:
@@ -148,29 +135,19 @@ def row_of_result(row: Json) -> Json:
     attempts = case.get("attempts") if isinstance(case, dict) else None
     if not isinstance(attempts, list):
         return row
-    outputs = [
-        attempt["output"]
-        for attempt in attempts
-        if isinstance(attempt, dict) and attempt.get("output") is not None
-    ]
-    is_complete = len(outputs) == len(attempts)
-    return {"id": row.get("id"), "error": "a result file keeps no output of what passed"} | (
-        {"attempts": outputs} if is_complete else {}
-    )
+    outputs = [attempt.get("output") if isinstance(attempt, dict) else None for attempt in attempts]
+    flaw = {"id": row.get("id"), "error": "a result file keeps no output of what passed"}
+    return flaw if None in outputs else {**flaw, "attempts": outputs}
 
 
 def answers_of(row: dict[str, Any]) -> list[Json]:
     """Return the answers in order: one, or one for each attempt."""
     if isinstance(row.get("attempts"), list):
         return list(row["attempts"])
-    summary = row.get("trace_summary")
     if is_structured(row):
-        row_fields = {key: value for key, value in row.items() if key not in _ANSWERS}
-        summary_fields = summary if isinstance(summary, dict) else {}
-        trace_fields = ("text", "output_messages", "token_usage", "cost_usd", "duration_ms")
-        return [
-            {key: value for key, value in {**summary_fields, **row_fields}.items() if key in trace_fields}
-        ]
+        summary = row.get("trace_summary")
+        known = {**(summary if isinstance(summary, dict) else {}), **row}
+        return [{key: value for key, value in known.items() if key in READ_KEYS and key not in _ANSWERS}]
     answer = next((row[key] for key in _ANSWERS if row.get(key, ABSENT) is not ABSENT), ABSENT)
     return [] if answer is ABSENT or (answer is None and row.get("error")) else [answer]
 
@@ -205,7 +182,7 @@ class ReplayKind(ConversationKind):
                     )
                     raise cannot_replay("BK795", message, "make fewer attempts, or store more answers")
                 answer = answers[min(setting.turn, len(answers) - 1)]
-                return replace(_observation_of(answer, source), recorded=True)
+                return replace(answer_of_value(answer, 0.0, source), recorded=True)
             if name in stored.flaws:
                 raise cannot_replay("BK795", f"{source} holds no answer for {name}: {stored.flaws[name]}")
         name = case or setting.asker

@@ -8,7 +8,7 @@ from replay_world import FakeDoors, answer
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
-from baselinekit.kinds.flow import HttpFlow, check_expression, compute, is_computed, pick
+from baselinekit.kinds.flow import HttpFlow, compute, is_computed, parse_expression, pick
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import HttpRequest, Recipe
@@ -51,7 +51,7 @@ OUTPUT = {"status": 200, "headers": {}, "body": BODY}
 )
 def test_one_value_is_computed(text: str, value: Json) -> None:
     assert is_computed(text)
-    check_expression(text)
+    parse_expression(text)
     found = pick(text, OUTPUT, "step login", ())
     assert (found, type(found)) == (value, type(value))
 

@@ -30,11 +30,6 @@ def test_the_answer_of_a_port_for_https_is_not_stored(body: str) -> None:
     assert troubles("GET", 200, body) == []
 
 
-def test_the_answer_to_a_mistyped_method_is_not_stored() -> None:
-    assert troubles("GTE", 405, None) == ["the server does not know the method GTE, which is nearly GET"]
-    assert troubles("GTE", 200, None) == troubles("GET", 405, None) == troubles("PURGE", 405, None) == []
-
-
 @pytest.mark.parametrize(
     ("url", "hint"),
     [

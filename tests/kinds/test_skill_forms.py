@@ -235,3 +235,17 @@ def test_a_folder_answers_in_json_or_text(setting: Setting, said: str, output: A
     write(setting, "skills/skill/SKILL.md", "x")
     given, _ = answering(setting, said)
     assert replay(recipe({}), given).output == output
+
+
+@pytest.mark.parametrize(
+    ("request_stated", "message"),
+    [
+        (HttpRequest(url="http://a.test/", endpoint="/x"), "`endpoint` and `url` cannot be combined"),
+        (HttpRequest(url="http://a.test/", json={}, body="x"), "`json` and `body` cannot be combined"),
+    ],
+)
+def test_a_request_of_the_configuration_is_checked(
+    setting: Setting, request_stated: HttpRequest, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        check(recipe({}), knowing(setting, Skill(http=request_stated)))
