@@ -1,6 +1,5 @@
 """`baselinekit compare-runs`: two result files side by side."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def compare_runs(options: CompareRunsOptions) -> int:
 
 def deliver(options: CompareRunsOptions, document: Json, lines: Iterator[str], last: str) -> None:
     if options.as_json:
-        screen.show_json(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        screen.show_document(document)
         return
     if not options.quiet:
         screen.show(format_lines(lines))

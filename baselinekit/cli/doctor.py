@@ -1,6 +1,5 @@
 """`baselinekit doctor` and `baselinekit calibrate`: check files, and how well judges agree with people."""
 
-import json
 import os
 import re
 import shlex
@@ -91,15 +90,6 @@ class DoctorOptions:
 
 
 def doctor(options: DoctorOptions) -> int:
-    try:
-        return _doctor(options)
-    except InvalidInput as error:
-        if options.as_json and not options.probe_judges:
-            _show_json(_document(Findings(0, error.problems, (), 0)))
-        raise
-
-
-def _doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
         return probe_judges(project, options)
@@ -120,7 +110,7 @@ def _doctor(options: DoctorOptions) -> int:
     if options.as_json:
         allowed = {"allowed": all_permissions(project)} if options.ci else {}
         fixed = {"moved": [asdict(output) for output in moved]} if options.fix else {}
-        _show_json(_document(findings) | fixed | allowed)
+        screen.show_document(_document(findings) | fixed | allowed)
     else:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
@@ -289,22 +279,7 @@ def describe_model(entry: tuple[str, Model]) -> str:
     return f"{name} is {model.llm or model.form or model.folder}{key}"
 
 
-def _show_json(document: Json) -> None:
-    screen.show_json(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
 def _document(findings: Findings) -> dict[str, Json]:
-    def document(problem: Problem) -> dict[str, Json]:
-        place = problem.place
-        return {
-            "code": problem.code,
-            "what": problem.message,
-            "mend": problem.hint,
-            "file": place.file if place else None,
-            "line": place.line if place else None,
-            "column": place.column if place else None,
-        }
-
     return {
         "checked": findings.checked,
         "cases": findings.cases,
@@ -312,9 +287,9 @@ def _document(findings: Findings) -> dict[str, Json]:
         "prompts": findings.prompts,
         "drafts": findings.drafts,
         "problem_count": len(findings.problems),
-        "problems": [document(problem) for problem in findings.problems],
-        "shape": [document(problem) for problem in findings.shape],
-        "notes": [document(note) for note in findings.notes],
+        "problems": [*map(screen.problem_document, findings.problems)],
+        "shape": [*map(screen.problem_document, findings.shape)],
+        "notes": [*map(screen.problem_document, findings.notes)],
     }
 
 
@@ -339,7 +314,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
             }
             for result in probes
         ]
-        _show_json(documents)
+        screen.show_document(documents)
     else:
         print_probes(probes, [judge.name for judge in judges], project.redactor.mask)
     return 0 if all(result.holds for result in probes) else 3
@@ -392,7 +367,7 @@ def calibrate(options: CalibrateOptions) -> int:
             {"file": judge.file, **asdict(agreement), "accuracy": agreement.accuracy}
             for judge, agreement in measured
         ]
-        _show_json(documents)
+        screen.show_document(documents)
         return 0
     for judge, agreement in measured:
         screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))

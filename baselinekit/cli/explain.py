@@ -1,6 +1,5 @@
 """`baselinekit explain` and `baselinekit schema`: what codes, rules and files mean."""
 
-import json
 from dataclasses import dataclass
 
 import click
@@ -74,4 +73,4 @@ def schema(options: SchemaOptions) -> None:
     else:
         from baselinekit.store.dialects.native import json_schema
 
-    screen.show_json(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
+    screen.show_document(json_schema())

@@ -1,6 +1,5 @@
 """`baselinekit history`, `merge` and `orphans`: the results of earlier runs, and unused files."""
 
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -178,7 +177,7 @@ def orphans(options: OrphansOptions) -> int:
     with real_context() as context:
         orphans = find_orphans(project, with_models(context, project).clients, parts)
     if options.as_json:
-        screen.show_json(json.dumps(_document(orphans), indent=2, ensure_ascii=False) + "\n")
+        screen.show_document(_document(orphans))
     else:
         _print(orphans)
     removable = [orphan for orphan in orphans.found if orphan.alone]

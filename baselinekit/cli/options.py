@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from baselinekit.cli import entry
+from baselinekit.cli import entry, screen
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.structs import replace
@@ -107,14 +107,21 @@ def command(
 ) -> click.Command:
     """Build the command of a class of options: its fields are the options, its docstring is the help. `work`
     is called with an object of that class; given as `module.function` it is imported only when the command
-    runs, not for `--help`."""
+    runs, not for `--help`. With `--json`, the problems that end it are also printed as JSON, all of them,
+    where nothing else was printed as JSON."""
 
     def callback(**values: Any) -> object:
         flags = click.get_current_context().meta.get(_FLAGS, {})
         options: Options = _build_options(kind, values, flags)
         function = entry.import_named(work) if isinstance(work, str) else work
         entry.raise_on_interrupt()
-        return function(options)
+        try:
+            return function(options)
+        except BaselinekitError as error:
+            if values.get("as_json") and screen.JSON_SHOWN not in click.get_current_context().meta:
+                problems = [*map(screen.problem_document, error.problems)]
+                screen.show_document({"problem_count": len(problems), "problems": problems})
+            raise
 
     return _FlagOrderCommand(
         name, callback=callback, params=[*_click_parameters(kind)], help=kind.__doc__, **attributes

@@ -1,6 +1,5 @@
 """`baselinekit promote`: advance a prompt by one stage if its logs permit it."""
 
-import json
 from dataclasses import dataclass
 
 from baselinekit.cli import screen
@@ -53,9 +52,7 @@ def promote(options: PromoteOptions) -> int:
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:
-        screen.show_json(
-            json.dumps(_document(step, is_promoted, options.force), indent=2, ensure_ascii=False) + "\n"
-        )
+        screen.show_document(_document(step, is_promoted, options.force))
     else:
         _print(step, is_promoted, style)
     return 0 if is_promoted else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING
 import click
 
 from baselinekit.cli import entry
-from baselinekit.errors import MAX_SHOWN
+from baselinekit.errors import MAX_SHOWN, Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, json_ascii, json_text, one_line
 from baselinekit.lazy import lazy_pattern
 
 if TYPE_CHECKING:
+    from baselinekit.model.values import Json
     from baselinekit.report.wording import Style
     from baselinekit.values.texts import Mask
 
@@ -98,6 +100,25 @@ def show(text: str, err: bool = False) -> None:
         entry.record_write_error(stream, error, reported=not err)
 
 
+JSON_SHOWN = "baselinekit.json_shown"
+
+
+def show_document(document: Json) -> None:
+    show_json(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def problem_document(problem: Problem) -> dict[str, Json]:
+    place = problem.place
+    return {
+        "code": problem.code,
+        "what": problem.message,
+        "mend": problem.hint,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+    }
+
+
 def show_json(written: str) -> None:
     """Print JSON that is valid in any encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
@@ -108,6 +129,8 @@ def show_json(written: str) -> None:
     except UnicodeEncodeError:
         escaped = json_ascii(escaped)
     show(escaped)
+    if (context := click.get_current_context(silent=True)) is not None:
+        context.meta[JSON_SHOWN] = True
 
 
 def _redact_scalar(scalar: re.Match[str], mask: Mask) -> str:

@@ -197,6 +197,10 @@ def _learn_from(
         words, now = project.words_of(candidate), context.clients.now()
         case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
         lesson = _masked(learn_new(case, is_new=not draft.source.file), case.outputs, project.redactor)
+    if options.hide_secrets:
+        secret = {path for path, _ in secrets_in(lesson.output, project.redactor)}
+        compared = tuple(item for item in lesson.lookalikes if not secret.issuperset(item.places))
+        lesson = replace(lesson, lookalikes=compared)
     count = 0 if options.exact else len(described)
     formats = [f"{count_noun(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (

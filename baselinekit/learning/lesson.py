@@ -287,6 +287,10 @@ def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
     )
 
 
+def _ignoring(path: Path) -> str:
+    return f"if it does not matter, `ignore_fields: [{render(path)}]` (--ignore)"
+
+
 Mask = Callable[[Json, Path], Json]
 
 
@@ -365,12 +369,10 @@ class _Answers:
         is_key = bool(place.path) and isinstance(place.path[-1], str)
         if not is_key or place.hint != ACCEPT or number == self._count:
             return place
-        path = render(place.path)
         message = f"{place.message} in {number} of {self._count} answers"
-        hint = f"if it does not matter, `ignore_fields: [{path}]` (--ignore)"
         is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
-        rule = ("--ignore", path) if is_known else ()  # a path that leads to nothing is refused
-        return UnlearnablePlace(place.path, "structural", message, hint, rule)
+        rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused
+        return UnlearnablePlace(place.path, "structural", message, _ignoring(place.path), rule)
 
     def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
@@ -408,6 +410,11 @@ class _Answers:
             if not values or any(value is ABSENT or isinstance(value, dict | list) for value in values):
                 return []
         elif not new and not self._varies(path, stored, [self._kept[path]]):
+            value = short(self._mask(self._kept[path], path))
+            message = f"it was {value} in the answer of the compare, and is as stored in {self._all_answers}"
+            hint = f"ask more often (--repeat 10), or {_ignoring(path)}"
+            rule = ("--ignore", render(path))
+            self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
             return []
         varies = not new or self._varies(path, stored, values)
         if self._has_kept:

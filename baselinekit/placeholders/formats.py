@@ -283,8 +283,8 @@ def digest_length(values: Texts) -> str | None:
 
 
 def uuid_version(values: Texts) -> str | None:
-    version = common(values, lambda text: text[14:15])
-    has_variant = all(text[19:20] in "89abAB" for text in values)
+    version = common(values, lambda text: text[14])
+    has_variant = all(text[19] in "89abAB" for text in values)
     return version if version and version in "12345678" and has_variant else None
 
 

@@ -23,7 +23,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
-from baselinekit.pytest_plugin.files import Compared, Planned, ValuePlace
+from baselinekit.pytest_plugin.files import Compared, PlannedWrite, ValuePlace
 from baselinekit.pytest_plugin.session import terminal_of
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
@@ -55,7 +55,7 @@ def build_seen(compared: Compared) -> KeptOutput:
     return replace(seen, unsettled=(*seen.unsettled, *unmet))
 
 
-def plan_update(compared: Compared) -> Planned:
+def plan_update(compared: Compared) -> PlannedWrite:
     """Plan the update that accepts every change, however large: it can be reviewed in git. InvalidInput where
     it would drop a placeholder that does not accept the new value."""
     project = compared.place.project
@@ -80,7 +80,7 @@ def plan_update(compared: Compared) -> Planned:
     varying = _varying(compared)
     note = f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
     after = with_output(project.project, plan, accepted)
-    return Planned(after, "updated", write, (note,) if varying else ())
+    return PlannedWrite(after, "updated", write, (note,) if varying else ())
 
 
 # A failure, as pytest shows it.

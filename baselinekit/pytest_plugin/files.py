@@ -154,7 +154,7 @@ class OpenProject:
         self.unsynced.add(file)
 
 
-class Planned(Struct):
+class PlannedWrite(Struct):
     """A file to be written once its test has passed. `after`: the baseline that it will hold; `notes`: what
     is reported of it then."""
 
@@ -175,7 +175,7 @@ class ValuePlace(Struct):
     name: str | None
     item: pytest.Item
 
-    def plan_new(self, existing: Baseline | None, output: Json, code: CodeRules) -> Planned:
+    def plan_new(self, existing: Baseline | None, output: Json, code: CodeRules) -> PlannedWrite:
         """Plan the baseline of a value that has none, with declared values by their names, and a placeholder
         for whatever looks like a secret. `existing`: what the file holds if it has rules, and no value."""
         project = self.project.project
@@ -205,7 +205,7 @@ class ValuePlace(Struct):
             write = partial(writing.add_baseline, source, record["baseline"], project.root, limit, [*ordered])
             rules = replace(rules, arrays={**rules.arrays, **ordered})
             after = replace(existing, baseline=after.baseline, comparison=rules)
-        return Planned(after, "written", write, (*templating.notes(), *describe_hidden(hidden)))
+        return PlannedWrite(after, "written", write, (*templating.notes(), *describe_hidden(hidden)))
 
 
 def place_of(project: OpenProject, item: pytest.Item, nodeid: str, name: str | None) -> ValuePlace:

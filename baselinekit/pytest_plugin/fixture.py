@@ -16,7 +16,14 @@ from baselinekit.library.verdicts import Rules
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.pytest_plugin.files import Compared, OpenProject, Planned, Projects, ValuePlace, place_of
+from baselinekit.pytest_plugin.files import (
+    Compared,
+    OpenProject,
+    PlannedWrite,
+    Projects,
+    ValuePlace,
+    place_of,
+)
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used
 from baselinekit.values.paths import render
@@ -33,7 +40,7 @@ class BaselineRun:
         self.projects = Projects(str(config.rootpath))
 
 
-class RuleOptions(TypedDict, total=False):
+class CodeOptions(TypedDict, total=False):
     """The rules of a call `baseline(…)`, as under `comparison:` in a file."""
 
     ignore: Sequence[str]
@@ -60,7 +67,7 @@ class BaselineFixture:
         self._rules = rules or Rules()
         self.failure: Failure | None = None
 
-    def __call__(self, name: str | None = None, **rules: Unpack[RuleOptions]) -> "BaselineFixture":
+    def __call__(self, name: str | None = None, **rules: Unpack[CodeOptions]) -> "BaselineFixture":
         """`name`: which of several values of this test."""
         __tracebackhide__ = True
         if name is not None and not isinstance(name, str):
@@ -112,7 +119,7 @@ class ValuesOfTest:
         self._run = run
         self._item = item
         self._nodeid = nodeid
-        self._planned: dict[str, Planned] = {}
+        self._planned: dict[str, PlannedWrite] = {}
         self._failures: list[Failure] = []
         self._used: list[Used] = []
         self._must_not_write = self._has_compared = False
@@ -187,7 +194,7 @@ class ValuesOfTest:
 
         self._plan(compared.place, plan_update(compared), compared.code, compared.observation.output)
 
-    def _plan(self, place: ValuePlace, planned: Planned, code: CodeRules, output: Json) -> None:
+    def _plan(self, place: ValuePlace, planned: PlannedWrite, code: CodeRules, output: Json) -> None:
         """Have a file written when this test has passed. InvalidInput where the value would fail against
         it."""
         judged = code.layered_over(planned.after, output).judged

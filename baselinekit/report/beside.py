@@ -21,7 +21,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
 from baselinekit.report.resultfile import written
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import Style
+from baselinekit.report.wording import Style, in_repository
 
 RATE = "pass rate"
 _MOST_ROWS = 100
@@ -62,15 +62,16 @@ def weakened_headline(against: BaselineChanges) -> str:
     return f"against {commit}: {counted or 'nothing added, removed, loosened or changed'}"
 
 
-def weakened_markdown(against: BaselineChanges | None) -> str:
-    """Return a table for the person who approves the change."""
+def weakened_markdown(against: BaselineChanges | None, folder: str) -> str:
+    """Return a table for the person who approves the change. `folder`: the project's, in its repository."""
     if against is None or not against.changes:
         return ""
     head = markdown_text(weakened_headline(against))
     rows = ["", f"### {head}", "", "| baseline | | what passes now, or is expected |", "|---|---|---|"]
     revised = sort_revised(against)
     for change in revised[:_MOST_ROWS]:
-        place = f"{change.file}:{change.line}" if change.line is not None else change.file
+        file = in_repository(folder, change.file)
+        place = f"{file}:{change.line}" if change.line is not None else file
         texts = [markdown_text(cut_line(way)) for way in (*change.how, *describe_approval(change))]
         cell = "<br>".join(texts if change.how else [markdown_code(cut_line(place)), *texts])
         rows.append(f"| {markdown_code(cut_line(change.id))} | {change.change} | {cell} |")

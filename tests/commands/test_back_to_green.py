@@ -194,10 +194,16 @@ def flags(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]
     return as_json({"name": "Ada", **({"debug": "on"} if new and number % 2 else {})})
 
 
+def two_values(number: int, chance: random.Random, new: bool) -> tuple[int, str, str]:
+    """A text of two, of which the second comes once in four answers."""
+    return as_json({"name": "Ada", "region": "us" if new and number % 4 == 3 else "eu"})
+
+
 @pytest.mark.parametrize(
     ("answer", "then", "rule"),
     [
         (noise, [], "body.sha256"),
+        (two_values, ["refresh x --learn"], "body.region"),
         (flags, ["refresh x --yes", "refresh x --learn"], "body.debug"),
     ],
 )

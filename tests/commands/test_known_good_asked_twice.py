@@ -48,6 +48,14 @@ def order(now: float, number: int) -> dict[str, Any]:
     }
 
 
+def test_capture_does_not_note_that_a_hidden_secret_is_compared(tmp_path: Path) -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    desk = ticking(tmp_path, order=lambda now, number: {"token": token, "tenant": SAME})
+    captured = asked(desk, "order", hide_secrets=True)
+    assert body(captured) == {"token": "<<any_token>>", "tenant": SAME}
+    assert [render(item.path) for item in captured.lookalikes] == ["body.tenant"]
+
+
 def test_a_get_is_asked_twice_with_a_tick_between(tmp_path: Path) -> None:
     desk = ticking(tmp_path, order=order)
     captured = asked(desk, "order")

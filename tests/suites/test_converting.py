@@ -14,6 +14,7 @@ from storehelp import write
 from baselinekit.errors import InvalidInput, Refused
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.table import eval_importer_of
+from baselinekit.kinds.cli import CliExecution
 from baselinekit.model.values import Json
 from baselinekit.store.atomic import temporary_name
 from baselinekit.suites.loading import load_cases
@@ -370,6 +371,9 @@ REFERENCES: list[Json] = [
 ]
 
 
+PROGRAM = CliExecution("cli", target="other", command=["other", "{EVAL_ID}", "{FILES}", "{PROMPT}"])
+
+
 @settings(max_examples=settings().max_examples * 2 // 5, deadline=None)
 @given(
     st.lists(
@@ -405,7 +409,10 @@ def test_agentv_there_and_back_is_the_same(
             cases.append(one)
         there = convert(root, agentv_file(root, *cases), "cases")
         assert (there.count, lines(there)) == (len(cases), [])
-        back = convert(root, put(root, there), "agentv")
+        files = "evals/av.yaml", put(root, there)
+        asked_of_program = [[case.recipe for case in load_cases([file], folder, PROGRAM)] for file in files]
+        assert asked_of_program[0] == asked_of_program[1]
+        back = convert(root, files[1], "agentv")
         assert (back.count, lines(back)) == (len(cases), [])
         put(root, back)
         first, again = (load_cases([file], folder) for file in ("evals/av.yaml", PLACES["agentv"]))

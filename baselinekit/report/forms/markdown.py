@@ -23,7 +23,9 @@ from baselinekit.report.wording import (
     describe_unshown,
     format_place,
     headline,
+    in_repository,
 )
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 LONGEST = 60_000
@@ -74,10 +76,10 @@ def _page(report: Report, page: _Page) -> str:
     page.add(f"## baselinekit: {headline(report)}\n")
     for warning in collect_warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
-    page.add(beside.weakened_markdown(report.against))
+    page.add(beside.weakened_markdown(report.against, report.folder))
     page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
     notable = sorted(
-        (result for result in report.results if result.outcome != "passed"),
+        (_from_repository(report.folder, result) for result in report.results if result.outcome != "passed"),
         key=lambda result: OUTCOMES.index(result.outcome),
     )
     shared, unshared_results = share(notable)
@@ -100,7 +102,7 @@ def _page(report: Report, page: _Page) -> str:
     ending = ""
     if count < len(pairs):
         ending = f"\n*{len(pairs) - count:,} more are not shown here, because a comment has a size limit.*\n"
-    if failed := [result for result in notable if result.outcome == "failed"]:
+    if failed := [result for result in report.results if result.outcome == "failed"]:
         renewable = select_renewable(failed)
         typed = typed_of(report)
         ending += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed, typed=typed)))}."
@@ -115,6 +117,15 @@ def _page(report: Report, page: _Page) -> str:
             else "\n"
         )
     return page.close(ending)
+
+
+def _from_repository(folder: str, result: Result) -> Result:
+    """Return a result whose files are named from the root of the repository, as a reviewer finds them."""
+    differences = [
+        replace(spot, file=in_repository(folder, spot.file) if spot.file else "")
+        for spot in result.differences
+    ]
+    return replace(result, file=in_repository(folder, result.file), differences=tuple(differences))
 
 
 def _table(results: list[Result], shared_count: int) -> str:

@@ -325,6 +325,7 @@ def add_case(
         recipe,
         judged_by(judges, target.judge),
         name=case_facts.id,
+        target_id=case_facts.id,
         description=case_facts.description or case_facts.note,
         category=defaults.category,
         tags=tuple(dict.fromkeys((*defaults.tags, *file_facts.tags, *case_facts.tags))),

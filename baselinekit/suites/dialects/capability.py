@@ -193,6 +193,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         difficulty=metadata.difficulty,
         criticality=metadata.criticality or defaults.criticality,
         context=case_input.get("context") if isinstance(case_input, dict) else None,
+        target_id=(case_input.get("case") or "") if isinstance(case_input, dict) else "",
         timeout=defaults.timeout if metadata.timeout_seconds is None else metadata.timeout_seconds,
         retries=defaults.retries if metadata.retries is None else metadata.retries,
         parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,

@@ -24,7 +24,13 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, has_role, read_messages
+from baselinekit.suites.dialects.agentvmessages import (
+    USER,
+    NamedFiles,
+    has_role,
+    read_messages,
+    split_files,
+)
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
@@ -469,7 +475,8 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
     messages, problems = conversation(case_input.content, origin)
     target = origin.target
     problems = problems or problems_of_unsent(KINDS[target.type].unsent(messages), ())
-    question = None if problems else KINDS[target.type].input_of_messages(messages, case=case_input.case)
+    files = split_files(messages, NamedFiles.of(origin.root, origin.file))
+    question = None if problems else KINDS[target.type].input_of_messages(messages, *files, case_input.case)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
     message = f"messages are for a model or an agent, not for {target.type}"

@@ -103,7 +103,7 @@ def _target_name(case: Case) -> str:
 
 
 def _unique_id(case: Case, taken_ids: set[str]) -> str:
-    id = stem = received_id(case) or case.id.partition("/")[2] or case.id
+    id = stem = case.target_id or received_id(case) or case.id.partition("/")[2] or case.id
     number = 1
     while id in taken_ids:
         number += 1

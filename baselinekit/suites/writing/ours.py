@@ -135,7 +135,7 @@ def _format_input(case: Case, root: str) -> dict[str, Json]:
     if case.wanted.asked:
         asked: dict[str, Json] = {"type": MESSAGES}
         asked["content"] = [message_of(message) for message in case.wanted.asked]
-        id = received_id(case)
+        id = case.target_id or received_id(case)
         return asked | ({"case": id} if id else {})
     if _asks_nobody(case):
         content = question.text if question.text is not None else question.other

@@ -294,7 +294,7 @@ def test_forms_that_other_programs_read_name_a_file_as_its_repository_does() -> 
     run = replace(a_run(), folder="services/shop")
     for path in ("x.junit.xml", "x.sarif", "x.ctrf.json", "github"):
         assert f"services/shop/{FILE}" in render_report(run, path), path
-    for path in ("x.json", "x.md", "x.html"):  # a command to type is meant for the project's folder
+    for path in ("x.json", "x.html"):  # a command to type is meant for the project's folder
         assert "services/shop" not in render_report(run, path), path
 
 
@@ -302,3 +302,10 @@ def test_a_new_form_is_a_file_and_a_row() -> None:
     forms = {**FORMS, ".toy.txt": "report.forms.toyform"}
     assert form_of("out/Run.Toy.txt", forms)(a_run()) == "users-list failed\norders error\n"
     assert form_of("x.json", forms) is form_of("x.json")
+
+
+def test_markdown_of_a_project_below_its_repository_names_files_from_the_root_of_the_repository() -> None:
+    text = render_report(replace(a_run(), folder="services/shop"), "out/x.md")
+    places = re.findall(rf"\S*{re.escape(FILE)}", text)
+    assert len(places) > 5
+    assert all(place.strip("`").startswith(f"services/shop/{FILE}") for place in places)
