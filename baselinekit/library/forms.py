@@ -1,33 +1,31 @@
 """Convert values of other libraries to JSON. No library is imported for that: values are recognised by the
 name and the attributes of their class."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 from baselinekit.errors import CannotReplay
+from baselinekit.kinds.bodies import form_of as body_form, read_body
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 
 class NoFormError(Exception):
-    """A value of a known kind cannot be written; the text says why, and what to do."""
+    """A value cannot be written; the text says why, and what to do. `path`: where it is, found on the way
+    out."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.path: list[str | int] = []
 
 
 Form = Callable[[Any], object]
 _MISSING_CLASSES = frozenset(("NaTType", "NAType"))
-_TEXT_CLASSES = frozenset(
-    (
-        "_BaseUrl",
-        "_BaseMultiHostUrl",
-        "Url",
-        "MultiHostUrl",
-        "URL",
-        "Period",
-        "Interval",
-        "ZoneInfo",
-        "Promise",
-    )
-)
+_TEXT_CLASS = lazy_pattern("(_Base)?(MultiHost)?Url|URL|Period|Interval|ZoneInfo|Promise")
 _TEXT_LIBRARIES = ("pydantic", "httpx", "yarl", "starlette", "pandas", "zoneinfo", "django")
 
 
@@ -36,13 +34,11 @@ def form_of(value: Any) -> Form | None:
     return next((form for fits, form in _FORMS if fits(value)), None)
 
 
-def text_of(data: bytes) -> object:
+def text_of(data: bytes | bytearray | memoryview) -> object:
     """Return the bytes as text if they are UTF-8, else as base64."""
     try:
-        return data.decode("utf-8")
+        return str(data, "utf-8")
     except UnicodeDecodeError:
-        import base64
-
         return {"base64": base64.b64encode(data).decode()}
 
 
@@ -74,7 +70,7 @@ def _is_from(*libraries: str, has: str = "", name: str = "") -> Callable[[Any], 
 def _is_text(value: Any) -> bool:
     return any(
         base.__module__ == "ipaddress"
-        or (base.__name__ in _TEXT_CLASSES and base.__module__.startswith(_TEXT_LIBRARIES))
+        or (_TEXT_CLASS.fullmatch(base.__name__) and base.__module__.startswith(_TEXT_LIBRARIES))
         for base in type(value).__mro__
     )
 
@@ -116,23 +112,17 @@ def _read_content(value: Any) -> bytes:
 
 
 def body_of(data: bytes, content_type: str) -> object:
-    from baselinekit.kinds.bodies import form_of as body_form, read_body
-
-    form = body_form(content_type)
-    if form.name == "json":
-        import json
-
-        try:
+    kind = body_form(content_type).name
+    if kind == "json":  # with every digit, and without our own limits
+        with suppress(ValueError):
             return json.loads(data, parse_float=Decimal)
-        except ValueError:
-            pass
-    if form.name == "bytes":
+    if kind == "bytes":
         return text_of(data)
     try:
         value = read_body(data, content_type).value
     except CannotReplay:  # the body does not match its content type
         return text_of(data)
-    return text_of(data) if form.name == "text" and not isinstance(value, str) else value
+    return text_of(data) if kind == "text" and not isinstance(value, str) else value
 
 
 # Mappings with several values per key.
@@ -143,6 +133,10 @@ def _group_by_key(pairs: Iterable[tuple[object, object]]) -> dict[object, object
     for key, value in pairs:
         grouped.setdefault(key, []).append(value)
     return {key: values if values[1:] else values[0] for key, values in grouped.items()}
+
+
+def _attrs_form(value: Any) -> dict[str, object]:
+    return {attribute.name: getattr(value, attribute.name) for attribute in type(value).__attrs_attrs__}
 
 
 # numpy.
@@ -184,8 +178,10 @@ def _frame_form(value: Any) -> list[dict[str, Json]]:
         if str(name) in columns:
             raise NoFormError(f"has two columns that are called {str(name)!r}: rename one")
         columns[str(name)] = _cell_values(value.iloc[:, number])
-    if not columns:
-        return [{} for _ in range(len(value))]
+    return _rows(columns) if columns else [{} for _ in range(len(value))]
+
+
+def _rows(columns: Mapping[str, list[Json]]) -> list[dict[str, Json]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -197,8 +193,7 @@ def _series_form(value: Any) -> object:
     if len(index) == 1 and value.index.is_unique and not value.index.hasnans:
         return dict(zip(value.index.tolist(), cells, strict=True))
     name = "value" if value.name is None or str(value.name) in index else str(value.name)
-    columns = {**index, name: cells}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return _rows({**index, name: cells})
 
 
 def _index_columns(index: Any) -> dict[str, list[Json]]:
@@ -220,16 +215,8 @@ def _cell_values(values: Any) -> list[Json]:
     return [None if absent else value for absent, value in zip(missing, values.tolist(), strict=True)]
 
 
-# Classes that list their fields.
-
-
-def _attrs_fields(value: Any) -> Iterator[tuple[str, object]]:
-    for attribute in type(value).__attrs_attrs__:
-        yield attribute.name, getattr(value, attribute.name)
-
-
 _FORMS: tuple[tuple[Callable[[Any], bool], Form], ...] = (
-    (_has_attributes("__attrs_attrs__"), lambda value: dict(_attrs_fields(value))),
+    (_has_attributes("__attrs_attrs__"), _attrs_form),
     (_has_attributes("model_dump", "model_fields_set"), lambda value: value.model_dump()),
     (_has_attributes("dict", "__fields__", "__validators__"), lambda value: value.dict()),  # pydantic 1
     (_has_attributes("get_secret_value"), str),  # pydantic's secrets: str() masks them

@@ -57,9 +57,6 @@ class Rules(Struct):
         return {name: as_json(value) for name, value in settings.items() if value}
 
 
-_NO_RULES = Rules()
-
-
 class Difference(Struct):
     """One place where a value differs from the expected one; `path` is written as in rules."""
 
@@ -137,7 +134,7 @@ def result_of(baseline: Baseline, comparison: Comparison, redactor: Redactor | N
 def compare(expected: object, actual: object, rules: Rules | None = None) -> Verdict:
     """Compare a value with an expected one. In `expected`, a text such as `<<any_uuid>>` is a placeholder, as
     in a file, and so are the values `any_uuid` and the like."""
-    rules = _NO_RULES if rules is None else rules
+    rules = Rules() if rules is None else rules
     comparison, before = read_rules(rules, "Rules"), as_json(expected)
     places: dict[Path, Json] = {}
     for text, placeholder in rules.placeholders.items():
