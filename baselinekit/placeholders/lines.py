@@ -4,6 +4,7 @@ line."""
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
@@ -23,6 +24,7 @@ _MOST_PIECES = 160
 
 _MOST_PAIRED = 10_000
 _MOST_LOOKED_INTO = 100
+_MOST_WAYS = 2_000
 _IN_PLACE = 0.01
 _NO_WORDS = PlaceholderContext()
 _PIECE = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
@@ -184,12 +186,8 @@ def _similarity(line: _StoredLine, actual_line: str, closely: bool) -> float:
     return same / max(len(before), len(after), 1)
 
 
-# Within a line: the words and signs of both lines are aligned so that as many as possible are the same. A
-# placeholder takes the words between; one that accepts nearly anything needs unchanged neighbours.
-
-
-_BLANK, _SIGN, _WORD, _SURE = 0.1, 1.0, 2.0, 3.0
-"""The score of a blank, a sign or a word that stays, and of a format that is found again."""
+# Within a line: what lies between the words that are the same on both sides. A placeholder is looked for in
+# its gap; one that accepts nearly anything needs unchanged neighbours.
 
 
 def _match_within_line(template: Inline, line: str, words: PlaceholderContext) -> tuple[str, str] | None:
@@ -199,10 +197,7 @@ def _match_within_line(template: Inline, line: str, words: PlaceholderContext) -
     for part in template.parts:
         old += [part] if isinstance(part, Slot) else _PIECE.findall(part)
     new = _PIECE.findall(line)
-    is_long = max(len(old), len(new)) > _MOST_PIECES
-    spans = dict(_spans_in_one_pass(old, new)) if is_long else _PieceAlignment(old, new).spans()
-    if is_long and not spans:
-        return None
+    spans = dict(_spans(old, new))
     template_text, position = "", 0
     for number, (start, end) in spans.items():
         part = old[number]
@@ -223,93 +218,44 @@ def _match_within_line(template: Inline, line: str, words: PlaceholderContext) -
     return template_text, "".join(filled)
 
 
-def _spans_in_one_pass(
-    old: Sequence[str | Slot], new: Sequence[str]
-) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The start and end of the words that each placeholder of a long line takes, as far as one pass from the
-    left finds them: pieces that were replaced, added or removed one by one are passed over."""
-    i = j = 0
-    while i < len(old) and j < len(new):
-        part = old[i]
-        if isinstance(part, Slot):
-            following = old[i + 1] if i + 1 < len(old) else None
-            end = j
-            while end < len(new) and new[end] != following and new[end] != "\n":
-                end += 1
-            if end > j and _slot_matches(part, "".join(new[j:end])):
-                yield i, (j, end)
-            i, j = i + 1, end
-        elif part == new[j] or part[0].isalnum() == new[j][0].isalnum():
-            i, j = i + 1, j + 1
-        elif part[0].isalnum():
-            i += 1
-        else:
-            j += 1
+def _spans(old: Sequence[str | Slot], new: Sequence[str]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The start and end of the words that each placeholder takes, if it still matches."""
+    before = [part if isinstance(part, str) and part.isalnum() else n for n, part in enumerate(old)]
+    after = [piece if piece.isalnum() else -1 - n for n, piece in enumerate(new)]
+    for i1, i2, j1, j2 in pair_equal(before, after, _MOST_PAIRED)[1]:
+        for i in range(i1, i2):
+            part = old[i]
+            if not isinstance(part, Slot) or part.token.key or part.token.optional:
+                continue
+            ways = ((start, end) for start in range(j1, j2) for end in range(j2, start, -1))
+            fitting = (span for span in islice(ways, _MOST_WAYS) if _fits(old, i, new, *span))
+            if span := next(fitting, None):
+                yield i, span
+                j1 = span[1]
 
 
-class _PieceAlignment:
-    def __init__(self, old: Sequence[str | Slot], new: Sequence[str]):
-        self._old, self._new = old, new
-        self._best: list[list[float]] = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-        self._best_ends: dict[tuple[int, int], int] = {}
+def _fits(old: Sequence[str | Slot], i: int, new: Sequence[str], start: int, end: int) -> bool:
+    """Whether a placeholder may take these words: by what it accepts, and by its neighbours."""
+    slot = old[i]
+    assert isinstance(slot, Slot)
+    before, after = _is_same(old, i - 1, new, start - 1, -1), _is_same(old, i + 1, new, end, 1)
+    if slot.kind.any_text is not None or slot.kind.timed:
+        is_anchored = before and after
+    else:
+        is_anchored = before or after or "number" not in slot.kind.extent.types
+    return is_anchored and _slot_matches(slot, "".join(new[start:end]))
 
-    def spans(self) -> dict[int, tuple[int, int]]:
-        """The start and end of the words that each matching placeholder takes."""
-        old, new, best = self._old, self._new, self._best
-        for i in range(len(old) - 1, -1, -1):
-            for j in range(len(new), -1, -1):
-                best[i][j] = max(best[i + 1][j], best[i][j + 1] if j < len(new) else 0.0)
-                for end, gain in self.steps(i, j):
-                    if gain + best[i + 1][end] > best[i][j]:
-                        best[i][j] = gain + best[i + 1][end]
-                        self._best_ends[i, j] = end
-        return dict(self.best_path_spans())
 
-    def best_path_spans(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        i = j = 0
-        while i < len(self._old):
-            end = self._best_ends.get((i, j))
-            if end is not None:
-                if isinstance(self._old[i], Slot):
-                    yield i, (j, end)
-                i, j = i + 1, end
-            elif self._best[i][j] == self._best[i + 1][j]:
-                i += 1
-            else:
-                j += 1
-
-    def steps(self, i: int, j: int) -> Iterator[tuple[int, float]]:
-        """Where a part that begins here may end, and the score of each end."""
-        part, new = self._old[i], self._new
-        if isinstance(part, str):
-            if j < len(new) and new[j] == part:
-                yield j + 1, _BLANK if part.isspace() else _WORD if part[0].isalnum() else _SIGN
-            return
-        if part.token.key or part.token.optional:
-            return
-        before = self.is_same(i - 1, j - 1, -1)
-        loose = part.kind.any_text is not None or part.kind.timed
-        sure = not loose and "number" not in part.kind.extent.types
-        for end in range(j + 1, len(new) + 1):
-            after = self.is_same(i + 1, end, 1)
-            is_anchored = (before and after) if loose else (sure or before or after)
-            if is_anchored and _slot_matches(part, "".join(new[j:end])):
-                yield end, (_SURE if sure else _SIGN) + 0.5 * (before + after) + 0.01 * (end - j)
-                if loose:
-                    return
-
-    def is_same(self, i: int, j: int, step: int) -> bool:
-        """Whether the neighbours on one side are the same: the next word or sign, ignoring blanks, or the end
-        of both lines."""
-        while 0 <= i < len(self._old) and 0 <= j < len(self._new):
-            part, piece = self._old[i], self._new[j]
-            if part != piece:
-                return False
-            if not piece.isspace():
-                return True
-            i, j = i + step, j + step
-        ended = not 0 <= i < len(self._old), not 0 <= j < len(self._new)
-        return all(ended)
+def _is_same(old: Sequence[str | Slot], i: int, new: Sequence[str], j: int, step: int) -> bool:
+    """Whether the neighbours on one side are the same: the next word or sign, ignoring blanks, or the end of
+    both lines."""
+    while 0 <= i < len(old) and 0 <= j < len(new):
+        if old[i] != new[j]:
+            return False
+        if not new[j].isspace():
+            return True
+        i, j = i + step, j + step
+    return not 0 <= i < len(old) and not 0 <= j < len(new)
 
 
 def _slot_matches(slot: Slot, text: str) -> bool:
