@@ -306,9 +306,9 @@ def count_unchanged(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
     if isinstance(old, dict) and isinstance(new, dict):
         items = [count_unchanged(old[key], new[key], accepts) for key in old if key in new]
         return sum(same for same, _ in items), len(old.keys() ^ new.keys()) + sum(total for _, total in items)
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        items = [count_unchanged(*pair, accepts) for pair in zip(old, new, strict=True)]
-        return sum(same for same, _ in items), sum(total for _, total in items)
+    if isinstance(old, list) and isinstance(new, list):
+        items = [count_unchanged(*pair, accepts) for pair in zip(old, new, strict=False)]
+        return sum(same for same, _ in items), abs(len(old) - len(new)) + sum(total for _, total in items)
     return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 
 

@@ -1,17 +1,19 @@
 """The changes that turn one value into another, as a tree that leaves out whatever is equal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.structs import Struct, field
 from baselinekit.values.alignment import (
+    Alignment,
     Pairs,
+    align,
+    likeness,
+    pair_alike,
     pair_anywhere,
-    pair_best_first,
     pair_equal,
-    pair_in_order,
     unpaired,
 )
 from baselinekit.values.equality import canonical, identical
@@ -108,48 +110,52 @@ def _rewrite_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -
     return Rewrite(new, entries, continued != list(range(len(old))))
 
 
-# Which old element each new one continues, wherever it is now, so that as little as possible is rewritten:
-# first those with the same key, then equal ones, then those that are most alike.
+# Which old element each new one continues, wherever it is now, so that as little as possible is rewritten.
 
 
 _MOST_COMPARED = 10_000
-"""Pairs of elements that are compared in one stretch; beyond, the most distinctive field decides."""
+"""Pairs of elements that are compared in one stretch; beyond, the most distinctive field names them."""
 
-
-_MOST_MOVED = 40
-
-
-_MOVED = 0.5
-
-
-_EQUAL = 3.0
-
-
-_SAME_FORM = 0.05
-
-
-_SAME_KIND = 0.02
-
-
-_IN_PLACE = 0.01
+_ENOUGH = 0.5
+"""The likeness from which a row is the same one, although another may be more like it elsewhere."""
 
 
 def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
-    """The old element that each new one continues, or None. `key` names the elements where it can."""
-    continued: list[int | None] = [None] * len(new)
-    unpaired_old, unpaired_new = list(range(len(old))), list(range(len(new)))
-    if key is not None:
-        names = _positions_by_name(old, key), _positions_by_name(new, key)
-        for name, place in names[1].items():
-            continued[place] = names[0].get(name)
-        taken = {*names[0].values()}, {*names[1].values()}
-        unpaired_old = [place for place in unpaired_old if place not in taken[0]]
-        unpaired_new = [place for place in unpaired_new if place not in taken[1]]
-    for before, after in pair_by_likeness(
-        [old[place] for place in unpaired_old], [new[n] for n in unpaired_new]
-    ):
-        continued[unpaired_new[after]] = unpaired_old[before]
-    return continued
+    """The old element that each new one continues, or None: first those with the same name under `key`, then
+    equal ones, then those that are alike at their place, then those that were moved and changed, then the
+    others at their place."""
+    before, after = [*map(canonical, old)], [*map(canonical, new)]
+    names = ({}, {}) if key is None else (_positions_by_name(old, key), _positions_by_name(new, key))
+    rows = Alignment(
+        _pair_names(*names),
+        sorted({*range(len(old))} - {*names[0].values()}),
+        sorted({*range(len(new))} - {*names[1].values()}),
+    )
+    left, right = rows.missing, rows.extra
+    pairs, stretches = pair_equal([before[b] for b in left], [after[a] for a in right], _MOST_COMPARED)
+    changed = [(left[b1:b2], right[a1:a2]) for b1, b2, a1, a2 in stretches]
+    rows.take([(left[b], right[a]) for b, a in pairs])
+    rows.take(pair_anywhere(((b, before[b]) for b in rows.missing), ((a, after[a]) for a in rows.extra)))
+    in_order: Pairs = []
+    for left, right in changed:
+        left, right = unpaired(rows.pairs, left, right)
+        here = [old[b] for b in left], [new[a] for a in right]
+        if len(left) * len(right) > _MOST_COMPARED and isinstance(here[0][0], dict):
+            shared = (_pair_names(*(_positions_by_name(side, name) for side in here)) for name in here[0][0])
+            in_order += [(left[b], right[a]) for b, a in max(shared, key=len, default=[])]
+            left, right = unpaired(in_order, left, right)
+            here = [old[b] for b in left], [new[a] for a in right]
+        in_order += [(left[b], right[a]) for b, a in align(*here, canonical).pairs]
+    rows.take([(b, a) for b, a in in_order if likeness(old[b], new[a]) >= _ENOUGH])
+    rows.take(pair_alike(old, new, rows, lambda text, value: False))
+    missing, extra = {*rows.missing}, {*rows.extra}
+    rows.take([(b, a) for b, a in in_order if b in missing and a in extra])
+    partners = {a: b for b, a in rows.pairs}
+    return [partners.get(place) for place in range(len(new))]
+
+
+def _pair_names(before: Mapping[Hashable, int], after: Mapping[Hashable, int]) -> Pairs:
+    return [(before[name], place) for name, place in after.items() if name in before]
 
 
 def _positions_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
@@ -162,87 +168,6 @@ def _positions_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     ]
     times = Counter(names)
     return {name: place for place, name in enumerate(names) if name is not None and times[name] == 1}
-
-
-def pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
-    before, after = [canonical(row) for row in old], [canonical(row) for row in new]
-    positions = range(len(old)), range(len(new))
-    pairs, stretches = pair_equal(before, after, _MOST_COMPARED)
-    rest_old, rest_new = unpaired(pairs, *positions)
-    pairs += pair_anywhere(((b, before[b]) for b in rest_old), ((a, after[a]) for a in rest_new))
-    rows = _Rows(old, new)
-    likely: Pairs = []
-    for b1, b2, a1, a2 in stretches:
-        likely += pair_most_alike(rows, *unpaired(pairs, range(b1, b2), range(a1, a2)))
-    pairs += [(b, a) for b, a in likely if rows.likeness(b, a) >= _MOVED]
-    rest_old, rest_new = unpaired(pairs, *positions)  # those that were moved and changed
-    scored = ((rows.likeness(b, a), b, a) for b in rest_old[:_MOST_MOVED] for a in rest_new[:_MOST_MOVED])
-    pairs += pair_best_first(pair for pair in scored if pair[0] >= _MOVED)
-    taken = {b for b, _ in pairs}, {a for _, a in pairs}
-    return pairs + [(b, a) for b, a in likely if b not in taken[0] and a not in taken[1]]
-
-
-class _Features(NamedTuple):
-    leaves: frozenset[Hashable]
-    form: frozenset[Hashable]
-    kind: type
-
-
-class _Rows:
-    """The elements as sets of their leaves, computed on first use."""
-
-    def __init__(self, old: Sequence[Json], new: Sequence[Json]):
-        self.old, self.new = old, new
-        self._features: dict[tuple[bool, int], _Features] = {}
-
-    def features(self, is_new: bool, place: int) -> _Features:
-        features = self._features.get((is_new, place))
-        if features is None:
-            value = self.new[place] if is_new else self.old[place]
-            leaves = list(_leaves(value, ()))
-            kind = value.__class__ if isinstance(value, dict | list) else str
-            features = _Features(frozenset(leaves), frozenset(path for path, _, _ in leaves), kind)
-            self._features[is_new, place] = features
-        return features
-
-    def likeness(self, before: int, after: int) -> float:
-        """The share of equal leaves, plus a little for leaves whose paths are on both sides."""
-        left, right = self.features(False, before), self.features(True, after)
-        if left.kind is not right.kind:
-            return 0.0
-        if left.leaves == right.leaves:
-            return _EQUAL
-        sizes = len(left.leaves) + len(right.leaves)
-        shared = 2 * len(left.leaves & right.leaves) / sizes
-        like = shared + _SAME_FORM * 2 * len(left.form & right.form) / sizes
-        return like if like or left.kind is dict else _SAME_KIND
-
-
-def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable, type, Hashable]]:
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _leaves(item, (*path, key))
-    elif isinstance(value, list) and value:
-        for number, item in enumerate(value):
-            yield from _leaves(item, (*path, number))
-    else:
-        yield path, value.__class__, None if isinstance(value, dict | list) else value
-
-
-def pair_most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Pairs in a stretch without equal elements, in the same order. Many elements are paired by the most
-    distinctive field, and the others by their place."""
-    if len(left) * len(right) <= _MOST_COMPARED:
-        least = _IN_PLACE if len(left) == len(right) else 0.0  # of another kind altogether: replaced
-        likeness = [[rows.likeness(b, a) or least for a in right] for b in left]
-        return [(left[n], right[m]) for n, m in pair_in_order(likeness)]
-    old, new = [rows.old[b] for b in left], [rows.new[a] for a in right]
-    sample = next((row for row in old if isinstance(row, dict)), {})
-    fields = [(_positions_by_name(old, key), _positions_by_name(new, key)) for key in sample]
-    names = max(fields, key=lambda names: len(names[0].keys() & names[1].keys()), default=({}, {}))
-    pairs = [(left[b], right[names[1][name]]) for name, b in names[0].items() if name in names[1]]
-    leftover = zip(*unpaired(pairs, left, right), strict=False)
-    return pairs + [(b, a) for b, a in leftover if rows.likeness(b, a) > 0]
 
 
 # The same change in many places: one definition for every report and for the plans of a refresh.

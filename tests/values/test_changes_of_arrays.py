@@ -40,9 +40,10 @@ def test_partners(old: list[Any], new: list[Any], found: list[int | None]) -> No
 
 
 def test_a_key_decides_where_it_names_an_element() -> None:
-    swapped = [like(A, id=1), like(B, id=0)]
+    assert match_elements([A, B], [like(A, id=1), like(B, id=0)]) == [1, 0]
+    swapped = [like(A, price=B["price"]), like(B, price=A["price"])]
     assert match_elements([A, B], swapped) == [0, 1]
-    assert match_elements([A, B], swapped, "id") == [1, 0]
+    assert match_elements([A, B], swapped, "price") == [1, 0]
     assert match_elements([A, B], [like(A, id=7), B], "id") == [None, 1]
     assert match_elements([A, like(B, id=0), C], [like(B, id=0), A, C], "id") == [1, 0, 2], (
         "a key that two have"
