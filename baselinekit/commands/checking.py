@@ -110,10 +110,6 @@ class Checker:
             found += [] if whole is None else [whole]
         return found
 
-    def forget(self) -> None:
-        """Hold no baselines any longer: they are judged elsewhere."""
-        self._ready.clear()
-
     def judge(self, entry: Entry) -> JudgedBaseline:
         """Replay and compare a baseline as often as the policy says."""
         try:

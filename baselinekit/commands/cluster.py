@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.trust import NetworkKind, network_of_host
-from baselinekit.commands.executor import Chunk, Grant
+from baselinekit.commands.context import SIGNAL_CHECK
+from baselinekit.commands.executor import Chunk, ChunkDone, Grant
 from baselinekit.commands.processes import without_main
 from baselinekit.commands.shipping import Sealed, judge_parcel, stop_run
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
@@ -40,7 +41,7 @@ class Cluster:
     def __init__(self, client: Any, is_private: bool, jobs: int, seal: Callable[[Chunk[Any], Grant], Sealed]):
         self._client, self._is_private, self._seal = client, is_private, seal
         self._run = secrets.token_hex(8)
-        self._under_way: dict[Future[Any], list[str]] = {}
+        self._under_way: set[Future[Any]] = set()
         self.count = max(1, min(len(self.admitted(is_start=True)), jobs))
         self.threads = max(1, jobs // self.count)
 
@@ -66,22 +67,20 @@ class Cluster:
                 raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
             time.sleep(0.5)
 
-    def submit(self, worker: int, method: str, chunk: Chunk[Any], grant: Grant) -> "Future[Any]":
+    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> "ChunkDone[Any] | Problem | int":
         workers = self.admitted()
         options = {"pure": False, "workers": workers, "allow_other_workers": False}
         try:
             sealed = self._seal(chunk, grant)
             future: Future[Any] = self._client.get_executor(**options).submit(_judge, self._run, sealed)
-        except BaselinekitError as error:
-            future = Future()
-            future.set_exception(error)
-        self._under_way[future] = workers
-        return future
-
-    def outcome(self, worker: int, future: "Future[Any]") -> Any:
-        self._under_way.pop(future, None)
-        try:
-            return future.result().opened()
+            self._under_way.add(future)
+            while not wait([future], SIGNAL_CHECK).done:
+                with suppress(OSError):  # where all are lost that may have it, Dask would wait for ever
+                    if {*self._client.nthreads()}.isdisjoint(workers):
+                        future.cancel()
+            self._under_way.discard(future)
+            outcome: ChunkDone[Any] | Problem = future.result().opened()
+            return outcome
         except CancelledError:
             return 1
         except BaselinekitError as error:
@@ -98,14 +97,6 @@ class Cluster:
     def lost(self, id: str) -> Problem:
         hint = "look at the workers' logs: they may lack memory; -j 1 lets each do one at a time"
         return Problem("BK362", "this part of the run was not done: each worker that had it was lost", hint)
-
-    def look(self) -> None:
-        """Cancel what is left to workers that are all lost: Dask would wait for them for ever."""
-        with suppress(OSError):
-            alive = {*self._client.nthreads()}
-            for future, workers in [*self._under_way.items()]:
-                if alive.isdisjoint(workers):
-                    future.cancel()
 
     def cancel(self) -> None:
         """Tell the workers to stop and hand back what they have; those that do not answer are left alone."""

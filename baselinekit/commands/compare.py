@@ -1,10 +1,9 @@
 """compare: replay the baselines on file, compare their outputs with the stored ones, record the verdicts."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from baselinekit import __version__
-from baselinekit.commands.checking import Checker, JudgePolicy, Key, ReadFiles, key_of, unjudged_result
+from baselinekit.commands.checking import MOST_HELD, Checker, JudgePolicy, Key, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import Elsewhere, Terms, in_threads
 from baselinekit.commands.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_seen
@@ -27,11 +26,6 @@ from baselinekit.structs import Struct, field
 
 _VERDICTS = {"passed": True, "failed": False}
 _FAILURES = ("failed", "error")
-_READ_TOGETHER = 32
-"""Files that a worker reads at a time."""
-
-_NOTED_TOGETHER = 256
-"""Of how many baselines at once it is noted what they use: all of a large project need much memory."""
 
 
 class ComparePolicy(Struct):
@@ -61,14 +55,12 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
 
 class ComparePlan(Struct):
     """What a compare covers. `coverage`: which part of the project that is, needed to find orphans. `turns`:
-    the entries of the share, with those that are wanted first at the front. `homes`: which worker has read a
-    file."""
+    the entries of the share, with those that are wanted first at the front."""
 
     notes: tuple[str, ...]
     share: Share
     turns: list[Entry]
     coverage: Coverage
-    homes: dict[str, int]
 
 
 def compare(
@@ -84,15 +76,14 @@ def compare(
     are reported before anything is replayed; baselines that lack a variable are errors beside the others."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
-    checker = Checker(CaptureEnvironment(project, at_once.clients), policy.judging, context)
-    with elsewhere or nullcontext():
-        plan = make_plan(project, paths, selection, policy, context, checker, elsewhere)
-        with context.stop.heard(), at_once:
-            finishing = Finishing(project, plan, policy, context)
-            entries, recorder = plan.share.entries, finishing.recorder
-            results = with_lines(
-                finishing.run(checker, elsewhere), [entry.source for entry in entries], project.root
-            )
+    room = MOST_HELD if elsewhere is None else 0
+    checker = Checker(CaptureEnvironment(project, at_once.clients), policy.judging, context, room)
+    plan = make_plan(project, paths, selection, policy, context, checker)
+    with context.stop.heard(), at_once:
+        finishing = Finishing(project, plan, policy, context)
+        entries, recorder = plan.share.entries, finishing.recorder
+        sources = [entry.source for entry in entries]
+        results = with_lines(finishing.run(checker, elsewhere), sources, project.root)
     provide_schema(project.root)
     interrupted = context.stop.is_set()
     return Report(
@@ -122,15 +113,10 @@ def make_plan(
     policy: ComparePolicy,
     context: RunContext,
     checker: Checker,
-    elsewhere: Elsewhere[Entry, JudgedBaseline] | None,
 ) -> ComparePlan:
     """Select the baselines, and check each of them."""
     discovery, shard = find_files(project, paths), selection.shard
-    files, homes = [*discovery.files], dict[str, int]()
-    if elsewhere is None or elsewhere.note is not None or selection.since is not None:
-        found = checker.read(files, IsWanted(selection))
-    else:
-        found, homes = read_elsewhere(elsewhere, files, IsWanted(selection))
+    found = checker.read([*discovery.files], IsWanted(selection))
     found.problems += find_repeated_ids(found.entries, project.root)
     broken = found.error
     try:
@@ -152,25 +138,9 @@ def make_plan(
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
     unfit = [found.unfit[key] for entry in share.entries if (key := key_of(entry)) in found.unfit]
     raise_unless_variables(broken, unfit, project.root)
-    if elsewhere is not None and elsewhere.note is not None:
-        for start in range(0, len(share.entries), _NOTED_TOGETHER):
-            elsewhere.note(checker.baselines(share.entries[start : start + _NOTED_TOGETHER]))
-        checker.forget()
     turns = selection.in_turn([entry.id for entry in share.entries])
     coverage = selection.coverage(paths, len(found.entries) - len(selected))
-    return ComparePlan(notes, share, [share.entries[number] for number in turns], coverage, homes)
-
-
-def read_elsewhere(
-    elsewhere: Elsewhere[Entry, JudgedBaseline], files: Sequence[str], wanted: IsWanted
-) -> tuple[ReadFiles, dict[str, int]]:
-    """Have the workers read files; return also which of them has read, and so holds, which."""
-    found, homes = ReadFiles(), dict[str, int]()
-    parts = [files[start : start + _READ_TOGETHER] for start in range(0, len(files), _READ_TOGETHER)]
-    for part, (worker, read) in zip(parts, elsewhere.call_each("read", parts, wanted), strict=True):
-        found.add(read)
-        homes |= dict.fromkeys(part, worker)
-    return found, homes
+    return ComparePlan(notes, share, [share.entries[number] for number in turns], coverage)
 
 
 class Finishing:
@@ -204,9 +174,8 @@ class Finishing:
                     goes_on=lambda: policy.maxfail is None or self._failures < policy.maxfail,
                 )
             elif turns:
-                homes = self._plan.homes
-                groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
-                elsewhere.run(elsewhere.divide(groups), checker.judge, stop, cancel, self._finished)
+                groups = [(entry.claim, (entry,)) for entry in turns]
+                elsewhere.run(groups, checker.judge, stop, cancel, self._finished)
         finally:
             self.recorder.close()
         return [self._results.get(key_of(entry)) for entry in self._plan.share.entries]

@@ -207,7 +207,7 @@ def groups_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Group[CaseTur
     for turn in turns:
         batch = batch_of.get(turn.case.id, "")
         groups.setdefault((turn.claim, batch, "" if batch else turn.case.id), []).append(turn)
-    return [(claim, None, group) for (claim, *_), group in groups.items()]
+    return [(claim, group) for (claim, *_), group in groups.items()]
 
 
 # The run, which has attempts made and writes down their results.
@@ -275,8 +275,7 @@ class Attempts(Struct):
                         goes_on=goes_on,
                     )
                 else:
-                    chunks = elsewhere.divide(groups_of(some, order))
-                    elsewhere.run(chunks, judge, stop, cancel, finished)
+                    elsewhere.run(groups_of(some, order), judge, stop, cancel, finished)
         made = [self._made.get((turn.case.id, turn.number)) for turn in turns]
         pairs = zip(made, turns, strict=True)
         return [

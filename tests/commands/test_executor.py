@@ -3,9 +3,7 @@ what claims everything is done by the caller."""
 
 import pickle
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -52,13 +50,10 @@ class Workers:
 
     def __init__(self, count: int, losing: dict[int, int], failing: set[int], shares: int = 9):
         self.count, self.losing, self.failing, self.shares = count, Counter(losing), failing, shares
-        self.pool = ThreadPoolExecutor(count)
         self.judged: Counter[int] = Counter()
 
-    def submit(self, worker: int, method: str, *arguments: Any) -> "Future[Any]":
-        return self.pool.submit(self.judge, *pickle.loads(pickle.dumps(arguments)))
-
-    def judge(self, chunk: Chunk[int], grant: Grant) -> ChunkDone[Judged] | int:
+    def judge(self, worker: int, chunk: Chunk[int], grant: Grant) -> ChunkDone[Judged] | int:
+        chunk, grant = pickle.loads(pickle.dumps((chunk, grant)))
         judged: list[Judged | None] = []
         calls = failures = 0
         for item in chunk.items:
@@ -79,21 +74,10 @@ class Workers:
                 self.judged[item] += 1
         return ChunkDone(tuple(judged), {"here": False}, ModelUsage(calls))
 
-    def outcome(self, worker: int, future: "Future[Any]") -> Any:
-        return future.result()
-
     def lost(self, id: str) -> Problem:
         return Problem("BK360", f"{id} is lost", "")
 
-    def look(self) -> None: ...
-
     def cancel(self) -> None: ...
-
-
-@contextmanager
-def at(workers: Workers) -> Iterator[Workers]:
-    with workers.pool:
-        yield workers
 
 
 def ran(
@@ -113,9 +97,9 @@ def ran(
         here.append(item)
         return item, "passed"
 
-    with Elsewhere(at(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
-        chunks = elsewhere.divide([(claim, None, (n,)) for n, claim in enumerate(claims)])
-        elsewhere.run(chunks, judge, Stop(), lambda: None, finished)
+    elsewhere = Elsewhere(lambda: nullcontext(workers), TERMS, asked, maxfail, lambda: 0.0)
+    groups = [(claim, (n,)) for n, claim in enumerate(claims)]
+    elsewhere.run(groups, judge, Stop(), lambda: None, finished)
     return outcomes, here, asked
 
 
@@ -164,11 +148,10 @@ def test_a_worker_without_a_share_leaves_its_questions_to_the_first() -> None:
 @pytest.mark.parametrize(
     ("groups", "most", "chunks"),
     [
-        ([(None, None, "ab"), (None, None, "c"), (None, None, "d")], 3, ["abc", "d"]),
-        ([(None, None, "abcd"), (None, None, "e")], 3, ["abcd", "e"]),
-        ([(None, 0, "a"), (None, 1, "b"), (None, 0, "c")], 9, ["ac", "b"]),
-        ([("orders", None, "a"), (None, None, "b"), ("orders", None, "c")], 9, ["ac", "b"]),
-        ([(ALONE, None, "ab"), (None, None, "c")], 9, ["a", "b", "c"]),
+        ([(None, "ab"), (None, "c"), (None, "d")], 3, ["abc", "d"]),
+        ([(None, "abcd"), (None, "e")], 3, ["abcd", "e"]),
+        ([("orders", "a"), (None, "b"), ("orders", "c")], 9, ["ac", "b"]),
+        ([(ALONE, "ab"), (None, "c")], 9, ["a", "b", "c"]),
     ],
 )
 def test_groups_stay_together(groups: list[Any], most: int, chunks: list[str]) -> None:
