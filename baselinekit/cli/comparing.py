@@ -10,9 +10,9 @@ from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy, typed_command
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import JudgedBaseline, Repeating, keep_report, mask_report
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating, keep_report, mask_report
 from baselinekit.commands.project import Project
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, Problem

@@ -14,10 +14,10 @@ from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.cluster import check_place, connect_to_cluster
-from baselinekit.commands.compare import OF_BASELINES, ComparePolicy
+from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import Chunk, Elsewhere, Grant
-from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
 from baselinekit.commands.shipping import Parcel, Sealed, SenderPath, UsedFiles, read_files
@@ -62,7 +62,7 @@ def compare_on_cluster(place: str, job: Job, policy: ComparePolicy) -> Elsewhere
         return used
 
     def build(order: Order, chunk: Chunk[Entry]) -> Build:
-        return partial(CompareWorker, order, policy.judging)
+        return partial(CompareWorker, order, policy)
 
     return on_cluster(place, job, build, used_by, OF_BASELINES)
 
@@ -159,7 +159,7 @@ def _shared_files(job: Job, order: Order) -> UsedFiles:
     project, config = job.project, str(order.operator.config)
     shared = UsedFiles(project)
     shared.folders |= {project.root: None, project.cwd: None}
-    if project.config_file is None or project.config_from is not None:
+    if project.config_file is None or project.operator.config_from is not None:
         shared.stated[config] = _configuration(project, job.context)
     http = project.config.http
     files = [config, *_targets_files(project, order.operator)]
@@ -173,5 +173,5 @@ def _configuration(project: Project, context: RunContext) -> bytes:
     if project.config_file is None:
         return b"version: 1\n"
     git = Git(context.clients.execute, project.root)
-    tree = git.tree(git.commit(str(project.config_from), "--config-from"))
+    tree = git.tree(git.commit(str(project.operator.config_from), "--config-from"))
     return git.contents({project.config_file: tree[project.config_file]})[project.config_file]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.checking import Checker, JudgePolicy
-from baselinekit.commands.compare import OF_BASELINES, ComparePolicy
+from baselinekit.commands.checking import Checker
+from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers, judge_chunk
-from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.kinds.settings import Clients
@@ -81,7 +81,7 @@ class Workplace:
 class CompareWorker:
     """Reads, replays and judges baselines for a compare that another process has started."""
 
-    def __init__(self, order: Order, policy: JudgePolicy):
+    def __init__(self, order: Order, policy: ComparePolicy):
         place = self._place = Workplace(order)
         self._jobs = order.jobs
         environment = CaptureEnvironment(place.project, place.context.clients, order.known)
@@ -175,7 +175,6 @@ class Job(Struct):
 
     @property
     def order(self) -> Order:
-        assert self.project.operator is not None
         operator = replace(self.project.operator, execute=None, work=time.thread_time)
         return Order(operator, self.recording, self.jobs, self.resume, self.about)
 
@@ -200,6 +199,4 @@ def compare_in_processes(
     job: Job, processes: int, policy: ComparePolicy
 ) -> Elsewhere[Entry, JudgedBaseline] | None:
     """Several processes for a compare; None for threads of this one."""
-    return job.in_processes(
-        processes, lambda order: partial(CompareWorker, order, policy.judging), OF_BASELINES
-    )
+    return job.in_processes(processes, lambda order: partial(CompareWorker, order, policy), OF_BASELINES)

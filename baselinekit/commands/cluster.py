@@ -147,7 +147,8 @@ def connect_to_cluster(
 ) -> Iterator[Cluster]:
     """Connect to the cluster at a place, until this context ends."""
     with ExitStack() as stack:
-        stack.enter_context(_silence_logs())
+        for name in ("distributed", "tornado", "asyncio"):  # these logs are for the cluster's operators
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             import distributed
         except ImportError:
@@ -219,16 +220,3 @@ def _delay_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
         if received:
             signal.raise_signal(signal.SIGTERM)
-
-
-@contextmanager
-def _silence_logs() -> Iterator[None]:
-    """Silence Dask's logs, which are meant for the operators of the cluster: our own messages say what
-    matters here. After an exception they stay silent until the process ends."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)

@@ -23,8 +23,9 @@ from storehelp import write
 from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import Job, compare_in_processes
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
 from baselinekit.commands.context import Stop
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.commands.selection import Selection
 from baselinekit.model.results import Report
