@@ -1,7 +1,7 @@
 """What `baselinekit compare` does: replay, store the results, report, and suggest the next commands."""
 
 import os
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import delivery, screen
@@ -56,15 +56,11 @@ def compare_once(
             models.go_on()
             against = find_weakened(project, context, options, _find_weakened_baselines)
             policy = _policy(project, options)
-            report = compare(
-                project,
-                options.paths,
-                _selection(project, options, among, first),
-                policy,
-                context,
-                command_line(project),
-                _elsewhere(project, options, policy, context, models),
-            )
+            selection = _selection(project, options, among, first)
+            elsewhere = _elsewhere(project, options, policy, context, models)
+            with elsewhere or nullcontext():
+                command = command_line(project)
+                report = compare(project, options.paths, selection, policy, context, command, elsewhere)
             typed = replace(typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)

@@ -94,7 +94,7 @@ def on_cluster(
         return Parcel(build(sent, chunk), chunk, grant, read_files(used, answers), folders).sealed()
 
     private = is_private(job.project, order.operator)
-    return job.given_to(lambda: connect_to_cluster(place, private, job.jobs, seal), terms)
+    return job.given_to(connect_to_cluster(place, private, job.jobs, seal), terms)
 
 
 def order_to_send(job: Job) -> Order:

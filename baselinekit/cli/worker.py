@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.checking import Checker
+from baselinekit.commands.checking import Checker, ReadFiles
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers, judge_chunk
 from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
+from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.baselines import Entry
 from baselinekit.model.values import Json
@@ -87,6 +88,9 @@ class CompareWorker:
         environment = CaptureEnvironment(place.project, place.context.clients, order.known)
         self._checker = Checker(environment, policy, place.context)
         self.cancel, self.close = place.cancel, place.close
+
+    def read(self, files: Sequence[str], selection: Selection) -> ReadFiles:
+        return self._checker.read(files, wanted(selection))
 
     def judge(self, chunk: Chunk[Entry], grant: Grant) -> ChunkDone[JudgedBaseline]:
         self._place.begin(grant)
@@ -187,12 +191,13 @@ class Job(Struct):
         shares = [self.jobs // count + (number < self.jobs % count) for number in range(count)]
         builds = [build(replace(self.order, jobs=share)) for share in shares]
         command = self.about.partition(" ")[0]
-        return self.given_to(lambda: WorkerProcesses(builds, shares[0], command), terms)
+        return self.given_to(WorkerProcesses(builds, shares[0], command), terms, reads=True)
 
     def given_to(
-        self, place: Callable[[], AbstractContextManager[Workers]], terms: Any
+        self, place: AbstractContextManager[Workers], terms: Any, reads: bool = False
     ) -> Elsewhere[Any, Any]:
-        return Elsewhere(place, terms, self.models, self.maxfail, self.context.clients.now)
+        now = self.context.clients.now
+        return Elsewhere(place, terms, self.models, self.maxfail, now, reads)
 
 
 def compare_in_processes(

@@ -42,6 +42,12 @@ class ReadFiles(MutableStruct):
     refused: list[Problem] = field(default_factory=list)
     unfit: dict[Key, Unfit] = field(default_factory=dict)
 
+    def add(self, other: "ReadFiles") -> None:
+        self.entries += other.entries
+        self.problems += other.problems
+        self.refused += other.refused
+        self.unfit |= other.unfit
+
     @property
     def error(self) -> BaselinekitError | None:
         if self.problems:

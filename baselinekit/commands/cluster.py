@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from baselinekit import __version__
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
-from baselinekit.commands.executor import Chunk, ChunkDone, Grant
+from baselinekit.commands.executor import Chunk, Grant
 from baselinekit.commands.processes import without_main
 from baselinekit.commands.shipping import Sealed, judge_parcel, stop_run
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
@@ -67,11 +67,11 @@ class Cluster:
                 raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
             time.sleep(0.5)
 
-    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> "ChunkDone[Any] | Problem | int":
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
         workers = self.admitted()
         options = {"pure": False, "workers": workers, "allow_other_workers": False}
         try:
-            sealed = self._seal(chunk, grant)
+            sealed = self._seal(*arguments)
             future: Future[Any] = self._client.get_executor(**options).submit(_judge, self._run, sealed)
             self._under_way.add(future)
             while not wait([future], SIGNAL_CHECK).done:
@@ -79,8 +79,7 @@ class Cluster:
                     if {*self._client.nthreads()}.isdisjoint(workers):
                         future.cancel()
             self._under_way.discard(future)
-            outcome: ChunkDone[Any] | Problem = future.result().opened()
-            return outcome
+            return future.result().opened()
         except CancelledError:
             return 1
         except BaselinekitError as error:

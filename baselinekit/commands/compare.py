@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from baselinekit import __version__
-from baselinekit.commands.checking import MOST_HELD, Checker, Key, key_of, unjudged_result
+from baselinekit.commands.checking import MOST_HELD, Checker, Key, ReadFiles, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import Elsewhere, Terms, in_threads
 from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline, keep_seen
@@ -52,11 +52,12 @@ def compare(
     at_once = ModelThreads(context.clients, policy.jobs)
     room = MOST_HELD if elsewhere is None else 0
     checker = Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
-    share, coverage, notes = make_plan(project, paths, selection, policy, context, checker)
+    plan = make_plan(project, paths, selection, policy, context, checker, elsewhere)
+    share, homes, coverage, notes = plan
     entries = share.entries
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
     recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop)
-    by_key, warnings = dict[Key, Result](), set[str]()
+    by_key, failed, warnings = dict[Key, Result](), list[Entry](), set[str]()
 
     def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
         """Record the verdict as soon as it is known, and keep the new output for a refresh."""
@@ -69,21 +70,22 @@ def compare(
             noise = judged.result.verdict == "noise"  # which says nothing about the target
             recorder.add(entry.source, None if noise else _VERDICTS.get(judged.result.outcome))
         by_key[key_of(entry)] = judged.result
+        failed.extend([entry] if judged.result.outcome in _FAILURES else [])
         advance(judged.result.outcome)
         return ()
-
-    def goes_on() -> bool:
-        failures = (result.outcome in _FAILURES for result in by_key.values())
-        return policy.maxfail is None or sum(failures) < policy.maxfail
 
     with stop.heard(), at_once:
         turns = [entries[number] for number in selection.in_turn([entry.id for entry in entries])]
         try:
             if elsewhere is None:
                 work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
-                in_threads(*work, claim=lambda entry: entry.claim, goes_on=goes_on)
+                in_threads(
+                    *work,
+                    claim=lambda entry: entry.claim,
+                    goes_on=lambda: policy.maxfail is None or len(failed) < policy.maxfail,
+                )
             elif turns:
-                groups = [(entry.claim, (entry,)) for entry in turns]
+                groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
                 elsewhere.run(groups, checker.judge, stop, context.cancel, finished)
         finally:
             recorder.close()
@@ -123,11 +125,18 @@ def make_plan(
     policy: ComparePolicy,
     context: RunContext,
     checker: Checker,
-) -> tuple[Share, Coverage, tuple[str, ...]]:
-    """Read, check and select the baselines. Return also which part of the project they are, needed to find
-    orphans, and notes."""
+    elsewhere: Elsewhere[Entry, JudgedBaseline] | None,
+) -> tuple[Share, dict[str, int], Coverage, tuple[str, ...]]:
+    """Read, check and select the baselines. Return also which worker holds a file, which part of the project
+    they are, needed to find orphans, and notes."""
     discovery, shard = find_files(project, paths), selection.shard
-    found = checker.read([*discovery.files], wanted(selection))
+    found, homes = ReadFiles(), dict[str, int]()
+    if elsewhere is None or selection.since is not None or not elsewhere.reads:
+        found = checker.read([*discovery.files], wanted(selection))
+    else:
+        for worker, part, read in elsewhere.read([*discovery.files], selection):
+            found.add(read)
+            homes |= dict.fromkeys(part, worker)
     found.problems += find_repeated_ids(found.entries, project.root)
     broken = found.error
     try:
@@ -149,4 +158,4 @@ def make_plan(
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
     unfit = [found.unfit[key] for entry in share.entries if (key := key_of(entry)) in found.unfit]
     raise_unless_variables(broken, unfit, project.root)
-    return share, selection.coverage(paths, len(found.entries) - len(selected)), notes
+    return share, homes, selection.coverage(paths, len(found.entries) - len(selected)), notes

@@ -2,17 +2,18 @@
 and takes what comes back. A worker only replays and judges; files, records, budget and reports stay with the
 caller, which also does what must run alone."""
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from decimal import ROUND_CEILING, Decimal
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from baselinekit.commands.context import SIGNAL_CHECK, RunContext, Stop
 from baselinekit.commands.judging import OUT_OF_BUDGET
-from baselinekit.errors import Problem
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
 from baselinekit.model.values import Json
@@ -21,7 +22,7 @@ from baselinekit.structs import Struct, field, replace
 ASKED_ELSEWHERE = "BK621"
 """The code of a result whose worker has no share of what its model answers at once."""
 
-_MOST_TOGETHER = 64
+_MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
 """A worker gets at least so many chunks, so that all of them end at about the same time."""
 
@@ -37,13 +38,14 @@ Judged = TypeVar("Judged")
 
 
 class Chunk(Struct, Generic[Item]):
-    """Items for one worker. Nothing else that has the same `claim` is worked on meanwhile. `home`: the only
-    worker that may have it; `is_short`: the last grant was too small; `losses`: how many workers were lost
-    with it."""
+    """Items for one worker. Nothing else that has the same `claim` is worked on meanwhile. `home`: the worker
+    that is preferred, or required if it `is_bound`; `is_short`: the last grant was too small; `losses`: how
+    many workers were lost with it."""
 
     items: tuple[Item, ...]
     claim: str | None = None
     home: int | None = None
+    is_bound: bool = False
     is_short: bool = False
     losses: int = 0
 
@@ -70,37 +72,39 @@ class Turns(Generic[Item]):
             queue.clear()
 
     def next(self, worker: int) -> Chunk[Item] | None:
-        """Return the next chunk for a worker; None if it has to wait."""
+        """Return the next chunk for a worker, its own ones first; None if it has to wait."""
         queue, busy = next(filter(None, self._queues), []), {*self._under_way} - {None}
         if queue is not self._queues[0] and self._under_way:
             return None
-        for number, chunk in enumerate(queue):
-            if chunk.claim not in busy and chunk.home in (None, worker):
-                self._under_way.append(chunk.claim)
-                return queue.pop(number)
-        return None
+        waiting = [n for n, chunk in enumerate(queue) if chunk.claim not in busy]
+        own = (n for n in waiting if queue[n].home in (None, worker))
+        others = (n for n in reversed(waiting) if not queue[n].is_bound)
+        if (number := next(itertools.chain(own, others), None)) is None:
+            return None
+        self._under_way.append(queue[number].claim)
+        return queue.pop(number)
 
     def release(self, chunk: Chunk[Item]) -> None:
         self._under_way.remove(chunk.claim)
 
 
-Group = tuple[str | None, Sequence[Item]]
-"""What items claim that stay together, and the items."""
+Group = tuple[str | None, int | None, Sequence[Item]]
+"""Items that stay together, what they claim, and the worker that is preferred."""
 
 
 def divide(groups: Iterable[Group[Item]], most: int) -> list[Chunk[Item]]:
     """Return chunks of at most about `most` items; what claims everything is divided into single items."""
-    chunks: list[tuple[str | None, list[Item]]] = []
-    last: dict[str | None, list[Item]] = {}
-    for claim, items in groups:
+    chunks: list[tuple[str | None, int | None, list[Item]]] = []
+    last: dict[tuple[str | None, int | None], list[Item]] = {}
+    for claim, home, items in groups:
         if claim == ALONE:
-            chunks += ((claim, [item]) for item in items)
-        elif claim in last and len(last[claim]) + len(items) <= most:
-            last[claim] += items
+            chunks += ((claim, None, [item]) for item in items)
+        elif (claim, home) in last and len(last[claim, home]) + len(items) <= most:
+            last[claim, home] += items
         else:
-            chunks.append((claim, [*items]))
-            last[claim] = chunks[-1][1]
-    return [Chunk(tuple(items), claim) for claim, items in chunks]
+            chunks.append((claim, home, [*items]))
+            last[claim, home] = chunks[-1][2]
+    return [Chunk(tuple(items), claim, home) for claim, home, items in chunks]
 
 
 # The loop.
@@ -219,9 +223,10 @@ class Workers(Protocol):
     count: int
     threads: int
 
-    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> "ChunkDone[Any] | Problem | int":
-        """Return what a worker made of a chunk, a Problem that kept it from that, or the number of workers
-        that were lost with the chunk. Each of the workers is called in a thread of its own."""
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+        """Return what a method of a worker returns (`judge` a chunk with a grant, or `read` files), a Problem
+        that kept it from that, or the number of workers that were lost with it. Each of the workers is
+        called in a thread of its own."""
 
     def lost(self, id: str) -> Problem:
         """Return the error of an item with which workers are lost again and again."""
@@ -278,21 +283,59 @@ def judge_chunk(
 
 class Elsewhere(Generic[Item, Judged]):
     """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: where
-    the workers are, while there is something to do."""
+    the workers are, once there is something to do; `reads`: whether they see the files of the caller, and can
+    read them."""
 
     def __init__(
         self,
-        place: Callable[[], AbstractContextManager[Workers]],
+        place: AbstractContextManager[Workers],
         terms: Terms[Item, Judged],
         asked: Asked,
         maxfail: int | None,
         now: Callable[[], float],
+        reads: bool = False,
     ):
         self._place, self._terms, self._asked, self._maxfail, self._now = place, terms, asked, maxfail, now
+        self.reads = reads
+        self._open = ExitStack()
+        self._workers: Workers | None = None
         self._lock = threading.Lock()
         self._grants: dict[int, Grant] = {}
         self._failures = 0
         self.seen: dict[str, Json] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    @property
+    def workers(self) -> Workers:
+        self._workers = self._workers or self._open.enter_context(self._place)
+        return self._workers
+
+    def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
+        """Have files read. Return for each part of them which worker has read, and so holds, it, and the
+        result."""
+        workers, results = self.workers, dict[tuple[str, ...], tuple[int, Any]]()
+        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
+
+        def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
+            if not isinstance(outcome, int):
+                results[chunk.items] = worker, outcome
+            elif chunk.losses + outcome < LOSSES:
+                turns.add(replace(chunk, losses=chunk.losses + outcome))
+            else:
+                message = f"a process that was to read files ended {LOSSES} times: killed, or out of memory"
+                raise cannot_replay("BK360", message, "start fewer: --processes 1")
+
+        def work(worker: int, chunk: Chunk[str]) -> Any:
+            return workers.call(worker, "read", chunk.items, *arguments)
+
+        turns = Turns(Chunk(part) for part in parts)
+        take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
+        return [(results[part][0], part, results[part][1]) for part in parts]
 
     def run(
         self,
@@ -304,7 +347,7 @@ class Elsewhere(Generic[Item, Judged]):
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
-        terms = self._terms
+        terms, workers = self._terms, self.workers
 
         def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
             if chunk.claim == ALONE:
@@ -312,7 +355,8 @@ class Elsewhere(Generic[Item, Judged]):
                 return ChunkDone((here(chunk.items[0]),))
             with self._lock:
                 self._grants[worker] = grant = self._grant(worker, workers.count, chunk.is_short)
-            return workers.judge(worker, chunk, grant)
+            done: ChunkDone[Judged] | Problem | int = workers.call(worker, "judge", chunk, grant)
+            return done
 
         def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
             is_here = chunk.claim == ALONE
@@ -334,21 +378,21 @@ class Elsewhere(Generic[Item, Judged]):
             settle(worker, chunk, outcome.judged)
 
         def settle(worker: int, chunk: Chunk[Item], results: Sequence[Judged | None]) -> None:
-            again: dict[tuple[bool, int | None], list[Item]] = {}
+            again: dict[tuple[bool, int | None, bool], list[Item]] = {}
             for item, judged in zip(chunk.items, results, strict=True):
                 code = None if judged is None else terms.code(judged)
                 if judged is None:
-                    again.setdefault((chunk.is_short, chunk.home), []).append(item)
+                    again.setdefault((chunk.is_short, chunk.home, chunk.is_bound), []).append(item)
                 elif code == ASKED_ELSEWHERE and chunk.claim != ALONE:
-                    again.setdefault((chunk.is_short, 0), []).append(item)
+                    again.setdefault((chunk.is_short, 0, True), []).append(item)
                 elif code == OUT_OF_BUDGET and not chunk.is_short and chunk.claim != ALONE:
-                    again.setdefault((True, chunk.home), []).append(item)
+                    again.setdefault((True, chunk.home, chunk.is_bound), []).append(item)
                 else:
                     self._failures += terms.is_failure(item, judged)
                     for further in finished(item, judged):
-                        again.setdefault((False, worker), []).append(further)
-            for (is_short, home), items in again.items():
-                turns.add(Chunk(tuple(items), chunk.claim, home, is_short))
+                        again.setdefault((False, worker, True), []).append(further)
+            for (is_short, home, is_bound), items in again.items():
+                turns.add(Chunk(tuple(items), chunk.claim, home, is_bound, is_short))
             if self._maxfail is not None and self._failures >= self._maxfail:
                 turns.clear()
 
@@ -356,13 +400,12 @@ class Elsewhere(Generic[Item, Judged]):
             workers.cancel()
             cancel()
 
-        with self._place() as workers:
-            most = 2 * workers.threads  # small chunks if failures end the run
-            if self._maxfail is None:
-                count = sum(len(items) for _, items in groups)
-                most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
-            turns = Turns(divide(groups, most))
-            take_turns(turns, workers.count, work, ended, stop, cancel_all)
+        most = 2 * workers.threads  # small chunks if failures end the run
+        if self._maxfail is None:
+            count = sum(len(items) for *_, items in groups)
+            most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
+        turns = Turns(divide(groups, most))
+        take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
     def _grant(self, worker: int, count: int, is_all: bool) -> Grant:
         """Grant a share of what is left, or all of it; with `maxfail`, until the first failure."""

@@ -15,7 +15,7 @@ from shlex import quote
 from types import ModuleType
 from typing import Any, Protocol, Self
 
-from baselinekit.commands.executor import LOSSES, Chunk, ChunkDone, Grant
+from baselinekit.commands.executor import LOSSES, ChunkDone, Grant
 from baselinekit.errors import Problem, cannot_replay
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -63,12 +63,12 @@ def _follow(control: Connection) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _judge(chunk: Chunk[Any], grant: Grant) -> ChunkDone[Any]:
+def _call(method: str, arguments: tuple[Any, ...]) -> Any:
     if not _workers:
         _workers.append(_builds[0]())
         if _cancelled.is_set():  # before the worker existed
             _workers[0].cancel()
-    return _workers[0].judge(chunk, grant)
+    return getattr(_workers[0], method)(*arguments)
 
 
 def _close() -> None:
@@ -101,13 +101,13 @@ class WorkerProcesses:
         self.cancel()
         self._control.close()
 
-    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> ChunkDone[Any] | int:
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
         try:
             with self._starting, _block_signals(), without_main():
                 if worker not in self._executors:
                     start = (self._builds[worker], self._control)
                     self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
-                future = self._executors[worker].submit(_judge, chunk, grant)
+                future = self._executors[worker].submit(_call, method, arguments)
             return future.result()
         except BrokenProcessPool:
             self._executors.pop(worker).shutdown()

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
@@ -118,7 +118,7 @@ def run(
     attempts = Attempts(project, context, memory, outside.take, order)
     worker = CaseWorker(here, Examiner(here, outside, context.clock.seconds), context, plan.prepared)
     with closing(memory):
-        with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
+        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
             attempts_by_turn = attempts.run(plan.turns, worker.judge, others)
             results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)

@@ -207,7 +207,7 @@ def groups_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Group[CaseTur
     for turn in turns:
         batch = batch_of.get(turn.case.id, "")
         groups.setdefault((turn.claim, batch, "" if batch else turn.case.id), []).append(turn)
-    return [(claim, group) for (claim, *_), group in groups.items()]
+    return [(claim, None, group) for (claim, *_), group in groups.items()]
 
 
 # The run, which has attempts made and writes down their results.

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,8 @@ def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda ou
         models = LazyModels(project, context.clients, recording)
         job = Job(project, context, models, recording, None, "compare", policy.jobs, None)
         elsewhere = compare_in_processes(job, processes, policy)
-        return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)
+        with elsewhere or nullcontext():
+            return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)
 
 
 def without_times(report: Report) -> list[Any]:

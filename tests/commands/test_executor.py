@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.commands.context import Stop
-from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Terms, divide
+from baselinekit.commands.executor import ChunkDone, Elsewhere, Terms, divide
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
@@ -52,8 +52,8 @@ class Workers:
         self.count, self.losing, self.failing, self.shares = count, Counter(losing), failing, shares
         self.judged: Counter[int] = Counter()
 
-    def judge(self, worker: int, chunk: Chunk[int], grant: Grant) -> ChunkDone[Judged] | int:
-        chunk, grant = pickle.loads(pickle.dumps((chunk, grant)))
+    def call(self, worker: int, method: str, *arguments: Any) -> ChunkDone[Judged] | int:
+        chunk, grant = pickle.loads(pickle.dumps(arguments))
         judged: list[Judged | None] = []
         calls = failures = 0
         for item in chunk.items:
@@ -97,9 +97,9 @@ def ran(
         here.append(item)
         return item, "passed"
 
-    elsewhere = Elsewhere(lambda: nullcontext(workers), TERMS, asked, maxfail, lambda: 0.0)
-    groups = [(claim, (n,)) for n, claim in enumerate(claims)]
-    elsewhere.run(groups, judge, Stop(), lambda: None, finished)
+    groups = [(claim, None, (n,)) for n, claim in enumerate(claims)]
+    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
+        elsewhere.run(groups, judge, Stop(), lambda: None, finished)
     return outcomes, here, asked
 
 
@@ -148,10 +148,11 @@ def test_a_worker_without_a_share_leaves_its_questions_to_the_first() -> None:
 @pytest.mark.parametrize(
     ("groups", "most", "chunks"),
     [
-        ([(None, "ab"), (None, "c"), (None, "d")], 3, ["abc", "d"]),
-        ([(None, "abcd"), (None, "e")], 3, ["abcd", "e"]),
-        ([("orders", "a"), (None, "b"), ("orders", "c")], 9, ["ac", "b"]),
-        ([(ALONE, "ab"), (None, "c")], 9, ["a", "b", "c"]),
+        ([(None, None, "ab"), (None, None, "c"), (None, None, "d")], 3, ["abc", "d"]),
+        ([(None, None, "abcd"), (None, None, "e")], 3, ["abcd", "e"]),
+        ([(None, 0, "a"), (None, 1, "b"), (None, 0, "c")], 9, ["ac", "b"]),
+        ([("orders", None, "a"), (None, None, "b"), ("orders", None, "c")], 9, ["ac", "b"]),
+        ([(ALONE, None, "ab"), (None, None, "c")], 9, ["a", "b", "c"]),
     ],
 )
 def test_groups_stay_together(groups: list[Any], most: int, chunks: list[str]) -> None:
