@@ -27,7 +27,8 @@ _PARTS = 4
 """A worker gets at least so many chunks, so that all of them end at about the same time."""
 
 LOSSES = 4
-"""How often a worker may be lost with an item. After the first loss the items of a chunk are sent one by
+_LOSSES_TOGETHER = 2
+"""How often a worker may be lost with an item; and with its whole chunk, whose items are then sent one by
 one."""
 
 Item = TypeVar("Item")
@@ -368,8 +369,10 @@ class Elsewhere(Generic[Item, Judged]):
                     self._asked.take(outcome)
                     self.seen = self.seen or outcome.seen
             if isinstance(outcome, int) and chunk.losses + outcome < LOSSES:
-                for item in reversed(chunk.items):
-                    turns.add(replace(chunk, items=(item,), losses=chunk.losses + outcome))
+                lost = replace(chunk, losses=chunk.losses + outcome)
+                alone = [replace(lost, items=(item,)) for item in reversed(chunk.items)]
+                for again in alone if lost.losses >= _LOSSES_TOGETHER else [lost]:
+                    turns.add(again)
                 return
             if isinstance(outcome, int):
                 outcome = workers.lost(terms.id(chunk.items[0]))
