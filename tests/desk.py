@@ -9,8 +9,9 @@ from typing import Any
 
 from storehelp import write
 
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
 from baselinekit.commands.context import Clock, RunContext
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.commands.refresh import RefreshScope, accepted_by, apply, propose
 from baselinekit.commands.selection import Selection

@@ -433,7 +433,7 @@ def capture_and_print(
     notes: Sequence[str] = (),
 ) -> int:
     timeout, granted = record["current"]["execution"].get("timeout"), project.ceilings.timeout
-    project = project.granting(timeout)
+    project = replace(project, ceilings=project.ceilings.granting(timeout))
     if project.ceilings.timeout > granted:
         line = f"`limits: {{timeout: {timeout:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
@@ -473,8 +473,8 @@ def compare_arguments(
     base = project.override_base_url or (next(filter(None, bases), None) if words else None)
     if bases and base:
         words += ["--base-url", base]
-    if project.environment:
-        words += ["--environment", project.environment]
+    if project.operator.environment:
+        words += ["--environment", project.operator.environment]
     for name in sorted(used & set(scope.values)):
         words += ["--var", f"{name}={scope.values[name]}"]
     return words

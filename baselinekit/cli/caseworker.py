@@ -1,7 +1,7 @@
 """The workers of a run of evals in several processes or on a cluster. Each builds its own project, clients
 and the other resources of evals; whatever has to be written is sent back on slips."""
 
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.evals import RunOptions
@@ -47,24 +47,17 @@ def run_elsewhere(
     saves = options.save_answers is not None
     job = replace(job, jobs=cases.jobs, maxfail=1 if cases.first else None)
     if options.dask is None:
-        count = min(options.processes, cases.jobs)
-        if count == 1:
-            return None
-        return job.given_to(
-            job.in_processes(count, lambda order: partial(RunWorker, order, cases.together, saves)),
-            OF_ATTEMPTS,
+        return job.in_processes(
+            options.processes, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS
         )
     from baselinekit.cli.shipping import on_cluster
     from baselinekit.evals.shipping import files_of_case
     from baselinekit.suites.ratings import Ratings
 
     rated = Ratings(job.project.root).contents()
-    used = cache(lambda id: files_of_case(by_id[id], job.project, rated))
-    by_id = {}
 
     def used_by(turn: CaseTurn) -> "UsedFiles":
-        by_id[turn.case.id] = turn.case
-        return used(turn.case.id)
+        return files_of_case(turn.case, job.project, rated)
 
     def build(order: Order, chunk: Chunk[CaseTurn]) -> Build:
         ids = {turn.case.id for turn in chunk.items}
@@ -75,4 +68,4 @@ def run_elsewhere(
         }
         return partial(RunWorker, order, together, saves)
 
-    return job.given_to(on_cluster(options.dask, job, build, used_by), OF_ATTEMPTS)
+    return on_cluster(options.dask, job, build, used_by, OF_ATTEMPTS)

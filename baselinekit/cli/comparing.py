@@ -1,7 +1,7 @@
 """What `baselinekit compare` does: replay, store the results, report, and suggest the next commands."""
 
 import os
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import delivery, screen
@@ -10,9 +10,9 @@ from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy, typed_command
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import JudgedBaseline, Repeating, keep_report, mask_report
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating, keep_report, mask_report
 from baselinekit.commands.project import Project
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, Problem
@@ -56,15 +56,11 @@ def compare_once(
             models.go_on()
             against = find_weakened(project, context, options, _find_weakened_baselines)
             policy = _policy(project, options)
-            report = compare(
-                project,
-                options.paths,
-                _selection(project, options, among, first),
-                policy,
-                context,
-                command_line(project),
-                _elsewhere(project, options, policy, context, models),
-            )
+            selection = _selection(project, options, among, first)
+            elsewhere = _elsewhere(project, options, policy, context, models)
+            with elsewhere or nullcontext():
+                command = command_line(project)
+                report = compare(project, options.paths, selection, policy, context, command, elsewhere)
             typed = replace(typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)

@@ -201,7 +201,7 @@ def _describe_judges(project: Project) -> Iterator[str]:
 def describe_permissions(project: Project) -> list[str]:
     """Describe what a run may do, and who permits it."""
     by_config = project.config_file or "no configuration"
-    by_config += f" as of {project.config_from}" if project.config_from else ""
+    by_config += f" as of {project.operator.config_from}" if project.operator.config_from else ""
     hosts = project.trust.allow_hosts
     destinations = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
     origins = project.trust.named_origins

@@ -115,7 +115,7 @@ def capture_from(options: DraftOptions) -> int:
         base_url = project.override_base_url or project.base_url
         if flaw := flaw_of_url(base_url or ""):
             problems = [Problem("BK508", f"base_url: {flaw}", HINT_FOR_URL, at=("base_url",))]
-            if project.config_file is not None and project.config_from is None:
+            if project.config_file is not None and project.operator.config_from is None:
                 problems = place_in_config(project.root, project.config_file, problems)
             raise InvalidInput(*problems)
         choices = ImportChoices(

@@ -172,11 +172,12 @@ class MovedDelivery:
 
     def __init__(self, options: ImportOptions, tool: str, moved: MovedIn, changes: Sequence[CodeChange]):
         self._options, self._tool, self._moved, self._changes = options, tool, moved, changes
-        self._lost = [(str(Place(item.file, item.line or None)), item) for item in moved.left_out]
+        left_out = sorted(moved.left_out, key=lambda item: (item.file, item.line))
+        self._lost = [(str(Place(item.file, item.line or None)), item) for item in left_out]
 
     def deliver(self) -> int:
         options, moved = self._options, self._moved
-        files = moved.new if options.partial or not self._lost else []
+        files = [*moved.new.values()] if options.partial or not self._lost else []
         existing = [baseline.file for baseline in files if baseline.file in moved.there]
         if existing and not (options.overwrite or options.dry_run):
             hint = "it holds another value: keep it, or replace it with --overwrite"
@@ -196,7 +197,7 @@ class MovedDelivery:
     def _print(self, written: Sequence[str]) -> None:
         moved, options = self._moved, self._options
         if options.dry_run:
-            for baseline in moved.new if written else ():
+            for baseline in moved.new.values() if written else ():
                 screen.line(screen.safe_line(f"--- {baseline.file}"))
                 screen.line(screen.safe(dump_yaml(baseline.record).removesuffix("\n")))
         else:
@@ -233,7 +234,7 @@ class MovedDelivery:
             )
             yield message
         names = sorted(
-            {name for baseline in moved.new for name in names_in(baseline.record["current"])}
+            {name for baseline in moved.new.values() for name in names_in(baseline.record["current"])}
             & {*moved.secrets}
         )
         if names:
@@ -275,7 +276,7 @@ class MovedDelivery:
         return {
             "from": self._tool,
             "written": [] if self._options.dry_run else [*written],
-            "would_write": [baseline.file for baseline in self._moved.new] if self._options.dry_run else [],
+            "would_write": [*self._moved.new] if self._options.dry_run else [],
             "there_already": self._moved.known,
             "lost": lost,
             "notes": [*self._notes()],

@@ -382,8 +382,9 @@ def project_of(
 
     project = replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
     screen.install(project.redactor.mask_said)
-    if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
-        note = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"
+    commit = project.operator.config_from
+    if commit is not None and project.config_file is None and nearest_config(project.cwd):
+        note = f"{CONFIG_NAME} does not exist at {commit}: the defaults apply"
         screen.line(screen.safe_line(f"note: {note}, until it is merged"), err=True)
     return project
 

@@ -115,7 +115,7 @@ def declare_secrets(project: Project, options: ReadingOptions, current: Mapping[
     secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))
     used = set(names_in(dict(current)))
     names = [name for name in secret_names if name in used and name not in project.config.variables]
-    if not names or project.config_from is not None:
+    if not names or project.operator.config_from is not None:
         return []
     asks_address = KINDS[current["execution"]["type"]].asks_address
     host = request_host(current, project) if asks_address else ""

@@ -1,9 +1,9 @@
 """`--dask`: which options and files of the project are sent to the workers of a cluster."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import click
@@ -14,10 +14,10 @@ from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.cluster import check_place, connect_to_cluster
-from baselinekit.commands.compare import OF_BASELINES, ComparePolicy
+from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.executor import Chunk, Elsewhere, Grant, Workers
-from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.executor import Chunk, Elsewhere, Grant
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
 from baselinekit.commands.shipping import Parcel, Sealed, SenderPath, UsedFiles, read_files
@@ -27,7 +27,11 @@ from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.store.journal import files_of, name_of
 from baselinekit.store.project import CONFIG_NAME
+from baselinekit.store.reading import load
 from baselinekit.structs import replace
+
+_FILES_READ = 8
+"""Files whose baselines are remembered, as the next items are often of the same file."""
 
 _WORD = lazy_pattern(r"\w+")
 
@@ -44,24 +48,32 @@ def check_dask_option(place: str) -> None:
 
 def compare_on_cluster(place: str, job: Job, policy: ComparePolicy) -> Elsewhere[Entry, JudgedBaseline]:
     """The workers of a cluster for a compare."""
-    used: dict[tuple[str, str], UsedFiles] = {}
+    check_dask_option(place)
 
-    def note(baselines: Sequence[Baseline]) -> None:
-        for baseline in baselines:
-            used[baseline.source.file, baseline.id] = UsedFiles(job.project)
-            used[baseline.source.file, baseline.id].add_baseline(baseline)
+    @lru_cache(_FILES_READ)
+    def baselines_in(file: str) -> list[Baseline]:
+        return load([file], job.project.root)
+
+    def used_by(entry: Entry) -> UsedFiles:
+        used = UsedFiles(job.project)
+        for baseline in baselines_in(entry.source.file):
+            if baseline.id == entry.id:
+                used.add_baseline(baseline)
+        return used
 
     def build(order: Order, chunk: Chunk[Entry]) -> Build:
-        return partial(CompareWorker, order, policy.judging)
+        return partial(CompareWorker, order, policy)
 
-    check_dask_option(place)
-    there = on_cluster(place, job, build, lambda entry: used[entry.source.file, entry.id])
-    return job.given_to(there, OF_BASELINES, note)
+    return on_cluster(place, job, build, used_by, OF_BASELINES)
 
 
 def on_cluster(
-    place: str, job: Job, build: Callable[[Order, Chunk[Any]], Build], used_by: Callable[[Any], UsedFiles]
-) -> AbstractContextManager[Workers]:
+    place: str,
+    job: Job,
+    build: Callable[[Order, Chunk[Any]], Build],
+    used_by: Callable[[Any], UsedFiles],
+    terms: Any,
+) -> Elsewhere[Any, Any]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
     made for a chunk; `used_by`: the files that an item uses."""
     order = order_to_send(job)
@@ -81,7 +93,8 @@ def on_cluster(
         folders = [SenderPath(folder) for each in used for folder in each.folders]
         return Parcel(build(sent, chunk), chunk, grant, read_files(used, answers), folders).sealed()
 
-    return connect_to_cluster(place, is_private(job.project, order.operator), job.jobs, seal)
+    private = is_private(job.project, order.operator)
+    return job.given_to(connect_to_cluster(place, private, job.jobs, seal), terms)
 
 
 def order_to_send(job: Job) -> Order:
@@ -146,7 +159,7 @@ def _shared_files(job: Job, order: Order) -> UsedFiles:
     project, config = job.project, str(order.operator.config)
     shared = UsedFiles(project)
     shared.folders |= {project.root: None, project.cwd: None}
-    if project.config_file is None or project.config_from is not None:
+    if project.config_file is None or project.operator.config_from is not None:
         shared.stated[config] = _configuration(project, job.context)
     http = project.config.http
     files = [config, *_targets_files(project, order.operator)]
@@ -160,5 +173,5 @@ def _configuration(project: Project, context: RunContext) -> bytes:
     if project.config_file is None:
         return b"version: 1\n"
     git = Git(context.clients.execute, project.root)
-    tree = git.tree(git.commit(str(project.config_from), "--config-from"))
+    tree = git.tree(git.commit(str(project.operator.config_from), "--config-from"))
     return git.contents({project.config_file: tree[project.config_file]})[project.config_file]

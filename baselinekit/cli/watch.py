@@ -72,7 +72,7 @@ class Watch:
             before = now
             if not touched or now.problems:
                 continue
-            ids = touched | watching.existing(self._failing_ids, now)
+            ids = touched | (self._failing_ids & now.records.keys())
             listed = ", ".join(names[:_MOST_SHOWN]) + (
                 f" and {len(names) - _MOST_SHOWN} more" if names[3:] else ""
             )

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.checking import Checker, JudgePolicy, ReadFiles
-from baselinekit.commands.compare import OF_BASELINES, ComparePolicy
+from baselinekit.commands.checking import Checker, ReadFiles
+from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers, judge_chunk
-from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
-from baselinekit.commands.selection import IsWanted
+from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
-from baselinekit.model.baselines import Baseline, Entry
+from baselinekit.model.baselines import Entry
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 
@@ -82,15 +82,15 @@ class Workplace:
 class CompareWorker:
     """Reads, replays and judges baselines for a compare that another process has started."""
 
-    def __init__(self, order: Order, policy: JudgePolicy):
+    def __init__(self, order: Order, policy: ComparePolicy):
         place = self._place = Workplace(order)
         self._jobs = order.jobs
         environment = CaptureEnvironment(place.project, place.context.clients, order.known)
         self._checker = Checker(environment, policy, place.context)
         self.cancel, self.close = place.cancel, place.close
 
-    def read(self, files: list[str], is_wanted: IsWanted) -> ReadFiles:
-        return self._checker.read(files, is_wanted)
+    def read(self, files: Sequence[str], selection: Selection) -> ReadFiles:
+        return self._checker.read(files, wanted(selection))
 
     def judge(self, chunk: Chunk[Entry], grant: Grant) -> ChunkDone[JudgedBaseline]:
         self._place.begin(grant)
@@ -179,30 +179,29 @@ class Job(Struct):
 
     @property
     def order(self) -> Order:
-        assert self.project.operator is not None
         operator = replace(self.project.operator, execute=None, work=time.thread_time)
         return Order(operator, self.recording, self.jobs, self.resume, self.about)
 
-    def in_processes(self, count: int, build: Callable[[Order], Build]) -> WorkerProcesses:
+    def in_processes(
+        self, count: int, build: Callable[[Order], Build], terms: Any
+    ) -> Elsewhere[Any, Any] | None:
+        """Several processes, but no more than do something at once; None for threads of this one."""
+        if (count := min(count, self.jobs)) == 1:
+            return None
         shares = [self.jobs // count + (number < self.jobs % count) for number in range(count)]
         builds = [build(replace(self.order, jobs=share)) for share in shares]
-        return WorkerProcesses(builds, shares[0], self.about.partition(" ")[0])
+        command = self.about.partition(" ")[0]
+        return self.given_to(WorkerProcesses(builds, shares[0], command), terms, reads=True)
 
     def given_to(
-        self,
-        place: AbstractContextManager[Workers],
-        terms: Any,
-        note: Callable[[Sequence[Baseline]], None] | None = None,
+        self, place: AbstractContextManager[Workers], terms: Any, reads: bool = False
     ) -> Elsewhere[Any, Any]:
-        return Elsewhere(place, terms, self.models, self.maxfail, self.context.clients.now, note)
+        now = self.context.clients.now
+        return Elsewhere(place, terms, self.models, self.maxfail, now, reads)
 
 
 def compare_in_processes(
     job: Job, processes: int, policy: ComparePolicy
 ) -> Elsewhere[Entry, JudgedBaseline] | None:
     """Several processes for a compare; None for threads of this one."""
-    count = min(processes, job.jobs)  # no more at once than `--jobs`
-    if count == 1:
-        return None
-    place = job.in_processes(count, lambda order: partial(CompareWorker, order, policy.judging))
-    return job.given_to(place, OF_BASELINES)
+    return job.in_processes(processes, lambda order: partial(CompareWorker, order, policy), OF_BASELINES)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import BaselineRunner, JudgedBaseline, Repeating, ReplayResult
-from baselinekit.commands.loading import Prepared, UnfitBaseline, compile_and_check
+from baselinekit.commands.judging import BaselineRunner, ComparePolicy, JudgedBaseline
+from baselinekit.commands.loading import Prepared, Unfit, compile_and_check
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Test
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
@@ -18,7 +18,7 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
 from baselinekit.store.reading import LoadedFiles
 from baselinekit.store.records import case_digest, digest as digest_of
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.structs import MutableStruct, field, replace
 
 MOST_HELD = 125_000_000
 """Bytes for the baselines that are held until their turn; the files of the others are read again then."""
@@ -33,22 +33,14 @@ file."""
 Key = tuple[str, str]
 
 
-class JudgePolicy(Struct):
-    """How each baseline is judged, in whatever process."""
-
-    strict_rules: bool = False
-    explain: bool = False
-    repeating: Repeating = field(default_factory=Repeating)
-
-
 class ReadFiles(MutableStruct):
     """The entries of the baselines that could be read, the problems of those that could not, and the
-    baselines that cannot be judged as they are written."""
+    baselines that cannot be judged as they are written, each with the reason."""
 
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
-    unfit: dict[Key, UnfitBaseline] = field(default_factory=dict)
+    unfit: dict[Key, Unfit] = field(default_factory=dict)
 
     def add(self, other: "ReadFiles") -> None:
         self.entries += other.entries
@@ -70,16 +62,13 @@ class Checker:
     def __init__(
         self,
         environment: CaptureEnvironment,
-        policy: JudgePolicy,
+        policy: ComparePolicy,
         context: RunContext,
         room: int = MOST_HELD,
     ):
         self.environment = environment
-        self._runner = BaselineRunner(
-            environment, policy.strict_rules, policy.explain, context.clock.timestamp
-        )
-        self._repeating = policy.repeating
-        self._context = context
+        self._runner = BaselineRunner(environment, policy, context)
+        self._policy, self._context = policy, context
         self._room = room
         self._ready: dict[Key, Prepared] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(self._baselines_in)
@@ -91,28 +80,18 @@ class Checker:
         for file in files:
             loaded = LoadedFiles()
             loaded.read(file, self.environment.project.root)
-            claim = self.environment.project.claim
-            pairs = [
-                (baseline, entry_of(baseline, size, claim(baseline.current)))
-                for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True)
-            ]
-            found.add(ReadFiles([entry for _, entry in pairs], loaded.problems, loaded.refused))
-            found.unfit |= self._check([pair for pair in pairs if wanted(pair[1])])
+            found.problems += loaded.problems
+            found.refused += loaded.refused
+            for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
+                entry = entry_of(baseline, size, self.environment.project.claim(baseline.current))
+                found.entries.append(entry)
+                if wanted(entry):
+                    self._check(baseline, entry, found)
         return found
 
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
-        """Return the baselines of these entries, as they are in their files: what is ready is only the
-        variant for this environment."""
-        found = []
-        for entry in entries:
-            ready, _ = self._ready.get(key_of(entry), (None, None))
-            whole = ready if ready is not None and ready.variant is None else self._again(entry)
-            found += [] if whole is None else [whole]
-        return found
-
-    def forget(self) -> None:
-        """Hold no baselines any longer: they are judged elsewhere."""
-        self._ready.clear()
+        """Return the baselines of these entries, as they are in their files."""
+        return [baseline for entry in entries if (baseline := self._again(entry)) is not None]
 
     def judge(self, entry: Entry) -> JudgedBaseline:
         """Replay and compare a baseline as often as the policy says."""
@@ -122,34 +101,27 @@ class Checker:
             problem = error.problems[0]
             result = unjudged_result(entry, "error", problem.with_hint, code=problem.code)
             return JudgedBaseline(replace(result, name=entry.name, at=problem.at or ()))
-        return self._runner.judge(baseline, partial(self._repeated, baseline, matcher))
+        return self._runner.judge(baseline, partial(self._replay, baseline, matcher))
 
-    def _repeated(self, baseline: Baseline, matcher: Matcher | None) -> ReplayResult:
-        if self._repeating.times == 1:
+    def _replay(self, baseline: Baseline, matcher: Matcher | None) -> JudgedBaseline:
+        if self._policy.repeating.times == 1:
             return self._runner.replay_once(baseline, matcher)
-        from baselinekit.commands.verdicts import (  # imports much that a single replay does not need
-            Pause,
-            replay_repeatedly,
-        )
+        from baselinekit.commands.verdicts import Pause, replay_repeatedly  # a single replay needs neither
 
         pause = Pause(self._context.stop.is_set, self._context.clients.sleep)
-        return replay_repeatedly(partial(self._runner.replay_once, baseline, matcher), self._repeating, pause)
+        replay = partial(self._runner.replay_once, baseline, matcher)
+        return replay_repeatedly(replay, self._policy.repeating, pause)
 
-    def _check(self, pairs: Sequence[tuple[Baseline, Entry]]) -> dict[Key, UnfitBaseline]:
-        """Hold what can be judged, and return the rest."""
-        prepared, unfit = compile_and_check(self.environment, [baseline for baseline, _ in pairs])
-        entries = {(entry.source.document, entry.source.at): entry for _, entry in pairs}
-        found = {key_of(entries[each.source.document, each.source.at]): each for each in unfit}
-        for baseline, matcher in prepared:
-            entry = entries[baseline.source.document, baseline.source.at]
-            if key_of(entry) not in found and self._takes_room(entry):
-                self._ready[key_of(entry)] = baseline, matcher
-        return found
-
-    def _takes_room(self, entry: Entry) -> bool:
-        if is_room := room_of(entry) <= self._room:
+    def _check(self, baseline: Baseline, entry: Entry, found: ReadFiles) -> None:
+        """Hold what can be judged, if there is room."""
+        try:
+            prepared = compile_and_check(self.environment, baseline)
+        except BaselinekitError as error:
+            found.unfit[key_of(entry)] = baseline.source, error
+            return
+        if room_of(entry) <= self._room:
             self._room -= room_of(entry)
-        return is_room
+            self._ready[key_of(entry)] = prepared
 
     def _take(self, entry: Entry) -> Prepared:
         """Return a baseline with its matcher when its turn has come."""
@@ -160,10 +132,7 @@ class Checker:
         if (baseline := self._again(entry)) is None:
             message = f"{entry.source.file} was changed while the run was under way: "
             raise cannot_replay("BK115", f"{message}{entry.id} cannot be read there now", "compare again")
-        prepared, unfit = compile_and_check(self.environment, [baseline])
-        if unfit:
-            raise unfit[0].error
-        return prepared[0]
+        return compile_and_check(self.environment, baseline)
 
     def _again(self, entry: Entry) -> Baseline | None:
         with self._lock:

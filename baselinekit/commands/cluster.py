@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.trust import NetworkKind, network_of_host
+from baselinekit.commands.context import SIGNAL_CHECK
 from baselinekit.commands.executor import Chunk, Grant
 from baselinekit.commands.processes import without_main
 from baselinekit.commands.shipping import Sealed, judge_parcel, stop_run
@@ -40,7 +41,7 @@ class Cluster:
     def __init__(self, client: Any, is_private: bool, jobs: int, seal: Callable[[Chunk[Any], Grant], Sealed]):
         self._client, self._is_private, self._seal = client, is_private, seal
         self._run = secrets.token_hex(8)
-        self._under_way: dict[Future[Any], list[str]] = {}
+        self._under_way: set[Future[Any]] = set()
         self.count = max(1, min(len(self.admitted(is_start=True)), jobs))
         self.threads = max(1, jobs // self.count)
 
@@ -66,21 +67,18 @@ class Cluster:
                 raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
             time.sleep(0.5)
 
-    def submit(self, worker: int, method: str, chunk: Chunk[Any], grant: Grant) -> "Future[Any]":
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
         workers = self.admitted()
         options = {"pure": False, "workers": workers, "allow_other_workers": False}
         try:
-            sealed = self._seal(chunk, grant)
+            sealed = self._seal(*arguments)
             future: Future[Any] = self._client.get_executor(**options).submit(_judge, self._run, sealed)
-        except BaselinekitError as error:
-            future = Future()
-            future.set_exception(error)
-        self._under_way[future] = workers
-        return future
-
-    def outcome(self, worker: int, future: "Future[Any]") -> Any:
-        self._under_way.pop(future, None)
-        try:
+            self._under_way.add(future)
+            while not wait([future], SIGNAL_CHECK).done:
+                with suppress(OSError):  # where all are lost that may have it, Dask would wait for ever
+                    if {*self._client.nthreads()}.isdisjoint(workers):
+                        future.cancel()
+            self._under_way.discard(future)
             return future.result().opened()
         except CancelledError:
             return 1
@@ -98,14 +96,6 @@ class Cluster:
     def lost(self, id: str) -> Problem:
         hint = "look at the workers' logs: they may lack memory; -j 1 lets each do one at a time"
         return Problem("BK362", "this part of the run was not done: each worker that had it was lost", hint)
-
-    def look(self) -> None:
-        """Cancel what is left to workers that are all lost: Dask would wait for them for ever."""
-        with suppress(OSError):
-            alive = {*self._client.nthreads()}
-            for future, workers in [*self._under_way.items()]:
-                if alive.isdisjoint(workers):
-                    future.cancel()
 
     def cancel(self) -> None:
         """Tell the workers to stop and hand back what they have; those that do not answer are left alone."""
@@ -156,7 +146,8 @@ def connect_to_cluster(
 ) -> Iterator[Cluster]:
     """Connect to the cluster at a place, until this context ends."""
     with ExitStack() as stack:
-        stack.enter_context(_silence_logs())
+        for name in ("distributed", "tornado", "asyncio"):  # these logs are for the cluster's operators
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             import distributed
         except ImportError:
@@ -228,16 +219,3 @@ def _delay_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
         if received:
             signal.raise_signal(signal.SIGTERM)
-
-
-@contextmanager
-def _silence_logs() -> Iterator[None]:
-    """Silence Dask's logs, which are meant for the operators of the cluster: our own messages say what
-    matters here. After an exception they stay silent until the process ends."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)

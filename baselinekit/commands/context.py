@@ -2,17 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.structs import Struct, field, replace
-
-Done = TypeVar("Done")
 
 SIGNAL_CHECK = 1.0
 """Seconds after which the main thread looks up from a wait. A signal that arrives just before a wait begins
@@ -55,19 +52,14 @@ class ModelThreads:
     def __init__(self, clients: Clients, jobs: int):
         self._models = clients.models
         self._free = threading.Semaphore(jobs)
-        self._jobs = jobs
-        self._lock = threading.Lock()
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="asking")
         self.clients = replace(clients, models=self, together=self.together)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, *error: object) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
 
     def ask(self, ask: ModelQuestion) -> Answer:
         with self._free:
@@ -80,35 +72,12 @@ class ModelThreads:
         """Return the result of each call. If one fails, those that have not begun are cancelled."""
         if len(calls) == 1:
             return [calls[0]()]
-        with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._jobs, thread_name_prefix="asking")
-        futures = [submit(self._threads, call) for call in calls]
+        futures = [self._threads.submit(call) for call in calls]
         try:
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
-
-
-def submit(threads: ThreadPoolExecutor, call: Callable[[], Done]) -> "Future[Done]":
-    """Submit a call. If the machine can start no thread, an existing one takes it from the queue or this
-    thread makes it, whichever comes first."""
-    future: Future[Done] = Future()
-    once = threading.Lock()
-
-    def run_call() -> None:
-        if once.acquire(blocking=False) and future.set_running_or_notify_cancel():
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
-
-    try:
-        threads.submit(run_call)
-    except RuntimeError:
-        run_call()
-    return future
 
 
 # The run context: what a run needs besides its project.

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from baselinekit.commands.judging import check, target_of
-from baselinekit.commands.loading import find_files, locate_each_problem, prepare, provide_schema
+from baselinekit.commands.loading import load_partly, locate_each_problem, prepare, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients
@@ -17,7 +17,6 @@ from baselinekit.model.baselines import (
     Baseline,
     FieldRule,
     Rules,
-    Source,
     find_old_method_names,
     least_similarity,
 )
@@ -28,7 +27,6 @@ from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
-from baselinekit.store.reading import LoadedFiles, find_repeated_ids
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
@@ -57,98 +55,47 @@ class Findings(Struct):
 
 
 def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
-    """Collect everything that a compare would report before its first request, divided by who can fix it. Of
-    a checked file only the problems and the ids are kept in memory."""
-    loaded = LoadedFiles()
-    problems: list[Problem] = []
-    notes: list[Problem] = []
-    records: list[NamedRecord] = []
-    drafts = 0
-    for file in find_files(project, paths).files:
-        loaded.read(file, project.root)
-        for placed, is_note in _placed_problems(project, loaded.baselines, clients):
-            (notes if is_note else problems).append(placed)
-        records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
-        drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
-        loaded.baselines.clear()
-        loaded.sizes.clear()
-    if records:
+    """Collect everything that a compare would report before its first request, divided by who can fix it."""
+    baselines, broken = load_partly(project, paths)
+    problems = [*(broken.problems if broken is not None else ())]
+    notes = [*([] if paths else _missing_folders(project))]
+    found = [(baseline.source, [*find_problems(project, baseline, clients)]) for baseline in baselines]
+    to_locate = [(source, [problem for problem, _ in pairs]) for source, pairs in found]
+    for (_, pairs), placed in zip(found, locate_each_problem(to_locate, project.root), strict=True):
+        for (_, is_note), problem in zip(pairs, placed, strict=True):
+            (notes if is_note else problems).append(problem)
+    if baselines:
         provide_schema(project.root)
-    problems = [*loaded.problems, *find_repeated_ids(records, project.root), *loaded.refused, *problems]
-    notes = [*([] if paths else _missing_folders(project)), *notes]
-    return Findings(len(records), tuple(problems), tuple(notes), drafts)
+    drafts = sum(baseline.baseline is None for baseline in baselines)
+    return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 
 
 def _missing_folders(project: Project) -> list[Problem]:
     """Return the folders that the configuration names and that do not exist: their name may be misspelt, or
     nothing may be captured yet. Default folders need not exist."""
     config, missing = project.config, []
-    for key, setting, default in (
-        ("baselines", config.baselines, USUAL.baselines),
-        ("evals", config.evals, USUAL.evals),
-    ):
-        if setting == default:
-            continue
-        for number, folder in enumerate([setting] if isinstance(setting, str) else setting):
+    for key, folders in (("baselines", project.folders), ("evals", project.eval_folders)):
+        setting = getattr(config, key)
+        for number, folder in enumerate([] if setting == getattr(USUAL, key) else folders):
             if not os.path.isdir(os.path.join(project.root, folder)):
                 at: Path = (key,) if isinstance(setting, str) else (key, number)
                 hint = "check the name" + ("; the first capture makes it" if key == "baselines" else "")
                 missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=at))
-    if not missing or project.config_file is None or project.config_from is not None:
+    if not missing or project.config_file is None or project.operator.config_from is not None:
         return missing
     return place_in_config(project.root, project.config_file, missing)
-
-
-class NamedRecord(Struct):
-    """What is kept of a baseline whose file has been checked."""
-
-    id: str
-    source: Source
-
-
-def _placed_problems(
-    project: Project, baselines: Sequence[Baseline], clients: Clients
-) -> Iterator[tuple[Problem, bool]]:
-    """Yield the problems of the baselines in one file, each with its place, and whether it is a note."""
-    problems_of_baselines = [
-        (baseline, list(find_problems(project, baseline, clients))) for baseline in baselines
-    ]
-    to_locate = [
-        (baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in problems_of_baselines
-    ]
-    for (_, pairs), placed in zip(
-        problems_of_baselines, locate_each_problem(to_locate, project.root), strict=True
-    ):
-        for (_, is_note), problem in zip(pairs, placed, strict=True):
-            yield problem, is_note
 
 
 def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
     """Move the large outputs to files beside their file, as `capture` writes them; and return why others
     stay."""
-    large: list[tuple[str, str]] = []
-    for file in find_files(project, paths).files:
-        loaded = LoadedFiles()
-        loaded.read(file, project.root)
-        large += [
-            (file, baseline.id) for baseline in loaded.baselines if _has_large_output(project, baseline)
-        ]
-    return move_all(project.root, large, project.config.inline_limit)
-
-
-def _has_large_output(project: Project, baseline: Baseline) -> bool:
-    stored, limit = baseline.baseline, project.config.inline_limit
-    if stored is None:
-        return False
-    try:  # a small file cannot hold a large output: no need to serialize it
-        size = os.path.getsize(os.path.join(project.root, baseline.source.file))
-    except OSError:
-        return False
-    return size * _YAML_PER_BYTE > limit and has_large(stored, limit)
-
-
-_YAML_PER_BYTE = 4
-"""How much larger a value can be as indented YAML than as JSON in one line."""
+    limit = project.config.inline_limit
+    large = [
+        (baseline.source.file, baseline.id)
+        for baseline in load_partly(project, paths)[0]
+        if baseline.baseline is not None and has_large(baseline.baseline, limit)
+    ]
+    return move_all(project.root, large, limit)
 
 
 def find_short_secrets(project: Project) -> list[Problem]:
@@ -161,7 +108,7 @@ def find_short_secrets(project: Project) -> list[Problem]:
         message += ", so it is masked only as a whole value and not inside a longer text"
         problem = Problem("BK510", message, f"use a secret of {SHORTEST_WITHIN} characters or more")
         at = _place_of_variable(project, name)
-        if at is None or project.config_file is None or project.config_from is not None:
+        if at is None or project.config_file is None or project.operator.config_from is not None:
             unplaced.append(problem)
         else:
             declared.append(replace(problem, at=at))
@@ -170,7 +117,7 @@ def find_short_secrets(project: Project) -> list[Problem]:
 
 
 def _place_of_variable(project: Project, name: str) -> Path | None:
-    chosen = project.environment
+    chosen = project.operator.environment
     if chosen is not None and name in project.config.environments[chosen].variables:
         return "environments", chosen, "variables", name
     return ("variables", name) if name in project.config.variables else None
@@ -184,7 +131,7 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
         hint = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True
     else:
-        if _has_large_output(project, baseline):
+        if has_large(baseline.baseline, project.config.inline_limit):
             message = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
             yield Problem("BK116", message, "baselinekit doctor --fix moves it", at=("baseline",)), True
         stored = baseline.baseline  # in another environment another variant is used
@@ -236,7 +183,7 @@ def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
-    ((baseline, matcher),) = prepare(CaptureEnvironment(project, clients), [baseline])
+    baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
     if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
         matcher = compile_baseline(baseline, project.words_of(baseline))  # raises an unexpected exception
     if matcher is None:

@@ -3,15 +3,15 @@ and takes what comes back. A worker only replays and judges; files, records, bud
 caller, which also does what must run alone."""
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from decimal import ROUND_CEILING, Decimal
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
-from baselinekit.commands.context import SIGNAL_CHECK, RunContext, Stop, submit
+from baselinekit.commands.context import SIGNAL_CHECK, RunContext, Stop
 from baselinekit.commands.judging import OUT_OF_BUDGET
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.kinds.kind import ALONE
@@ -22,7 +22,7 @@ from baselinekit.structs import Struct, field, replace
 ASKED_ELSEWHERE = "BK621"
 """The code of a result whose worker has no share of what its model answers at once."""
 
-_MOST_TOGETHER = 64
+_MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
 """A worker gets at least so many chunks, so that all of them end at about the same time."""
 
@@ -77,9 +77,9 @@ class Turns(Generic[Item]):
         queue, busy = next(filter(None, self._queues), []), {*self._under_way} - {None}
         if queue is not self._queues[0] and self._under_way:
             return None
-        numbers = range(len(queue))
-        own = (n for n in numbers if queue[n].claim not in busy and queue[n].home in (None, worker))
-        others = (n for n in reversed(numbers) if queue[n].claim not in busy and not queue[n].is_bound)
+        waiting = [n for n, chunk in enumerate(queue) if chunk.claim not in busy]
+        own = (n for n in waiting if queue[n].home in (None, worker))
+        others = (n for n in reversed(waiting) if not queue[n].is_bound)
         if (number := next(itertools.chain(own, others), None)) is None:
             return None
         self._under_way.append(queue[number].claim)
@@ -100,7 +100,7 @@ def divide(groups: Iterable[Group[Item]], most: int) -> list[Chunk[Item]]:
     for claim, home, items in groups:
         if claim == ALONE:
             chunks += ((claim, None, [item]) for item in items)
-        elif len(last.get((claim, home), ())) + len(items) <= most and (claim, home) in last:
+        elif (claim, home) in last and len(last[claim, home]) + len(items) <= most:
             last[claim, home] += items
         else:
             chunks.append((claim, home, [*items]))
@@ -114,49 +114,44 @@ def divide(groups: Iterable[Group[Item]], most: int) -> list[Chunk[Item]]:
 def take_turns(
     turns: Turns[Item],
     workers: int,
-    begin: Callable[[int, Chunk[Item]], "Future[Any]"],
-    ended: Callable[[int, Chunk[Item], "Future[Any]"], None],
+    work: Callable[[int, Chunk[Item]], Judged],
+    ended: Callable[[int, Chunk[Item], Judged], None],
     stop: Stop,
     cancel: Callable[[], None],
-    look: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let workers begin chunks until none is left; `ended` gets each that ends, and may add others. On a stop
-    and on an exception nothing more begins, and what is under way is cancelled. `look`: called now and
-    then."""
-    done: SimpleQueue[Future[Any] | None] = SimpleQueue()  # a handler of signals may `put` during a `get`
+    """Let workers, a thread each, work on chunks until none is left; `ended` gets the result of each in this
+    thread, and may add others. On a stop and on an exception nothing more begins, and what is under way is
+    cancelled."""
+    done: SimpleQueue[Future[Judged] | None] = SimpleQueue()  # a handler of signals may `put` during a `get`
     stop.wake = lambda: done.put(None)
     free, is_cancelled = set(range(workers)), False
-    under_way: dict[Future[Any], tuple[int, Chunk[Item]]] = {}
-    try:
-        while True:
-            for worker in sorted(free):
-                if not stop.is_set() and (chunk := turns.next(worker)) is not None:
-                    free.discard(worker)
-                    future = begin(worker, chunk)
-                    under_way[future] = worker, chunk
-                    future.add_done_callback(done.put)
-                    if future.done():  # where no thread can be started: it may be the last
-                        break
-            if not under_way:
-                return
-            if stop.is_set() and not is_cancelled:
-                is_cancelled = True
-                cancel()
-            try:
-                ended_future = done.get(timeout=SIGNAL_CHECK)
-            except Empty:
-                look()
-                continue
-            if ended_future is not None:
-                worker, chunk = under_way.pop(ended_future)
-                free.add(worker)
-                turns.release(chunk)
-                ended(worker, chunk, ended_future)
-    except BaseException:
-        cancel()
-        raise
-    finally:
-        wait(under_way)
+    under_way: dict[Future[Judged], tuple[int, Chunk[Item]]] = {}
+    with ThreadPoolExecutor(max(1, workers), "replay") as threads:
+        try:
+            while True:
+                for worker in sorted(free):
+                    if not stop.is_set() and (chunk := turns.next(worker)) is not None:
+                        free.discard(worker)
+                        future = threads.submit(work, worker, chunk)
+                        under_way[future] = worker, chunk
+                        future.add_done_callback(done.put)
+                if not under_way:
+                    return
+                if stop.is_set() and not is_cancelled:
+                    is_cancelled = True
+                    cancel()
+                try:
+                    ended_future = done.get(timeout=SIGNAL_CHECK)
+                except Empty:
+                    continue
+                if ended_future is not None:
+                    worker, chunk = under_way.pop(ended_future)
+                    free.add(worker)
+                    turns.release(chunk)
+                    ended(worker, chunk, ended_future.result())
+        except BaseException:
+            cancel()
+            raise
 
 
 def in_threads(
@@ -173,12 +168,8 @@ def in_threads(
     `finished` gets every result in this thread, and returns items that are to be done next."""
     results: list[Judged | None] = [None] * len(items)
 
-    def begin(worker: int, chunk: Chunk[tuple[int, Item]]) -> "Future[Judged]":
-        return submit(threads, partial(work, chunk.items[0][1]))
-
-    def ended(worker: int, chunk: Chunk[tuple[int, Item]], future: "Future[Judged]") -> None:
+    def ended(worker: int, chunk: Chunk[tuple[int, Item]], judged: Judged) -> None:
         ((number, item),) = chunk.items
-        judged = future.result()
         results[number] = None if stop.is_set() else judged  # it may have been cut off
         for further in finished(item, judged):
             turns.add(replace(chunk, items=((number, further),)))
@@ -186,8 +177,7 @@ def in_threads(
             turns.clear()
 
     turns = Turns(Chunk(((number, item),), claim(item)) for number, item in enumerate(items))
-    with ThreadPoolExecutor(max(1, jobs), "replay") as threads:
-        take_turns(turns, min(jobs, len(items)), begin, ended, stop, cancel)
+    take_turns(turns, min(jobs, len(items)), lambda _, chunk: work(chunk.items[0][1]), ended, stop, cancel)
     return results
 
 
@@ -234,16 +224,13 @@ class Workers(Protocol):
     count: int
     threads: int
 
-    def submit(self, worker: int, method: str, *arguments: Any) -> "Future[Any]": ...
-
-    def outcome(self, worker: int, future: "Future[Any]") -> Any:
-        """Return what the worker has returned, a Problem that kept it from that, or the number of workers
-        that were lost with the chunk."""
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+        """Return what a method of a worker returns (`judge` a chunk with a grant, or `read` files), a Problem
+        that kept it from that, or the number of workers that were lost with it. Each of the workers is
+        called in a thread of its own."""
 
     def lost(self, id: str) -> Problem:
         """Return the error of an item with which workers are lost again and again."""
-
-    def look(self) -> None: ...
 
     def cancel(self) -> None: ...
 
@@ -296,9 +283,9 @@ def judge_chunk(
 
 
 class Elsewhere(Generic[Item, Judged]):
-    """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: gives
-    the workers, once there is something to do. `note` gets the baselines that will be sent to workers which
-    do not see the files here; None if they do."""
+    """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: where
+    the workers are, once there is something to do; `reads`: whether they see the files of the caller, and can
+    read them."""
 
     def __init__(
         self,
@@ -307,14 +294,15 @@ class Elsewhere(Generic[Item, Judged]):
         asked: Asked,
         maxfail: int | None,
         now: Callable[[], float],
-        note: Callable[[Sequence[Any]], None] | None = None,
+        reads: bool = False,
     ):
         self._place, self._terms, self._asked, self._maxfail, self._now = place, terms, asked, maxfail, now
+        self.reads = reads
         self._open = ExitStack()
         self._workers: Workers | None = None
+        self._lock = threading.Lock()
         self._grants: dict[int, Grant] = {}
         self._failures = 0
-        self.note = note
         self.seen: dict[str, Json] = {}
 
     def __enter__(self) -> Self:
@@ -328,75 +316,69 @@ class Elsewhere(Generic[Item, Judged]):
         self._workers = self._workers or self._open.enter_context(self._place)
         return self._workers
 
-    def divide(self, groups: Sequence[Group[Item]]) -> list[Chunk[Item]]:
-        """Return chunks of these groups: small ones if failures end the run."""
-        threads, count = self.workers.threads, sum(len(items) for *_, items in groups)
-        most = min(_MOST_TOGETHER, -(-count // (_PARTS * self.workers.count)))
-        return divide(groups, max(threads, most) if self._maxfail is None else 2 * threads)
+    def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
+        """Have files read. Return for each part of them which worker has read, and so holds, it, and the
+        result."""
+        workers, results = self.workers, dict[tuple[str, ...], tuple[int, Any]]()
+        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
 
-    def call_each(
-        self, method: str, parts: Sequence[Sequence[Any]], *arguments: Any
-    ) -> list[tuple[int, Any]]:
-        """Call a method of a worker for each part. Return which worker each went to, and the result."""
-        workers, turns = self.workers, Turns(Chunk((number,)) for number in range(len(parts)))
-        results: list[Any] = [None] * len(parts)
-
-        def begin(worker: int, chunk: Chunk[int]) -> "Future[Any]":
-            return workers.submit(worker, method, parts[chunk.items[0]], *arguments)
-
-        def ended(worker: int, chunk: Chunk[int], future: "Future[Any]") -> None:
-            outcome = workers.outcome(worker, future)
+        def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
             if not isinstance(outcome, int):
-                results[chunk.items[0]] = worker, outcome
+                results[chunk.items] = worker, outcome
             elif chunk.losses + outcome < LOSSES:
                 turns.add(replace(chunk, losses=chunk.losses + outcome))
             else:
                 message = f"a process that was to read files ended {LOSSES} times: killed, or out of memory"
                 raise cannot_replay("BK360", message, "start fewer: --processes 1")
 
-        take_turns(turns, workers.count, begin, ended, Stop(), workers.cancel)
-        return results
+        def work(worker: int, chunk: Chunk[str]) -> Any:
+            return workers.call(worker, "read", chunk.items, *arguments)
+
+        turns = Turns(Chunk(part) for part in parts)
+        take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
+        return [(results[part][0], part, results[part][1]) for part in parts]
 
     def run(
         self,
-        chunks: Iterable[Chunk[Item]],
+        groups: Sequence[Group[Item]],
         here: Callable[[Item], Judged],
         stop: Stop,
         cancel: Callable[[], None],
         finished: Callable[[Item, Judged], Iterable[Item]],
     ) -> None:
-        """Have the chunks worked on; those that claim everything come last, and are done `here`. `finished`
+        """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
-        workers, turns, terms = self.workers, Turns(chunks), self._terms
+        terms, workers = self._terms, self.workers
 
-        def begin(worker: int, chunk: Chunk[Item]) -> "Future[Any]":
+        def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
             if chunk.claim == ALONE:
                 self._asked.take_over()
-                return submit(threads, lambda: ChunkDone((here(chunk.items[0]),)))
-            self._grants[worker] = grant = self._grant(worker, chunk.is_short)
-            return workers.submit(worker, "judge", chunk, grant)
+                return ChunkDone((here(chunk.items[0]),))
+            with self._lock:
+                self._grants[worker] = grant = self._grant(worker, workers.count, chunk.is_short)
+            done: ChunkDone[Judged] | Problem | int = workers.call(worker, "judge", chunk, grant)
+            return done
 
-        def ended(worker: int, chunk: Chunk[Item], future: "Future[Any]") -> None:
+        def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
             is_here = chunk.claim == ALONE
-            outcome = future.result() if is_here else workers.outcome(worker, future)
-            self._grants.pop(worker, None)
             if is_here and stop.is_set():  # it may have been cut off
                 return
+            with self._lock:
+                self._grants.pop(worker, None)
+                if isinstance(outcome, ChunkDone) and not is_here:
+                    self._asked.take(outcome)
+                    self.seen = self.seen or outcome.seen
             if isinstance(outcome, int) and chunk.losses + outcome < LOSSES:
-                chunk = replace(chunk, losses=chunk.losses + outcome)
-                for item in reversed(chunk.items) if chunk.losses >= _LOSSES_TOGETHER else ():
-                    turns.add(replace(chunk, items=(item,)))
-                if chunk.losses < _LOSSES_TOGETHER:
-                    turns.add(chunk)
+                lost = replace(chunk, losses=chunk.losses + outcome)
+                alone = [replace(lost, items=(item,)) for item in reversed(chunk.items)]
+                for again in alone if lost.losses >= _LOSSES_TOGETHER else [lost]:
+                    turns.add(again)
                 return
             if isinstance(outcome, int):
                 outcome = workers.lost(terms.id(chunk.items[0]))
             if isinstance(outcome, Problem):
                 outcome = ChunkDone(tuple(terms.error(item, outcome) for item in chunk.items))
-            if not is_here:
-                self._asked.take(outcome)
-                self.seen = self.seen or outcome.seen
-            settle(worker, replace(chunk, losses=0), outcome.judged)
+            settle(worker, chunk, outcome.judged)
 
         def settle(worker: int, chunk: Chunk[Item], results: Sequence[Judged | None]) -> None:
             again: dict[tuple[bool, int | None, bool], list[Item]] = {}
@@ -421,21 +403,25 @@ class Elsewhere(Generic[Item, Judged]):
             workers.cancel()
             cancel()
 
-        with ThreadPoolExecutor(1, "replay") as threads:
-            take_turns(turns, workers.count, begin, ended, stop, cancel_all, workers.look)
+        most = 2 * workers.threads  # small chunks if failures end the run
+        if self._maxfail is None:
+            count = sum(len(items) for *_, items in groups)
+            most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
+        turns = Turns(divide(groups, most))
+        take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
-    def _grant(self, worker: int, is_all: bool) -> Grant:
+    def _grant(self, worker: int, count: int, is_all: bool) -> Grant:
         """Grant a share of what is left, or all of it; with `maxfail`, until the first failure."""
         spent, total = self._asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
             if (limit := getattr(self._asked.limits, name)) is not None:
                 used = Decimal(getattr(spent.at_most, name))
                 left = max(Decimal(str(limit)) - used, Decimal(0))
-                share = left if is_all else left / self.workers.count
+                share = left if is_all else left / count
                 if name != "usd":
                     share = share.to_integral_value(ROUND_CEILING)
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
         failures = None if self._maxfail is None else 1
-        return Grant(self._now(), failures, spent, total, worker, self.workers.count)
+        return Grant(self._now(), failures, spent, total, worker, count)

@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
@@ -61,30 +61,30 @@ def is_repository(git: Git) -> bool:
 
 def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
     """Return what is still to be done in the project of this clone. `program`: how git is to call us."""
-    _check_repository(git)
-    before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
-    old_attributes, ignore = before[ATTRIBUTES], before[IGNORE]
-    after = {
-        ATTRIBUTES: with_block(old_attributes, attribute_lines(folders)),
-        IGNORE: with_block(ignore, ignore_lines(ignore)),
-    }
-    settings = _git_settings(program)
-    return GitSetupPlan(
-        before,
-        {name: text for name, text in after.items() if text != before[name]},
-        {key: value for key, value in settings.items() if git.setting(key) != value},
-    )
+    return _plan(git, attribute_lines(folders), ignore_lines, _git_settings(program))
 
 
 def plan_removal(git: Git) -> GitSetupPlan:
     """Return what is set up and has to be removed."""
-    _check_repository(git)
+    return _plan(git, [], lambda text: [], dict.fromkeys(_KEYS))
+
+
+def _plan(
+    git: Git,
+    attributes: Sequence[str],
+    ignored: Callable[[str], Sequence[str]],
+    settings: Mapping[str, str | None],
+) -> GitSetupPlan:
+    if not is_repository(git):
+        git.ask("rev-parse", "--git-dir")
+        raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
     before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
-    after = {name: without_block(text) for name, text in before.items()}
+    lines = {ATTRIBUTES: attributes, IGNORE: ignored(before[IGNORE])}
+    after = {name: with_block(text, lines[name]) for name, text in before.items()}
     return GitSetupPlan(
         before,
         {name: text or None for name, text in after.items() if text != before[name]},
-        {key: None for key in _KEYS if git.setting(key) is not None},
+        {key: value for key, value in settings.items() if git.setting(key) != value},
     )
 
 
@@ -142,12 +142,6 @@ def _read_text(root: str, name: str) -> str:
     if not os.path.lexists(os.path.join(root, name)):
         return ""
     return read(root, name).decode("utf-8", "surrogateescape")
-
-
-def _check_repository(git: Git) -> None:
-    if not is_repository(git):
-        git.ask("rev-parse", "--git-dir")
-        raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
 
 
 # Our lines in `.gitattributes` and `.gitignore`: between two comments, at the top, so that the user's lines

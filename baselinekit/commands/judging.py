@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.errors import (
     BaselinekitError,
@@ -40,7 +41,7 @@ from baselinekit.store.results import (
     load_pending,
     save_pending,
 )
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
 
@@ -58,7 +59,12 @@ def check(baseline: Baseline, setting: Setting) -> None:
     """Raise the errors of a replay and its comparison that can be found without asking anything."""
     replaying.check(baseline.current, setting)
     if baseline.current.checks:
-        _check_checks(baseline.current, setting)
+        from baselinekit.graders.checks import problems_of_checks
+
+        recipe = baseline.current
+        undefined = undefined_in(recipe.checks, setting.scope, CHECKS_AT)
+        if problems := [*undefined, *problems_of_checks(recipe, CHECKS_AT)]:
+            raise InvalidInput(*problems)
     rules = baseline.comparison
     methods = {rules.method, *(rule.method for rule in rules.fields.values())}
     if "judge" in methods:
@@ -67,28 +73,22 @@ def check(baseline: Baseline, setting: Setting) -> None:
         setting.clients.similar([("", "")])  # which only loads the model
 
 
-def _check_checks(recipe: Recipe, setting: Setting) -> None:
-    from baselinekit.graders.checks import problems_of_checks
-
-    problems = [
-        *undefined_in(recipe.checks, setting.scope, CHECKS_AT),
-        *problems_of_checks(recipe, CHECKS_AT),
-    ]
-    if problems:
-        raise InvalidInput(*problems)
-
-
 def observe(recipe: Recipe, setting: Setting) -> Observation:
     """Replay the recipe; its output gets `checks` and `quality_scores` where it asks for them."""
-    observation = replaying.replay(recipe, setting)
-    checks = outcomes_of_checks(recipe, observation, setting) if recipe.checks else {}
-    graded = observation if recipe.scores is None else _add_scores(observation, recipe.scores, setting)
-    if not checks:
-        return graded
-    outcomes: dict[str, Json] = {name: FAILED if reason else PASSED for name, reason in checks.items()}
-    output = {**_as_dict(observation.output), CHECKS: outcomes}
-    output |= {SCORES: graded.output[SCORES]} if recipe.scores is not None else {}
-    return replace(graded, output=output, failed_checks={k: v for k, v in checks.items() if v})
+    answer = replaying.replay(recipe, setting)
+    checks = outcomes_of_checks(recipe, answer, setting) if recipe.checks else {}
+    output, environment = answer.output, answer.environment
+    if checks:
+        output = {
+            **_as_dict(output),
+            CHECKS: {name: FAILED if why else PASSED for name, why in checks.items()},
+        }
+    if recipe.scores is not None:
+        scores, served = _ask_scores(answer.output, recipe.scores, setting)
+        output = {**_as_dict(output), SCORES: scores}
+        environment = {**environment, **({"judge": served} if served else {})}
+    failed = {name: why for name, why in checks.items() if why}
+    return replace(answer, output=output, environment=environment, failed_checks=failed)
 
 
 def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
@@ -109,17 +109,15 @@ def _as_dict(output: Json) -> dict[str, Json]:
     return dict(output) if isinstance(output, dict) else {"text": output}
 
 
-def _add_scores(observation: Observation, scores: Scores, setting: Setting) -> Observation:
+def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[str, Json], str | None]:
+    """Return the scores of an output, and the model that gave them."""
     from baselinekit.kinds.files import rubric_of
 
-    output = observation.output
     content = output.get("text", output) if isinstance(output, dict) else output
     text = content if isinstance(content, str) else pretty(content, "  ")
     question, read_reply = _prepare_scoring(scores, rubric_of(scores, setting), text)
     answer = setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
-    environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
-    output = {**_as_dict(output), SCORES: read_reply(answer.text)}
-    return replace(observation, output=output, environment=environment)
+    return read_reply(answer.text), answer.served
 
 
 def _prepare_scoring(
@@ -161,37 +159,22 @@ def compare_settled(matcher: Matcher, observation: Observation, setting: Setting
 
 def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
     """Answer the questions for embeddings by embeddings, all others by a judge."""
-    by_embedding = [question for question in questions if question.method == "embedding"]
-    pairs = [(question.expected, question.actual) for question in by_embedding]
-    scores = setting.clients.similar(pairs)
-    answers = {question: (score, "") for question, score in zip(by_embedding, scores, strict=True)}
-    remaining = [question for question in questions if question not in answers]
-    return answers | dict(zip(remaining, ask_judge(remaining, setting), strict=True))
-
-
-def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
     from baselinekit.graders.judging import meaning_question, read_similarity
     from baselinekit.matching.semantic import differing_words
 
-    ask = setting.clients.models.ask
-    requests = [
-        replace(
-            meaning_question(
-                question.expected,
-                question.actual,
-                _JUDGE,
-                differing_words(question.expected, question.actual),
-            ),
-            turn=setting.turn,
-            asker=setting.asker,
-        )
-        for question in questions
-    ]
-    answers = setting.clients.together([partial(ask, request) for request in requests])
-    return [
-        read_similarity(answer.text, question.expected, question.actual)
-        for question, answer in zip(questions, answers, strict=True)
-    ]
+    pairs = {question: (question.expected, question.actual) for question in questions}
+    by_embedding = [question for question in questions if question.method == "embedding"]
+    scores = setting.clients.similar([pairs[question] for question in by_embedding])
+    answers = {question: (score, "") for question, score in zip(by_embedding, scores, strict=True)}
+    remaining = {question: pair for question, pair in pairs.items() if question not in answers}
+    requests = [meaning_question(*pair, _JUDGE, differing_words(*pair)) for pair in remaining.values()]
+    ask, turn, asker = setting.clients.models.ask, setting.turn, setting.asker
+    replies = setting.clients.together(
+        [partial(ask, replace(request, turn=turn, asker=asker)) for request in requests]
+    )
+    for (question, pair), reply in zip(remaining.items(), replies, strict=True):
+        answers[question] = read_similarity(reply.text, *pair)
+    return answers
 
 
 _VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
@@ -200,18 +183,10 @@ OUT_OF_BUDGET = "BK620"
 _LONGEST_LINE = 300
 
 
-class ReplayResult(Struct):
-    """The result of one replay, and what follows if the run comes to the same result: the new output (`seen`)
-    is kept for a refresh, or the one that is pending is dropped (`settles`)."""
-
-    result: Result
-    seen: "Callable[[], KeptOutput] | None" = None
-    settles: bool = False
-
-
 class JudgedBaseline(Struct):
-    """The result of a baseline in a run, and what is to be written for it. `warning`: why the new output
-    cannot be kept."""
+    """The result of a baseline, and what is to be written for it: the new output (`pending`) is kept for a
+    refresh, or the one that is pending is dropped (`settles`). `warning`: why the new output cannot be
+    kept."""
 
     result: Result
     pending: "KeptOutput | None" = None
@@ -226,41 +201,42 @@ class Repeating(Struct):
     rate: float = 1.0
 
 
+class ComparePolicy(Struct):
+    """How a compare is run. `record`: always, daily or never; the last three say how each baseline is
+    judged."""
+
+    record: str = "always"
+    jobs: int = 8
+    maxfail: int | None = None
+    strict_rules: bool = False
+    explain: bool = False
+    repeating: Repeating = field(default_factory=Repeating)
+
+
 class BaselineRunner:
     """Judges baselines; several threads may use it at once."""
 
-    def __init__(
-        self, environment: CaptureEnvironment, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
-    ):
+    def __init__(self, environment: CaptureEnvironment, policy: ComparePolicy, context: RunContext):
         self._environment = environment
         self._project = environment.project
         self._clients = environment.clients
-        self._strict_rules = strict_rules
-        self._explain = explain
-        self._timestamp = timestamp
+        self._policy = policy
+        self._timestamp = context.clock.timestamp
 
-    def judge(self, baseline: Baseline, replay: Callable[[], ReplayResult]) -> JudgedBaseline:
-        """Replay a baseline and judge it. An unexpected exception becomes the error of this baseline, so that
+    def judge(self, baseline: Baseline, replay: Callable[[], JudgedBaseline]) -> JudgedBaseline:
+        """Replay and compare a baseline. An unexpected exception becomes the error of this baseline, so that
         the others are still judged."""
         try:
-            tried = replay()
+            return replay()
         except Exception as error:  # without its target: describing that may be what failed
             problem = internal_error(error).problems[0]
             reason = self._project.redactor.mask(problem.with_hint)
             return JudgedBaseline(self._result(baseline, outcome="error", reason=reason, code=problem.code))
-        if tried.seen is None:
-            return JudgedBaseline(tried.result, settles=tried.settles)
-        try:
-            return JudgedBaseline(tried.result, tried.seen())
-        except BaselinekitError as error:
-            return JudgedBaseline(tried.result, warning=error.problems[0].message)
-        except Exception as error:  # the verdict stays valid
-            return JudgedBaseline(tried.result, warning=str(internal_error(error)))
 
-    def replay_once(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> ReplayResult:
+    def replay_once(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> JudgedBaseline:
         """Replay a baseline once; `turn` says which of several replays this is. Nothing is kept yet."""
         if (result := self._without_replay(baseline)) is not None:
-            return ReplayResult(result)
+            return JudgedBaseline(result)
         try:
             if matcher is None:
                 matcher = compile_baseline(baseline, self._project.words_of(baseline))
@@ -269,12 +245,12 @@ class BaselineRunner:
             comparison = compare_settled(matcher, observation, setting)
         except OutOfBudget as error:
             problem = error.problems[0]
-            return ReplayResult(
+            return JudgedBaseline(
                 self._result(baseline, outcome="skipped", reason=problem.with_hint, code=problem.code)
             )
         except BaselinekitError as error:
-            return ReplayResult(self._error_result(baseline, error))
-        kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._explain else ()))
+            return JudgedBaseline(self._error_result(baseline, error))
+        kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._policy.explain else ()))
         facts: dict[str, Any] = {
             "notes": (
                 *(report.message for report in comparison.reports if report.kind in kinds),
@@ -291,13 +267,13 @@ class BaselineRunner:
             if verdict:
                 facts |= {"verdict": verdict, "notes": (*facts["notes"], note)}
             result = self._failed_result(baseline, matcher, comparison, observation, facts)
-            return ReplayResult(result, partial(self._seen, baseline, comparison, observation, varied))
+            return self._with_pending(result, baseline, comparison, observation, varied)
         unfit = [report for report in comparison.reports if report.kind in UNFIT]
-        if self._strict_rules and unfit:
+        if self._policy.strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].message, hint, at=unfit[0].at))
-            return ReplayResult(self._error_result(baseline, fault), settles=True)
-        return ReplayResult(self._result(baseline, outcome="passed", **facts), settles=True)
+            return JudgedBaseline(self._error_result(baseline, fault), settles=True)
+        return JudgedBaseline(self._result(baseline, outcome="passed", **facts), settles=True)
 
     def _text_judged(
         self, baseline: Baseline, comparison: Comparison, observation: Observation
@@ -363,7 +339,7 @@ class BaselineRunner:
         differences = tuple(self._spots(baseline, comparison.differences, redactor))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
-        if self._explain:
+        if self._policy.explain:
             lines = describe_exchanges(observation, redactor)
             lines = lines or list(map(redactor.mask_said, matcher.explain(comparison)))
         return self._result(
@@ -437,18 +413,24 @@ class BaselineRunner:
             lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
         )
 
-    def _seen(
+    def _with_pending(
         self,
+        result: Result,
         baseline: Baseline,
         comparison: Comparison,
         observation: Observation,
         varied: tuple[Path, ...],
-    ) -> "KeptOutput":
-        """Return the new output, so that a refresh can approve exactly this one."""
+    ) -> JudgedBaseline:
+        """Add the new output, so that a refresh can approve exactly this one."""
         from baselinekit.commands.pending import seen_of  # only needed when something fails
 
-        seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
-        return replace(seen, varied=varied)
+        try:
+            seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+        except BaselinekitError as error:
+            return JudgedBaseline(result, warning=error.problems[0].message)
+        except Exception as error:  # the verdict stays valid
+            return JudgedBaseline(result, warning=str(internal_error(error)))
+        return JudgedBaseline(result, replace(seen, varied=varied))
 
 
 def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:
@@ -510,23 +492,19 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
 
 
 def mask_result(result: Result, redactor: Redactor) -> Result:
-    """Mask a result. Most need none and are not copied: a copy takes as long as the search."""
+    """Mask a result."""
     mask = redactor.mask_value
-    changed: dict[str, Any] = {}
-    for key in ("name", "reason", "target", "notes", "environment_drift"):
-        value = getattr(result, key)
-        if value and (masked := mask(value)) is not value:
-            changed[key] = masked
-    if result.differences:
-        changed["differences"] = tuple(
-            replace(
-                spot,
-                path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
-                rule=mask(spot.rule),
-            )
-            for spot in result.differences
+    names = ("name", "reason", "target", "notes", "environment_drift")
+    changed: dict[str, Any] = {name: mask(getattr(result, name)) for name in names}
+    changed["differences"] = tuple(
+        replace(
+            spot,
+            path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
+            rule=mask(spot.rule),
         )
-    return replace(result, **changed) if changed else result
+        for spot in result.differences
+    )
+    return replace(result, **changed)
 
 
 def keep_report(root: str, report: Report) -> bool:

@@ -24,16 +24,13 @@ from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 
 Prepared = tuple[Baseline, Matcher | None]
 
 
-class UnfitBaseline(Struct):
-    """A baseline that cannot be compared as it is written, and why."""
-
-    source: Source
-    error: BaselinekitError
+Unfit = tuple[Source, BaselinekitError]
+"""A baseline that cannot be compared as it is written, and why."""
 
 
 _MOST_LOCATED = 1_000
@@ -77,7 +74,7 @@ def check_configuration(project: Project, paths: Sequence[str]) -> None:
     """Refuse files of another project: they must not be asked with the addresses, variables and permissions
     of this one. The operator has to go there, or name the configuration to use."""
     operator = project.operator
-    if not paths or operator is None or operator.config is not None:
+    if not paths or operator.config is not None:
         return
     nearest, operator_config = cache(nearest_config), nearest_config(operator.cwd)
     foreign: dict[str, str] = {}
@@ -110,70 +107,45 @@ def relative_to_root(path: str, root: str) -> str:
     return os.path.relpath(path, root)
 
 
-def prepare(
-    environment: CaptureEnvironment, selected: Iterable[Baseline], broken: BaselinekitError | None = None
-) -> list[Prepared]:
-    """Compile every baseline and check whether its recipe can work; all problems, also what was `broken`
-    before, are one error."""
-    prepared, unfit = compile_and_check(environment, selected)
-    raise_problems(broken, unfit, environment.project.root)
-    return prepared
+def prepare(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+    """Compile a baseline and check whether its recipe can work; each problem gets its place."""
+    try:
+        return compile_and_check(environment, baseline)
+    except BaselinekitError as error:
+        kind = Refused if isinstance(error, Refused) else InvalidInput
+        raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
 
 
-def compile_and_check(
-    environment: CaptureEnvironment, selected: Iterable[Baseline]
-) -> tuple[list[Prepared], list[UnfitBaseline]]:
-    """Return the baselines with their matchers, and those that have a problem."""
-    prepared: list[Prepared] = []
-    unfit: list[UnfitBaseline] = []
-    for baseline in selected:
-        try:
-            prepared.append(compiled(environment, baseline))
-            if prepared[-1][1] is not None:
-                check(baseline, environment.project.setting_of(baseline, environment.clients))
-        except BaselinekitError as error:
-            unfit.append(UnfitBaseline(baseline.source, error))
-        except Exception:  # it occurs again where the baseline is judged, and is reported there
-            continue
-    return prepared, unfit
-
-
-def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """Return a baseline with its matcher; None as matcher if it has no output yet or an unexpected exception
-    occurred: both are reported where it is judged."""
+def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+    """Return a baseline with its matcher; None as matcher if it has no output yet. An unexpected exception
+    occurs again where the baseline is judged, and is reported there."""
+    prepared: Prepared = baseline, None
     try:
         chosen = environment.chosen(baseline)
         if chosen.baseline is None or chosen.baseline.output is ABSENT:
             return chosen, None
-        return chosen, compile_baseline(chosen, environment.project.words_of(baseline))
+        prepared = chosen, compile_baseline(chosen, environment.project.words_of(baseline))
+        check(baseline, environment.project.setting_of(baseline, environment.clients))
     except BaselinekitError:
         raise
     except Exception:
-        return baseline, None
+        return prepared
+    return prepared
 
 
-def raise_unless_variables(
-    broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str
-) -> None:
-    """Raise all problems, unless nothing is wrong but variables without a value: then only the baselines that
-    need them are errors, where they are judged, and the others run."""
-    if broken is not None or any(not lacks_variables(item.error) for item in unfit):
-        raise_problems(broken, unfit, root)
-
-
-def raise_problems(broken: BaselinekitError | None, unfit: Sequence[UnfitBaseline], root: str) -> None:
-    """Raise all problems as one error, each with its place."""
+def raise_unless_variables(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:
+    """Raise all problems as one error, each with its place; unless nothing is wrong but variables without a
+    value: then only the baselines that need them are errors, where they are judged, and the others run."""
+    if broken is None and all(lacks_variables(error) for _, error in unfit):
+        return
     problems: list[Problem] = []
     refused: list[Problem] = []
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
-    to_locate = [(item.source, item.error.problems) for item in unfit]
-    for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
-        (refused if isinstance(item.error, Refused) else problems).extend(placed)
-    if problems:
-        raise InvalidInput(*problems, *refused)
-    if refused:
-        raise Refused(*refused)
+    to_locate = [(source, error.problems) for source, error in unfit]
+    for (_, error), placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
+        (refused if isinstance(error, Refused) else problems).extend(placed)
+    raise InvalidInput(*problems, *refused) if problems else Refused(*refused)
 
 
 def provide_schema(root: str) -> None:

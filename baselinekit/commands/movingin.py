@@ -2,7 +2,7 @@
 requests. Nothing is run and no request is sent."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from baselinekit.commands.capture import (
@@ -32,7 +32,7 @@ from baselinekit.model.baselines import Known
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store import writing
 from baselinekit.store.reading import LoadedFiles, parse_record
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
@@ -56,41 +56,60 @@ class MovedBaseline(Struct):
     place: Place
 
 
-class MovedIn(Struct):
-    """The baselines made from some files. `known`: how many exist already, `again`: how many answers were
-    there more than once; `there`: existing files with other content; `project`: with variables for the
-    credentials found in cassettes; `tests`: the files whose tests now have a baseline."""
+class MovedIn(MutableStruct):
+    """The baselines made from some files, by their own file. `known`: how many exist already, `again`: how
+    many answers were there more than once; `there`: existing files with other content; `project`: with
+    variables for the credentials found in cassettes; `tests`: the files whose tests now have a baseline."""
 
-    new: Sequence[MovedBaseline]
-    known: int
-    there: Sequence[str]
-    left_out: Sequence[LeftOut]
-    notes: Sequence[str]
     project: Project
+    left_out: list[LeftOut] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    new: dict[str, MovedBaseline] = field(default_factory=dict)
+    known: int = 0
+    there: list[str] = field(default_factory=list)
     tests: Sequence[str] = ()
     secrets: Sequence[str] = ()
     writes: int = 0
     again: int = 0
 
+    def add(self, moved: MovedBaseline) -> None:
+        if (first := self.new.get(moved.file)) is not None:
+            if not same_json(_stored_output(first.record), _stored_output(moved.record)):
+                message = f"a second value for {moved.file}, whose first is that of {first.place}"
+                self.lose(moved.place, message, "remove what is not used any more")
+            return
+        state = _file_state(moved, self.project)
+        if state == "known":
+            self.known += 1
+            return
+        self.there += [moved.file] if state == "other" else []
+        self.new[moved.file] = moved
+
+    def lose(self, place: Place, message: str, hint: str) -> None:
+        self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
+
+    def note(self, file: str, notes: Iterable[str]) -> None:
+        self.notes |= dict.fromkeys(f"{file}: {text}" for text in notes)
+
 
 def moved_values(project: Project, moving: SnapshotImport, moment: str) -> MovedIn:
     """Turn the values of tests into baseline files of the plugin."""
-    moved_files = _MovedFiles(project, moving.left_out, moving.notes)
+    moved = MovedIn(project, [*moving.left_out], dict(moving.notes))
     for draft in sorted(
         moving.values, key=lambda value: (value.place.file, value.place.line or 0, value.test)
     ):
         label = f"{draft.test.partition('::')[2]}{f' {draft.name}' if draft.name else ''}"
         try:
-            moved_files.add(_value_baseline(moved_files, draft, moment))
+            moved.add(_value_baseline(moved, draft, moment))
         except BaselinekitError as error:
-            moved_files.lose(draft.place, f"{label}: {error.problems[0].message}", error.problems[0].hint)
-    tests = dict.fromkeys(draft.test.partition("::")[0] for draft in moving.values)
-    return replace(moved_files.result(project), tests=[*tests])
+            moved.lose(draft.place, f"{label}: {error.problems[0].message}", error.problems[0].hint)
+    moved.tests = [*dict.fromkeys(draft.test.partition("::")[0] for draft in moving.values)]
+    return moved
 
 
-def _value_baseline(moved_files: "_MovedFiles", draft: ValueDraft, moment: str) -> MovedBaseline:
+def _value_baseline(moved: MovedIn, draft: ValueDraft, moment: str) -> MovedBaseline:
     """Return the baseline that the plugin would write for a value, with the rules it was compared by."""
-    project, folder = moved_files.project, moved_files.project.folders[0].rstrip("/")
+    project, folder = moved.project, moved.project.folders[0].rstrip("/")
     file = file_of(draft.test, draft.name, folder)
     templating = OutputTemplater(project.scope)
     stored = with_values(templating.template(draft.value), dict(draft.placeholders))
@@ -108,45 +127,8 @@ def _value_baseline(moved_files: "_MovedFiles", draft: ValueDraft, moment: str) 
     }
     baseline = parse_record(record, project.root)
     compile_baseline(baseline, project.words_of(baseline))
-    for note in (*templating.notes(), *describe_hidden(hidden)):
-        moved_files.note(f"{file}: {note}")
+    moved.note(file, (*templating.notes(), *describe_hidden(hidden)))
     return MovedBaseline(file, record, draft.place)
-
-
-class _MovedFiles:
-    """Collects what is to be written, and what exists already."""
-
-    def __init__(self, project: Project, left_out: Sequence[LeftOut], notes: Mapping[str, None]):
-        self.project = project
-        self._left_out, self._notes = [*left_out], dict(notes)
-        self._new: dict[str, MovedBaseline] = {}
-        self._file_state: list[str] = []
-        self._known = 0
-
-    def add(self, moved: MovedBaseline) -> None:
-        first = self._new.get(moved.file)
-        if first is not None:
-            if not same_json(_stored_output(first.record), _stored_output(moved.record)):
-                message = f"a second value for {moved.file}, whose first is that of {first.place}"
-                self.lose(moved.place, message, "remove what is not used any more")
-            return
-        state = _file_state(moved, self.project)
-        self._known += state == "known"
-        self._file_state += [moved.file] if state == "other" else []
-        if state != "known":
-            self._new[moved.file] = moved
-
-    def lose(self, place: Place, message: str, hint: str) -> None:
-        self._left_out.append(LeftOut(place.line or 0, message, hint, place.file))
-
-    def note(self, text: str) -> None:
-        self._notes[text] = None
-
-    def result(self, project: Project) -> MovedIn:
-        left_out = sorted(self._left_out, key=lambda omitted: (omitted.file, omitted.line))
-        return MovedIn(
-            [*self._new.values()], self._known, self._file_state, left_out, [*self._notes], project
-        )
 
 
 def _stored_output(record: Mapping[str, Any]) -> Json:
@@ -187,13 +169,16 @@ def moved_cassettes(
         for cassette in cassettes.values()
         for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True)
     }
+    seen = len(cassettes) + len(left_out)
     files, repeated = _without_duplicates(cassettes, answers, left_out)
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
     summary = summarize(project, files, _record_of, options)
-    moved_files = _MovedFiles(summary.project, left_out, {})
+    writes = sum(kind_of(new.draft.current).writes(new.draft.current) for _, _, new in summary.new)
+    moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
+    moved.secrets = summary.secrets
     for failure in summary.problems:
         for problem in failure.problems:
-            moved_files.lose(problem.place or Place(""), problem.message, problem.hint)
+            moved.lose(problem.place or Place(""), problem.message, problem.hint)
     for draft, place, new in summary.new:
         storing = (answers[id(draft.current)], options, clients, moment)
         try:
@@ -204,24 +189,12 @@ def moved_cassettes(
                 record, notes = _stored(summary.project, as_text, *storing)
                 notes = (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
         except BaselinekitError as error:
-            moved_files.lose(place, f"{draft.id}: {error.problems[0].message}", error.problems[0].hint)
+            moved.lose(place, f"{draft.id}: {error.problems[0].message}", error.problems[0].hint)
             continue
         file = f"{new.folder}/{new.draft.id}.yaml"
-        moved_files.add(MovedBaseline(file, record, place))
-        for note in notes:
-            moved_files.note(f"{file}: {note}")
-    moved_in = moved_files.result(summary.project)
-    writes = sum(kind_of(new.draft.current).writes(new.draft.current) for _, _, new in summary.new)
-    return (
-        replace(
-            moved_in,
-            known=moved_in.known + summary.known,
-            again=repeated,
-            secrets=summary.secrets,
-            writes=writes,
-        ),
-        len(cassettes) + len(left_out),
-    )
+        moved.add(MovedBaseline(file, record, place))
+        moved.note(file, notes)
+    return moved, seen
 
 
 def _without_duplicates(

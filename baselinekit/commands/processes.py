@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
@@ -15,7 +15,7 @@ from shlex import quote
 from types import ModuleType
 from typing import Any, Protocol, Self
 
-from baselinekit.commands.executor import LOSSES, ChunkDone
+from baselinekit.commands.executor import LOSSES, ChunkDone, Grant
 from baselinekit.errors import Problem, cannot_replay
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -24,7 +24,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Worker(Protocol):
     """What `build` returns where the work is done."""
 
-    def judge(self, chunk: Any, grant: Any, /) -> ChunkDone[Any]: ...
+    def judge(self, chunk: Any, grant: Grant, /) -> ChunkDone[Any]: ...
 
     def cancel(self) -> None: ...
 
@@ -71,6 +71,11 @@ def _call(method: str, arguments: tuple[Any, ...]) -> Any:
     return getattr(_workers[0], method)(*arguments)
 
 
+def _close() -> None:
+    for worker in _workers:
+        worker.close()
+
+
 class WorkerProcesses:
     """Processes of this machine, each started when it gets its first chunk. `builds`: how each makes
     its worker; `command`: what tries one item without them."""
@@ -79,7 +84,9 @@ class WorkerProcesses:
         self.count, self.threads = len(builds), threads
         self._builds, self._command = builds, command
         self._executors: dict[int, ProcessPoolExecutor] = {}
-        self._control: tuple[Connection, Connection] | None = None
+        self._context = multiprocessing.get_context("spawn")
+        self._control, self._end = self._context.Pipe(duplex=False)
+        self._starting = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -89,47 +96,35 @@ class WorkerProcesses:
             self.cancel()
         for executor in self._executors.values():
             with suppress(BrokenProcessPool):
-                executor.submit(_call, "close", ())
+                executor.submit(_close)
             executor.shutdown()
         self.cancel()
+        self._control.close()
 
-    def submit(self, worker: int, method: str, *arguments: Any) -> "Future[Any]":
-        context = multiprocessing.get_context("spawn")
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
         try:
-            self._control = self._control or context.Pipe(duplex=False)
-            if worker not in self._executors:
-                start = (self._builds[worker], self._control[0])
-                self._executors[worker] = ProcessPoolExecutor(1, context, _begin, start)
-            with _block_signals(), without_main():
-                return self._executors[worker].submit(_call, method, arguments)
-        except BrokenProcessPool as error:
-            failed: Future[Any] = Future()
-            failed.set_exception(error)
-            return failed
-        except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
-            raise cannot_replay(
-                "BK360", f"no process can be started here: {error}", "--processes 1"
-            ) from None
-
-    def outcome(self, worker: int, future: "Future[Any]") -> Any:
-        try:
+            with self._starting, _block_signals(), without_main():
+                if worker not in self._executors:
+                    start = (self._builds[worker], self._control)
+                    self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
+                future = self._executors[worker].submit(_call, method, arguments)
             return future.result()
         except BrokenProcessPool:
             self._executors.pop(worker).shutdown()
             return 1
+        except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
+            raise cannot_replay(
+                "BK360", f"no process can be started here: {error}", "--processes 1"
+            ) from None
 
     def lost(self, id: str) -> Problem:
         message = f"the process that was to judge it ended {LOSSES} times: killed, or out of memory"
         hint = f"see what happens without --processes: baselinekit {self._command} --id {quote(id)}"
         return Problem("BK360", message, hint)
 
-    def look(self) -> None:
-        """Nothing is to be looked at: the executors notice each end."""
-
     def cancel(self) -> None:
         """Cancel the workers, also those whose process has not started yet."""
-        if self._control is not None:
-            self._control[1].close()
+        self._end.close()
 
 
 @contextmanager

@@ -42,6 +42,7 @@ class Operator(Struct):
     environment: str | None = None
     base_url: str | None = None
     variables: Mapping[str, Json] = field(default_factory=dict)
+    """Also the inputs of a prompt that has inputs of their names."""
     env_files: Sequence[str] = ()
     secrets: Mapping[str, str | None] = field(default_factory=dict)
     allow_hosts: Sequence[str] = ()
@@ -71,20 +72,15 @@ class Project(Struct):
     commands: Mapping[str, Command]
     models: Mapping[str, Model]
     cwd: str
+    operator: Operator
+    """The options that the project was opened with: another process opens it with the same ones."""
     ceilings: Ceilings = field(default_factory=Ceilings)
-    environment: str | None = None
-    config_from: str | None = None
-    typed: Mapping[str, Json] = field(default_factory=dict)
-    """The variables of the command line. They are also inputs of a prompt that has inputs of their names."""
     named_targets: "Targets | None" = None
-    """The targets of the operator and of the configuration; `target`: the one that the operator chose."""
-    target: str | None = None
+    """The targets of the operator and of the configuration."""
     executions: Mapping[str, Execution] = field(default_factory=dict)
     """The targets that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file refers to by the address of a git repository."""
-    operator: Operator | None = None
-    """The options that the project was opened with: another process opens it with the same ones."""
 
     @property
     def targets(self) -> "Targets":
@@ -92,7 +88,7 @@ class Project(Struct):
         from baselinekit.suites.targets import Targets  # a compare reads no eval files
 
         named_targets = self.named_targets or Targets(declared=self.scope.declared)
-        return replace(named_targets, models=frozenset(self.models), chosen=self.target)
+        return replace(named_targets, models=frozenset(self.models), chosen=self.operator.target)
 
     def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
         """Return the setting of a recipe whose file is in `folder`; its paths may not leave `within`."""
@@ -137,10 +133,6 @@ class Project(Struct):
         """Return the project with this origin named by the operator as well."""
         return replace(self, trust=self.trust.naming(url))
 
-    def granting(self, timeout: float | None) -> "Project":
-        """Return the project with the timeout that the operator typed."""
-        return replace(self, ceilings=self.ceilings.granting(timeout))
-
     def trusting_any_certificate(self) -> "Project":
         """Return the project without certificate checks, as the operator typed."""
         http = replace(self.config.http, verify=False)
@@ -155,14 +147,12 @@ class Project(Struct):
     @property
     def eval_folders(self) -> list[str]:
         """The folders that are searched for evals unless paths are given."""
-        folders = self.config.evals
-        return [folders] if isinstance(folders, str) else list(folders)
+        return _as_list(self.config.evals)
 
     @property
     def folders(self) -> list[str]:
         """The folders that are searched for baselines unless paths are given."""
-        folders = self.config.baselines
-        return [folders] if isinstance(folders, str) else list(folders)
+        return _as_list(self.config.baselines)
 
 
 def open_project(operator: Operator) -> Project:
@@ -172,7 +162,7 @@ def open_project(operator: Operator) -> Project:
     set_limits(root, config.limits)
     chosen = _environment(config, operator.environment)
     for key, setting in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
-        for folder in [setting] if isinstance(setting, str) else setting:
+        for folder in _as_list(setting):
             check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
     operator = replace(operator, env_files=(), file_values=_read_env_files(operator))
     scope = _scope(config, chosen, operator)
@@ -219,11 +209,7 @@ def open_project(operator: Operator) -> Project:
         models=models,
         cwd=operator.cwd,
         ceilings=ceilings_of(config),
-        environment=operator.environment,
-        config_from=operator.config_from,
-        typed=operator.variables,
         named_targets=targets,
-        target=operator.target,
         executions={target.name: target.execution for target in readable},
         operator=operator,
     )
@@ -405,7 +391,7 @@ class CaptureEnvironment:
         )
 
     def _facts(self) -> dict[str, Json]:
-        return {**self.environment(), _CHOSEN_NAME: self.project.environment}
+        return {**self.environment(), _CHOSEN_NAME: self.project.operator.environment}
 
     def _problems(self, name: str, value: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
         """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
@@ -451,7 +437,7 @@ def _is_fitting(variant: Variant, facts: Mapping[str, Json]) -> bool:
 
 
 def _as_list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else [value]
+    return [*value] if isinstance(value, list | tuple) else [value]
 
 
 # How the environment has changed since a baseline was captured.

@@ -98,19 +98,12 @@ def test_of(selection: Selection) -> Test:
     return lambda baseline: all(test(baseline) for test in tests)
 
 
-class IsWanted:
-    """Tests whether a baseline is chosen and belongs to the shard; it can be sent to another process."""
-
-    def __init__(self, selection: Selection):
-        self._selection = selection
-        self._test = test_of(selection)
-
-    def __call__(self, baseline: Selectable) -> bool:
-        shard = self._selection.shard
-        return self._test(baseline) and (shard is None or shard_of(baseline.id, shard.of) == shard.number)
-
-    def __reduce__(self) -> tuple[type["IsWanted"], tuple[Selection]]:
-        return IsWanted, (self._selection,)
+def wanted(selection: Selection) -> Test:
+    """Return a test whether a baseline is chosen and belongs to the shard."""
+    test, shard = test_of(selection), selection.shard
+    return lambda baseline: (
+        test(baseline) and (shard is None or shard_of(baseline.id, shard.of) == shard.number)
+    )
 
 
 def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) -> tuple[str, str]:
@@ -221,14 +214,14 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
     that may well be the number of a job."""
     config = project.config
     declared = [*config.variables.items()]
-    if project.environment is not None:
-        declared += config.environments[project.environment].variables.items()
+    if project.operator.environment is not None:
+        declared += config.environments[project.operator.environment].variables.items()
     from_env = {name for name, spec in declared if isinstance(spec, Variable) and spec.from_env}
     values = {name: value for name, value in project.scope.values.items() if name not in from_env}
     fixed_config = replace(config, variables={}, environments={})
     models = {name: [model, project.models[name]] for name, model in config.models.items()}
     base_url = project.override_base_url or project.base_url
-    environment = f"environment {project.environment}" if project.environment else ""
+    environment = f"environment {project.operator.environment}" if project.operator.environment else ""
     target = ", ".join(filter(None, (project.redactor.mask(str(base_url)) if base_url else "", environment)))
     return replace(
         shard,

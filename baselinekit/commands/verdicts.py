@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 from baselinekit.commands.asking import TICK
-from baselinekit.commands.judging import Repeating, ReplayResult
+from baselinekit.commands.judging import JudgedBaseline, Repeating
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import chance_of_at_most
 from baselinekit.model.recipes import Usage
@@ -175,12 +175,12 @@ class Pause(Struct):
 
 
 def replay_repeatedly(
-    attempt: Callable[[int], ReplayResult], repeating: Repeating, pause: Pause
-) -> ReplayResult:
+    attempt: Callable[[int], JudgedBaseline], repeating: Repeating, pause: Pause
+) -> JudgedBaseline:
     """Replay several times, one after the other, each with its turn: parallel replays would disturb each
     other. Stop when another replay would change nothing; if a time differs, wait for a tick of the clock
     before the next one."""
-    replays: list[ReplayResult] = []
+    replays: list[JudgedBaseline] = []
     for turn in range(repeating.times):
         replays.append(attempt(turn))
         last = replays[-1].result
@@ -191,11 +191,11 @@ def replay_repeatedly(
     first = replays[0].result
     if len(replays) < repeating.times and pause.stopped():
         reason = f"interrupted after {len(replays)} of {repeating.times} replays"
-        return ReplayResult(replace(_skipped_result(first), reason=reason, verdict="limit"))
+        return JudgedBaseline(replace(_skipped_result(first), reason=reason, verdict="limit"))
     result = combine([replay.result for replay in replays], repeating.rate)
     same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
     is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)
-    return replace(same_outcome[0], result=result) if is_settled else ReplayResult(result)
+    return replace(same_outcome[0], result=result) if is_settled else JudgedBaseline(result)
 
 
 def _skipped_result(result: Result) -> Result:

@@ -5,7 +5,7 @@ the very files that are watched. So a baseline counts as changed only when its r
 the two values of its verdict."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
@@ -128,8 +128,3 @@ def _stamp(path: str) -> Stamp:
     except (OSError, ValueError):
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def existing(ids: Iterable[str], view: ProjectSnapshot) -> frozenset[str]:
-    """Return those that still exist."""
-    return frozenset(ids) & view.records.keys()

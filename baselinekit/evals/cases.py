@@ -287,7 +287,7 @@ def key_of(
     settings = (
         project.override_base_url,
         project.base_url,
-        project.environment,
+        project.operator.environment,
         sorted(map(repr, project.scope.values.items())),
         sorted(map(repr, project.models.items())),
         sorted(map(repr, project.config.skills.items())),

@@ -231,7 +231,8 @@ def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Re
     declared = case.folder.meta.inputs if case.folder is not None else {}
     names = frozenset(declared) or needed | values.keys()
     kind = kind_of(case.recipe)
-    typed = {name: project.typed[name] for name in project.typed.keys() & names if case.folder is not None}
+    given = project.operator.variables if case.folder is not None else {}
+    typed = {name: given[name] for name in given.keys() & names}
     if typed:  # inputs that the template does not need are for the scripts
         unused = {f"{case.scripts.prefix}VAR_{name}": as_text(typed[name]) for name in typed.keys() - needed}
         recipe = kind.with_inputs(case.recipe, {name: typed[name] for name in typed.keys() & needed})

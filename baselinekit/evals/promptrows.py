@@ -88,7 +88,7 @@ def typed_inputs(project: Project, prepared: Sequence[Prepared]) -> dict[str, li
     for prepared_case in prepared:
         if prepared_case.case.folder is not None:
             names_by_folder.setdefault(prepared_case.case.folder.path, set()).update(
-                project.typed.keys() & prepared_case.names
+                project.operator.variables.keys() & prepared_case.names
             )
     return {path: sorted(names) for path, names in names_by_folder.items()}
 
@@ -99,7 +99,7 @@ def misspelt_inputs(project: Project, prepared: Sequence[Prepared]) -> list[str]
     if any(prepared_case.case.folder is None for prepared_case in prepared):
         return []
     names = sorted({name for prepared_case in prepared for name in prepared_case.names})
-    unknown = (name for name in project.typed if name not in names)
+    unknown = (name for name in project.operator.variables if name not in names)
     return [f"no prompt has an input {name!r}: {hint}" for name in unknown if (hint := suggest(name, names))]
 
 

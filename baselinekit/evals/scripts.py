@@ -93,7 +93,7 @@ def who_allows(project: Project, name: str | None) -> str:
     if name is None:
         return "by --allow-exec" if project.trust.allow_exec else "by nobody: a run is refused (exit 4)"
     words = f"by `commands: {name}` in {project.config_file}"
-    return words + (f" as of {project.config_from}" if project.config_from else "")
+    return words + (f" as of {project.operator.config_from}" if project.operator.config_from else "")
 
 
 def ready_scripts(

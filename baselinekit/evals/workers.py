@@ -275,8 +275,7 @@ class Attempts(Struct):
                         goes_on=goes_on,
                     )
                 else:
-                    chunks = elsewhere.divide(groups_of(some, order))
-                    elsewhere.run(chunks, judge, stop, cancel, finished)
+                    elsewhere.run(groups_of(some, order), judge, stop, cancel, finished)
         made = [self._made.get((turn.case.id, turn.number)) for turn in turns]
         pairs = zip(made, turns, strict=True)
         return [

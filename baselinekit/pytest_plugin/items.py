@@ -19,10 +19,10 @@ from _pytest._io import TerminalWriter
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
-from baselinekit.commands.checking import Checker, JudgePolicy, Key, key_of, unjudged_result
+from baselinekit.commands.checking import Checker, Key, key_of, unjudged_result
 from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
-from baselinekit.commands.judging import keep_seen, mask_result
-from baselinekit.commands.loading import UnfitBaseline, raise_unless_variables, with_lines
+from baselinekit.commands.judging import ComparePolicy, keep_seen, mask_result
+from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.files.languages import LINES, SUFFIXES
@@ -96,9 +96,9 @@ class Replays:
         at_once = self._open.enter_context(ModelThreads(context.clients, _QUESTIONS_AT_ONCE))
         self._cancel = context.cancel
         environment = CaptureEnvironment(project, at_once.clients)
-        self._checker = Checker(environment, JudgePolicy(explain=self._style.verbose), context)
+        self._checker = Checker(environment, ComparePolicy(explain=self._style.verbose), context)
         self._thread: ThreadPoolExecutor | None = None
-        self._unfit: dict[Key, UnfitBaseline] = {}
+        self._unfit: dict[Key, Unfit] = {}
         self._ids: dict[str, Entry] = {}
         folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
         self.folders = [os.path.normpath(os.path.join(self.root, folder)) for folder in folders]

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from storehelp import write
 from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import Job, compare_in_processes
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
 from baselinekit.commands.context import Stop
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.commands.selection import Selection
 from baselinekit.model.results import Report
@@ -153,7 +154,8 @@ def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda ou
         models = LazyModels(project, context.clients, recording)
         job = Job(project, context, models, recording, None, "compare", policy.jobs, None)
         elsewhere = compare_in_processes(job, processes, policy)
-        return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)
+        with elsewhere or nullcontext():
+            return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)
 
 
 def without_times(report: Report) -> list[Any]:

@@ -9,7 +9,8 @@ import pytest
 from ticking import START, Ticking, record, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture_new
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.selection import Selection
 
 METRICS = """\

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from desk import Desk
 
-from baselinekit.commands.checking import Checker, JudgePolicy, ReadFiles
-from baselinekit.commands.judging import JudgedBaseline
+from baselinekit.commands.checking import Checker, ReadFiles
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.loading import find_files
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selectable
@@ -36,7 +36,7 @@ def every(entry: Selectable) -> bool:
 
 def reading(desk: Desk, most_held: int) -> tuple[Checker, ReadFiles]:
     context, project = desk.context(), desk.project
-    worker = Checker(CaptureEnvironment(project, context.clients), JudgePolicy(), context, most_held)
+    worker = Checker(CaptureEnvironment(project, context.clients), ComparePolicy(), context, most_held)
     return worker, worker.read([*find_files(project, ()).files], every)
 
 
@@ -66,8 +66,8 @@ def test_what_is_held_and_what_is_read_again_are_judged_alike(
 def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int) -> None:
     desk.put("b", "status: 200\nbody: {n: 1}\n", "ignore_fields: ['$.body[0:2:0]']\n")
     _, read = reading(desk, most_held)
-    (unfit,) = read.unfit.values()
-    assert (unfit.source.file, unfit.error.problems[0].code) == ("baselines/b.yaml", "BK201")
+    ((source, error),) = read.unfit.values()
+    assert (source.file, error.problems[0].code) == ("baselines/b.yaml", "BK201")
 
 
 @pytest.mark.parametrize("most_held", [ALL, NOTHING])

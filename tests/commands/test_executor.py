@@ -3,9 +3,7 @@ what claims everything is done by the caller."""
 
 import pickle
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.commands.context import Stop
-from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Terms, divide
+from baselinekit.commands.executor import ChunkDone, Elsewhere, Terms, divide
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
@@ -52,13 +50,10 @@ class Workers:
 
     def __init__(self, count: int, losing: dict[int, int], failing: set[int], shares: int = 9):
         self.count, self.losing, self.failing, self.shares = count, Counter(losing), failing, shares
-        self.pool = ThreadPoolExecutor(count)
         self.judged: Counter[int] = Counter()
 
-    def submit(self, worker: int, method: str, *arguments: Any) -> "Future[Any]":
-        return self.pool.submit(self.judge, *pickle.loads(pickle.dumps(arguments)))
-
-    def judge(self, chunk: Chunk[int], grant: Grant) -> ChunkDone[Judged] | int:
+    def call(self, worker: int, method: str, *arguments: Any) -> ChunkDone[Judged] | int:
+        chunk, grant = pickle.loads(pickle.dumps(arguments))
         judged: list[Judged | None] = []
         calls = failures = 0
         for item in chunk.items:
@@ -79,21 +74,10 @@ class Workers:
                 self.judged[item] += 1
         return ChunkDone(tuple(judged), {"here": False}, ModelUsage(calls))
 
-    def outcome(self, worker: int, future: "Future[Any]") -> Any:
-        return future.result()
-
     def lost(self, id: str) -> Problem:
         return Problem("BK360", f"{id} is lost", "")
 
-    def look(self) -> None: ...
-
     def cancel(self) -> None: ...
-
-
-@contextmanager
-def at(workers: Workers) -> Iterator[Workers]:
-    with workers.pool:
-        yield workers
 
 
 def ran(
@@ -113,9 +97,9 @@ def ran(
         here.append(item)
         return item, "passed"
 
-    with Elsewhere(at(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
-        chunks = elsewhere.divide([(claim, None, (n,)) for n, claim in enumerate(claims)])
-        elsewhere.run(chunks, judge, Stop(), lambda: None, finished)
+    groups = [(claim, None, (n,)) for n, claim in enumerate(claims)]
+    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
+        elsewhere.run(groups, judge, Stop(), lambda: None, finished)
     return outcomes, here, asked
 
 

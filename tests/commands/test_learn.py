@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 from ticking import START, Ticking, iso, ticking
 
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.commands.refresh import RefreshScope
 from baselinekit.commands.selection import Selection

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from ticking import Ticking, iso, ticking
 
-from baselinekit.commands.compare import ComparePolicy, compare
+from baselinekit.commands.compare import compare
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
 from baselinekit.commands.refresh import RefreshScope
 from baselinekit.commands.selection import Selection

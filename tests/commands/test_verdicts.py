@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.judging import Repeating, ReplayResult
+from baselinekit.commands.judging import JudgedBaseline, Repeating
 from baselinekit.commands.verdicts import Pause, combine, replay_repeatedly
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.grades import Outcome
@@ -147,10 +147,10 @@ def test_the_verdict_in_words(results: list[Result], said: str) -> None:
     assert describe_reason(combine(results)) == said
 
 
-def tries(results: list[Result]) -> Callable[[int], ReplayResult]:
+def tries(results: list[Result]) -> Callable[[int], JudgedBaseline]:
     """Each with something pending, which names its turn."""
-    return lambda turn: ReplayResult(
-        results[turn], lambda: KeptOutput("x", str(turn), None, "2024-01-15T10:30:00Z")
+    return lambda turn: JudgedBaseline(
+        results[turn], KeptOutput("x", str(turn), None, "2024-01-15T10:30:00Z")
     )
 
 
@@ -169,15 +169,15 @@ def test_at_most_one_replay_is_kept_and_none_that_is_undecided(
     results: list[Result], kept: list[int]
 ) -> None:
     tried = replay_repeatedly(tries(results), Repeating(len(results)), Pause())
-    assert ([int(tried.seen().recipe_hash)] if tried.seen else []) == kept
+    assert ([int(tried.pending.recipe_hash)] if tried.pending else []) == kept
 
 
 def test_what_no_replay_would_change_is_asked_for_once() -> None:
     asked: list[int] = []
 
-    def attempt(turn: int) -> ReplayResult:
+    def attempt(turn: int) -> JudgedBaseline:
         asked.append(turn)
-        return ReplayResult(result("unscored", code="BK223"))
+        return JudgedBaseline(result("unscored", code="BK223"))
 
     assert replay_repeatedly(attempt, Repeating(5), Pause()).result.outcome == "unscored"
     assert asked == [0]
