@@ -259,10 +259,7 @@ def _within(
         except InvalidStateError:
             discard(made)
 
-    try:
-        threading.Thread(target=work, name="connect", daemon=True).start()
-    except RuntimeError:  # a busy machine has no thread: called here, however long it takes
-        work()
+    threading.Thread(target=work, name="connect", daemon=True).start()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not (cancelled and cancelled.is_set()):
         with suppress(TimeoutError):
