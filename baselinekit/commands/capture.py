@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.clients.trust import check_inside, origin
-from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
+from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.environment import capture_environment
 from baselinekit.commands.judging import check
@@ -141,7 +141,7 @@ def observe_known_good(
         for draft, folder in drafts
     ]
     accepted: bool | None = None
-    for group in observe_as_they_come(replay_jobs, context, options.jobs):
+    for group in observe_in_groups(replay_jobs, context, options.jobs):
         learnable = {
             number: _or_error(partial(_learn_from, project, *drafts[number], replays, options, context))
             for number, replays in group

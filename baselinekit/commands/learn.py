@@ -3,7 +3,7 @@ value that has changed in the same way in all replays stays, and is reported."""
 
 from collections.abc import Sequence
 
-from baselinekit.commands.asking import ReplayJob, observe_each
+from baselinekit.commands.asking import ReplayJob, observe_in_groups
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import check, compare_settled
 from baselinekit.commands.loading import locate_problems
@@ -76,13 +76,10 @@ def propose_learning(
             prepared.append(_prepared(project, here, baseline, context))
         except BaselinekitError as error:
             failures += locate_problems(baseline, error.problems, project.root)
-    replay_jobs = [
-        ReplayJob(baseline.current, setting, times, pauses=True) for baseline, _, setting in prepared
-    ]
+    replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
-    for (baseline, matcher, setting), replays in zip(
-        prepared, observe_each(replay_jobs, context, scope.jobs), strict=True
-    ):
+    for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
+        baseline, matcher, setting = prepared[number]
         try:
             if isinstance(replays, BaselinekitError):
                 raise replays
