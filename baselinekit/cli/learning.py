@@ -19,7 +19,6 @@ from baselinekit.commands.learn import (
     LearnPlan,
     LearnProposal,
     apply_learning,
-    preview_learning,
     propose_learning,
 )
 from baselinekit.commands.project import Project
@@ -84,7 +83,7 @@ class LearningScreen(MutableStruct):
             self.show()
             if plans and options.dry_run:
                 style = screen.style_of(options.color)
-                for rewritten in preview_learning(self.project, plans, stamp).files:
+                for rewritten in apply_learning(self.project, plans, stamp, dry_run=True).files:
                     screen.show(format_file_diff(rewritten, style) + "\n")
                 screen.line(f"{count(plans)}; nothing was written")
                 screen.next_commands([self.repeat_command()])

@@ -1,6 +1,7 @@
 """Recipes replayed several times, to learn from the answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import in_threads
@@ -11,6 +12,9 @@ from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.structs import Struct, replace
+
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 
 TICK = 1.1
 """Seconds after which a clock of whole seconds is certain to show another time: replays within one second
@@ -37,6 +41,21 @@ class ReplayJob(Struct):
 
 Replays = list[Observation] | BaselinekitError
 """The observations of a recipe, one for each replay, or the error that prevented one."""
+
+
+def in_turns(
+    items: Sequence[Item],
+    work: Callable[[Item], Done],
+    jobs: int,
+    context: RunContext,
+    claim: Callable[[Item], str | None],
+) -> list[Done | None]:
+    """Return what `work` makes of each item, in threads; what claims the same is done one by one."""
+    with context.stop.heard():
+        done = in_threads(items, work, jobs, context.stop, context.cancel, claim=claim)
+    if context.stop.is_set():
+        raise KeyboardInterrupt
+    return done
 
 
 def observe_in_groups(
@@ -76,11 +95,7 @@ def observe_in_groups(
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
             if turn and left:
                 context.clients.sleep(TICK)
-            with context.stop.heard():
-                claim = [job.claim for job in replay_jobs].__getitem__
-                answers = in_threads(left, replay, jobs, context.stop, context.cancel, claim=claim)
-            if context.stop.is_set():
-                raise KeyboardInterrupt
+            answers = in_turns(left, replay, jobs, context, lambda number: replay_jobs[number].claim)
             for number, answer in zip(left, answers, strict=True):
                 earlier = results[number]
                 if isinstance(answer, Observation) and isinstance(earlier, list):

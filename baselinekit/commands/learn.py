@@ -5,11 +5,17 @@ from collections.abc import Sequence
 
 from baselinekit.commands.asking import ReplayJob, observe_in_groups
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import check, compare_settled
+from baselinekit.commands.judging import compare_settled
 from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.pending import compared_with
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.refresh import RefreshScope, find_baselines, new_trouble_messages
+from baselinekit.commands.refresh import (
+    RefreshScope,
+    find_baselines,
+    new_trouble_messages,
+    prepare_replay,
+    write,
+)
 from baselinekit.commands.selection import select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.kinds.dispatch import recipe_hash
@@ -19,13 +25,13 @@ from baselinekit.learning.case import LearningCase
 from baselinekit.learning.evidence import evidence_of, select_valid_evidence
 from baselinekit.learning.lesson import Lesson, learn_again
 from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
-from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import Baseline, By, Comparison, known_path
+from baselinekit.matching.dispatch import Matcher
+from baselinekit.model.baselines import Baseline, By, Comparison
 from baselinekit.model.changes import Applied, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
-from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.store.writing import Renewal
 from baselinekit.structs import Struct, replace
 
 REPLAYS = 3
@@ -73,7 +79,7 @@ def propose_learning(
     prepared: list[tuple[Baseline, Matcher, Setting]] = []
     for baseline in _chosen(project, scope):
         try:  # one that cannot be replayed at all is reported before anything is asked
-            prepared.append(_prepared(project, here, baseline, context))
+            prepared.append(prepare_replay(here, baseline, context))
         except BaselinekitError as error:
             failures += locate_problems(baseline, error.problems, project.root)
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
@@ -105,19 +111,6 @@ def _chosen(project: Project, scope: RefreshScope) -> Sequence[Baseline]:
             Problem("BK530", f"there is nothing to learn: {message}", "baselinekit compare")
         )
     return chosen
-
-
-def _prepared(
-    project: Project, here: CaptureEnvironment, baseline: Baseline, context: RunContext
-) -> tuple[Baseline, Matcher, Setting]:
-    if baseline.baseline is None:
-        hint = f"baselinekit capture from {baseline.source.file}"
-        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
-    chosen_variant = here.chosen(baseline)
-    setting = project.setting_of(baseline, context.clients)
-    matcher = compile_baseline(chosen_variant, project.words_of(baseline))
-    check(baseline, setting)
-    return chosen_variant, matcher, setting
 
 
 def _plan(
@@ -199,26 +192,16 @@ def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None
         raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
 
 
-# Writing what was learnt into the files.
-
-
-def preview_learning(project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote) -> Applied:
-    """Return the files as they would be. Nothing is written."""
-    return previewed([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
-
-
-def apply_learning(project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote) -> Applied:
+def apply_learning(
+    project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote, dry_run: bool = False
+) -> Applied:
     """Write the placeholders; the answers kept from failed compares are no longer needed."""
-    applied = renew([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
-    for id in applied.ids:
+    notes = {"approved_by": stamp.by, "reason": stamp.reason}
+    given: dict[Path, Json] = {("baseline", key): text for key, text in notes.items() if text is not None}
+    renewals = [
+        replace(plan.renewal, values={**plan.renewal.values, **given}) for plan in plans if plan.renewal
+    ]
+    applied = write(project, renewals, dry_run=dry_run)
+    for id in () if dry_run else applied.ids:
         drop_pending(project.root, id)
     return applied
-
-
-def _stamped(plan: LearnPlan, stamp: ApprovalNote) -> Renewal:
-    renewal = plan.renewal
-    assert renewal is not None
-    place = known_path(plan.baseline.variant)[:1]
-    stamp_values = {"approved_by": stamp.by, "reason": stamp.reason}
-    values = {(*place, key): value for key, value in stamp_values.items() if value is not None}
-    return replace(renewal, values={**renewal.values, **values})

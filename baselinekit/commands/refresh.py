@@ -4,7 +4,7 @@ of it."""
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
@@ -12,9 +12,9 @@ from baselinekit.changes.alternatives import covered_changes
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.clients.programs.git import Git
+from baselinekit.commands.asking import in_turns
 from baselinekit.commands.capture import check_placeholders, nothing_there
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, compare_settled, observe
 from baselinekit.commands.loading import load, locate_problems, relative_to_root
 from baselinekit.commands.pending import compared_with, expected_hash, seen_of
@@ -23,7 +23,7 @@ from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.escape import one_line
 from baselinekit.kinds.dispatch import recipe_hash
-from baselinekit.kinds.settings import Clients
+from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.evidence import select_valid_evidence
@@ -41,22 +41,21 @@ from baselinekit.model.changes import (
     RefreshPlan,
     RefreshProposal,
     RefreshRefusal,
-    Rewritten,
     Risk,
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import escape_value, has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import has_marker, split, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.discovery import discover, holds_baselines
-from baselinekit.store.reading import locate_each
+from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
-from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.store.writing import Renewal, preview, renew
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
@@ -102,35 +101,46 @@ def answers_in_results(
     passing: list[str],
 ) -> Pairs:
     """Return the outputs of another machine, from the name and the text of its result file. Only those of
-    failed results are used, with their environment. Those that pass by the rules of this checkout are
-    `passing`."""
+    failed results are used, with their environment, as the rules of this checkout let them be seen. Those
+    that pass by these rules are `passing`."""
     from baselinekit.report import resultfile
 
     name, text = results
     report = resultfile.read(text, name)
     baselines = {baseline.id: baseline for baseline in chosen}
+    time = parse_time(report.started)
+    captured_at = min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now
     pairs: Pairs = []
     for result in report.results:
-        if result.outcome != "failed":
-            continue
         baseline = baselines.get(result.id)
-        reason = _reason_against(result, baseline)
-        if baseline is None and narrowed:
+        if result.outcome != "failed" or (baseline is None and narrowed):
             continue
-        if baseline is None or reason:
+        reason = _reason_against(result, baseline)
+        if baseline is None or baseline.baseline is None or reason:
             refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", "")))
             continue
+        stored = baseline.baseline.output
         try:
-            resolved = _resolve_here(project, baseline, result, name)
+            if result.expected_hash != expected_hash(stored):
+                unknown = f"{name} does not state its stored output, which may have"
+                part = "its stored output" if result.expected_hash else unknown
+                raise InvalidInput(stale_problem(project, baseline, part))
+            resolved = seen_through(baseline, result.resolved, project.words_of(baseline))
         except BaselinekitError as error:
             refusals += refusals_of(baseline, error)
             continue
-        stored = baseline.baseline.output if baseline.baseline else None
         if identical(resolved, stored) and not identical(result.resolved, stored):
             passing.append(baseline.id)
             continue
-        seen = _seen_from_result(replace(result, resolved=resolved), report, name, now)
-        pairs.append((baseline, replace(seen, environment=_run_environment(result, report, baseline))))
+        seen = KeptOutput(
+            id=result.id,
+            recipe_hash=result.recipe_hash,
+            resolved=resolved,
+            captured_at=captured_at,
+            environment=_run_environment(result, report, baseline),
+            origin=name,
+        )
+        pairs.append((baseline, seen))
     return pairs
 
 
@@ -142,67 +152,6 @@ def _reason_against(result: Result, baseline: Baseline | None) -> str:
     if baseline.baseline.variants:
         return "a result file does not say which of its variants was compared"
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
-
-
-def _resolve_here(project: Project, baseline: Baseline, result: Result, name: str) -> Json:
-    """Return the output of a failed result as this checkout sees it: by the rules and the placeholders that
-    the baseline has now. Raises if the result was compared with another stored output."""
-    stored = baseline.baseline.output if baseline.baseline else None
-    differing = {spot.path: spot.expected for spot in result.differences if spot.kind in ("value", "type")}
-    then = _without_new_placeholders(stored, result.resolved, differing, ())
-    if result.expected_hash not in (expected_hash(stored), expected_hash(then)):
-        part = (
-            "its stored output"
-            if result.expected_hash
-            else f"{name} does not state its stored output, which may have"
-        )
-        raise InvalidInput(stale_problem(project, baseline, part))
-    matcher = compile_baseline(baseline, project.words_of(baseline))
-    comparison = matcher.compare(Observation(result.resolved, result.seconds))
-    return result.resolved if comparison.questions else _escaped_once(comparison.resolved, result.resolved)
-
-
-def _escaped_once(seen: Json, new: Json) -> Json:
-    """Return what a comparison has left of an output whose texts were those of a file already."""
-    if isinstance(seen, str) and isinstance(new, str):
-        return new if seen == escape_value(new) else seen
-    if isinstance(seen, dict) and isinstance(new, dict) and seen.keys() == new.keys():
-        return {key: _escaped_once(value, new[key]) for key, value in seen.items()}
-    if isinstance(seen, list) and isinstance(new, list) and len(seen) == len(new):
-        return [_escaped_once(*pair) for pair in zip(seen, new, strict=True)]
-    return seen
-
-
-def _without_new_placeholders(stored: Json, new: Json, differing: Mapping[Path, Json], path: Path) -> Json:
-    """Return a stored output as it was before placeholders came into it. `differing`: the stored value of
-    each place that differed then; elsewhere `new` holds the stored value."""
-    if isinstance(stored, str):
-        return differing.get(path, new) if has_marker(stored) else stored
-    if isinstance(stored, dict) and isinstance(new, dict):
-        return {
-            key: _without_new_placeholders(value, new[key], differing, (*path, key)) if key in new else value
-            for key, value in stored.items()
-        }
-    if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
-        return [
-            _without_new_placeholders(*pair, differing, (*path, n))
-            for n, pair in enumerate(zip(stored, new, strict=True))
-        ]
-    return stored
-
-
-def _seen_from_result(result: Result, report: Report, name: str, now: str) -> KeptOutput:
-    """Return a failed result as an output to approve. The time of its run, if valid and not in the future, is
-    stored."""
-    time = parse_time(report.started)
-    return KeptOutput(
-        id=result.id,
-        recipe_hash=result.recipe_hash,
-        resolved=result.resolved,
-        captured_at=min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now,
-        environment=report.environment,
-        origin=name,
-    )
 
 
 def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
@@ -224,43 +173,35 @@ def replayed_answers(
     refusals: list[RefreshRefusal],
 ) -> tuple[Pairs, list[str]]:
     """Return what the targets answer now, and the ids of the baselines that pass."""
-    pairs: Pairs = []
-    passing: list[str] = []
-
-    def work(baseline: Baseline) -> Baseline | KeptOutput | BaselinekitError:
-        try:
-            return replay_baseline(here, baseline, context) or baseline
-        except BaselinekitError as error:
-            return error
-
     advance = context.advance(len(chosen))
 
-    def finished(
-        baseline: Baseline, result: Baseline | KeptOutput | BaselinekitError
-    ) -> tuple[Baseline, ...]:
-        advance("error" if isinstance(result, BaselinekitError) else "passed")
-        return ()
+    def work(baseline: Baseline) -> KeptOutput | BaselinekitError | None:
+        try:
+            answer = replay_baseline(here, baseline, context)
+        except BaselinekitError as error:
+            advance("error")
+            return error
+        advance("passed")
+        return answer
 
-    with context.stop.heard():
-        answers = in_threads(
-            *(chosen, work, jobs, context.stop, context.cancel, finished),
-            claim=lambda baseline: here.project.claim(baseline.current),
-        )
-    if context.stop.is_set():
-        raise KeyboardInterrupt
+    answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))
+    pairs: Pairs = []
+    passing: list[str] = []
     for baseline, answer in zip(chosen, answers, strict=True):
         if isinstance(answer, BaselinekitError):
             refusals += refusals_of(baseline, answer)
-        elif isinstance(answer, KeptOutput):
+        elif answer is not None:
             pairs.append((baseline, answer))
         else:
             passing.append(baseline.id)
     return pairs, passing
 
 
-def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> KeptOutput | None:
-    """Return the new output of a baseline; None if it passes. A skipped one is replayed as well: the user has
-    named it."""
+def prepare_replay(
+    here: CaptureEnvironment, baseline: Baseline, context: RunContext
+) -> tuple[Baseline, Matcher, Setting]:
+    """Return the baseline with the variant that fits here, its matcher, and what its replay needs; raise if
+    it cannot be replayed. A skipped one can: the user has named it."""
     if baseline.baseline is None:
         hint = f"baselinekit capture from {baseline.source.file}"
         raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
@@ -268,6 +209,12 @@ def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunCo
     setting = here.project.setting_of(baseline, context.clients)
     matcher = compile_baseline(chosen_variant, here.project.words_of(baseline))
     check(baseline, setting)
+    return chosen_variant, matcher, setting
+
+
+def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> KeptOutput | None:
+    """Return the new output of a baseline; None if it passes."""
+    chosen_variant, matcher, setting = prepare_replay(here, baseline, context)
     observation = observe(baseline.current, setting)
     comparison = compare_settled(matcher, observation, setting)
     if comparison.passed:
@@ -351,7 +298,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
             refusals += refusals_of(baseline, type(error)(*placed))
     if elsewhere is not None and not planned:
         raise elsewhere
-    plans = tuple(locate_lost(planned, project.root))
+    plans = tuple(locate_lost(plan, project.root) for plan in planned)
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
@@ -414,22 +361,18 @@ def _leads_to_baselines(project: Project, path: str) -> bool:
     return any(holds_baselines(project.root, file) for file in files)
 
 
-def locate_lost(plans: Sequence[RefreshPlan], root: str) -> Iterator[RefreshPlan]:
-    """Yield the plans with the lines of the placeholders that would be lost."""
-    losing = [plan for plan in plans if any(change.lost for change in plan.changes)]
-    paths = [
-        [(*plan.baseline.output_path, *lost.path) for change in plan.changes for lost in change.lost]
-        for plan in losing
-    ]
-    located = locate_each(list(zip((plan.baseline.source for plan in losing), paths, strict=True)), root)
-    places_of_plan = {id(plan): iter(places) for plan, places in zip(losing, located, strict=True)}
-    for plan in plans:
-        found = places_of_plan.get(id(plan), iter(()))
-        changes = [
-            replace(change, lost=tuple(lost.placed(next(found)) for lost in change.lost))
-            for change in plan.changes
-        ]
-        yield replace(plan, changes=tuple(changes)) if id(plan) in places_of_plan else plan
+def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
+    """Return the plan with the lines of the placeholders that would be lost."""
+    lost_paths = [lost.path for change in plan.changes for lost in change.lost]
+    if not lost_paths:
+        return plan
+    at = plan.baseline.output_path
+    found = iter(locate_all(plan.baseline.source, [(*at, *path) for path in lost_paths], root))
+    changes = (
+        replace(change, lost=tuple(lost.placed(next(found)) for lost in change.lost))
+        for change in plan.changes
+    )
+    return replace(plan, changes=tuple(changes))
 
 
 def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: RefreshScope) -> tuple[str, str]:
@@ -818,25 +761,40 @@ def is_in_git(project: Project, clients: Clients) -> bool:
         return False
 
 
-def preview(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote) -> tuple[Rewritten, ...]:
-    """Return the files that would change. Nothing is written."""
-    fit, _ = _renewals(project, approvals, stamp)
-    return previewed([renewal for renewal, _ in fit], project.root).files
-
-
-def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, sync: bool = True) -> Applied:
-    """Write what was accepted, and drop what was kept of it and of what was rejected. What is undecided stays
-    kept. `sync=False` is for callers that wait for the disk only once, after many files."""
-    fit, failures = _renewals(project, approvals, stamp)
-    applied = renew([renewal for renewal, _ in fit], project.root, sync)
+def apply(
+    project: Project,
+    approvals: Sequence[Approval],
+    stamp: ApprovalNote,
+    sync: bool = True,
+    dry_run: bool = False,
+) -> Applied:
+    """Write what was accepted, except what would not be a valid baseline, and drop what was kept of it and of
+    what was rejected. What is undecided stays kept. `sync=False` is for callers that wait for the disk only
+    once, after many files."""
+    renewals: list[Renewal] = []
+    failures: list[Problem] = []
+    for approval in approvals:
+        if approval.writes:
+            after = with_output(project, approval.plan, approval.accepted, approval.ignored)
+            try:
+                compile_baseline(after, project.words_of(after))
+                renewals.append(_renewal(approval, after, stamp))
+            except BaselinekitError as error:
+                failures += locate_problems(after, error.problems, project.root)
+    applied = write(project, renewals, sync, dry_run)
     kept_ids = pending_ids(project.root)
     for approval in approvals:
-        if not approval.writes or approval.plan.baseline.id in applied.ids:
+        if not dry_run and (not approval.writes or approval.plan.baseline.id in applied.ids):
             try:
                 _keep_undecided(project, approval, kept_ids)
             except BaselinekitError as error:
                 failures += error.problems
     return replace(applied, failures=(*failures, *applied.failures))
+
+
+def write(project: Project, renewals: Sequence[Renewal], sync: bool = True, dry_run: bool = False) -> Applied:
+    """Write new outputs, rules and notes into the files of their baselines, or only return the new texts."""
+    return preview(renewals, project.root) if dry_run else renew(renewals, project.root, sync)
 
 
 def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[str]) -> None:
@@ -862,25 +820,6 @@ def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[s
             varied=(),
         )
         save_pending(project.root, rest)
-
-
-def _renewals(
-    project: Project, approvals: Sequence[Approval], stamp: ApprovalNote
-) -> tuple[list[tuple[Renewal, Approval]], list[Problem]]:
-    """Return what is to be written, except what would not be a valid baseline."""
-    fit: list[tuple[Renewal, Approval]] = []
-    failures: list[Problem] = []
-    for approval in approvals:
-        if not approval.writes:
-            continue
-        after = with_output(project, approval.plan, approval.accepted, approval.ignored)
-        try:
-            compile_baseline(after, project.words_of(after))
-        except BaselinekitError as error:
-            failures += locate_problems(after, error.problems, project.root)
-        else:
-            fit.append((_renewal(approval, after, stamp), approval))
-    return fit, failures
 
 
 def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[str, Json]:
