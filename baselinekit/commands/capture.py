@@ -4,8 +4,7 @@ as the known-good one."""
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.changes.placing import placed, places_of
@@ -59,9 +58,6 @@ from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun
 
 # The known-good output of a recipe: it is replayed, refused if it went wrong, and learnt from.
-
-T = TypeVar("T")
-
 
 Decide = Callable[[Sequence[Volatile]], bool]
 
@@ -117,7 +113,6 @@ class Learnable(Struct):
     """A draft with its observations and the lesson learnt from them. `notes`: the notes on it."""
 
     draft: Baseline
-    folder: str
     observations: Sequence[Observation]
     lesson: Lesson
     notes: tuple[str, ...]
@@ -142,31 +137,30 @@ def observe_known_good(
     ]
     accepted: bool | None = None
     for group in observe_in_groups(replay_jobs, context, options.jobs):
-        learnable = {
-            number: _or_error(partial(_learn_from, project, *drafts[number], replays, options, context))
-            for number, replays in group
-        }
-        learnable_drafts = [outcome for outcome in learnable.values() if isinstance(outcome, Learnable)]
-        same = [lookalike for draft in learnable_drafts for lookalike in draft.lesson.lookalikes]
+        found: dict[int, Learnable | BaselinekitError] = {}
+        for number, replays in group:
+            try:
+                found[number] = _learn_from(project, drafts[number][0], replays, options, context)
+            except BaselinekitError as error:
+                found[number] = error
+        learnable = [outcome for outcome in found.values() if isinstance(outcome, Learnable)]
+        same = [lookalike for one in learnable for lookalike in one.lesson.lookalikes]
         if same and accepted is None:
             accepted = options.accept_lookalikes(same)
-        yield [
-            (number, _or_error(partial(_make_known_good, project, outcome, bool(accepted), options, context)))
-            for number, outcome in learnable.items()
-        ]
-
-
-def _or_error(make: Callable[[], T]) -> T | BaselinekitError:
-    try:
-        return make()
-    except BaselinekitError as error:
-        return error
+        results: list[tuple[int, KnownGood | BaselinekitError]] = []
+        for number, outcome in found.items():
+            try:
+                if isinstance(outcome, Learnable):
+                    outcome = _make_known_good(project, outcome, bool(accepted), options, context)
+            except BaselinekitError as error:
+                outcome = error
+            results.append((number, outcome))
+        yield results
 
 
 def _learn_from(
     project: Project,
     draft: Baseline,
-    folder: str,
     replays: Replays,
     options: CaptureOptions,
     context: RunContext,
@@ -187,7 +181,7 @@ def _learn_from(
         output = with_values(output, dict(described))
     hidden: list[tuple[Path, str]] = []
     if len(observations) == 1:  # before compiling, which a secret could make fail
-        output, hidden = _hide_or_refuse(output, project, options)
+        output, hidden = hide_secrets(output, project.redactor, options.hide_secrets, options.allow_secrets)
     candidate = replace(draft, baseline=Known(output=output))
     matcher = compile_baseline(candidate, project.words_of(candidate))
     accepted = check_accepted(matcher, observations[0], project)
@@ -208,7 +202,7 @@ def _learn_from(
         *describe_hidden(hidden),
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
-    return Learnable(draft, folder, observations, lesson, notes, form)
+    return Learnable(draft, observations, lesson, notes, form)
 
 
 def _masked(lesson: Lesson, outputs: Sequence[Json], redactor: Redactor) -> Lesson:
@@ -269,16 +263,15 @@ _MOST_NAMED = 3
 
 def _make_known_good(
     project: Project,
-    learnable: Learnable | BaselinekitError,
+    learnable: Learnable,
     accepted: bool,
     options: CaptureOptions,
     context: RunContext,
 ) -> KnownGood:
-    if isinstance(learnable, BaselinekitError):
-        raise learnable
     draft, observation = learnable.draft, learnable.observations[0]
     lesson = with_lookalikes(learnable.lesson) if accepted else learnable.lesson
-    output, hidden = _hide_or_refuse(lesson.output, project, options)
+    hide, allow = options.hide_secrets, options.allow_secrets
+    output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
     around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
@@ -420,31 +413,12 @@ _SECRET_PLACEHOLDERS = (
 
 
 def hide_secrets(
-    output: Json, redactor: Redactor, *, hide: bool, allow: bool
+    output: Json, redactor: Redactor, hide: bool, allow: bool
 ) -> tuple[Json, list[tuple[Path, str]]]:
     """Replace secrets by placeholders, if `hide`, and return the output with the places of the placeholders.
-    The secrets that are still in it are refused."""
-    hidden: list[tuple[Path, str]] = []
-    if hide:
-        output, hidden = without_secrets(output, redactor)
-    refuse_secrets_in_output(output, redactor, allow)
-    return output, hidden
-
-
-def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
-    """Say which places now hold a placeholder for a secret, which itself is stored nowhere."""
-    if hidden:
-        places = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
-        further = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
-        message = f"{len(hidden):,} values that look like secrets are stored as placeholders"
-        if len(hidden) == 1:
-            message = "what looks like a secret is stored as a placeholder"
-        yield f"{message}: {places}{further}"
-
-
-def refuse_secrets_in_output(output: Json, redactor: Redactor, allow: bool) -> None:
-    """Refuse an output that holds secrets. With `allow`, values that only look like secrets are accepted; a
-    declared secret never is."""
+    The secrets that are still in it are refused; with `allow`, values that only look like secrets are
+    accepted, but a declared secret never is."""
+    output, hidden = without_secrets(output, redactor) if hide else (output, [])
     problems = []
     for path, secret in secrets_in(output, redactor, lookalikes=not allow):
         named_path = path[:-1] if secret.endswith(IN_A_NAME) else path
@@ -457,6 +431,18 @@ def refuse_secrets_in_output(output: Json, redactor: Redactor, allow: bool) -> N
         problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {secret}", hint))
     if problems:
         raise Refused(*problems)
+    return output, hidden
+
+
+def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
+    """Say which places now hold a placeholder for a secret, which itself is stored nowhere."""
+    if hidden:
+        places = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
+        further = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
+        message = f"{len(hidden):,} values that look like secrets are stored as placeholders"
+        if len(hidden) == 1:
+            message = "what looks like a secret is stored as a placeholder"
+        yield f"{message}: {places}{further}"
 
 
 def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[Path, str]]]:
@@ -499,32 +485,7 @@ def _replace_secrets(text: str, path: Path) -> Iterator[str]:
         yield escape(part[position:], followed=number + 1 < len(parts))
 
 
-def _hide_or_refuse(
-    output: Json, project: Project, options: CaptureOptions
-) -> tuple[Json, list[tuple[Path, str]]]:
-    return hide_secrets(output, project.redactor, hide=options.hide_secrets, allow=options.allow_secrets)
-
-
 # Writing new baselines, and the known-good outputs of files that have a recipe only.
-
-
-class Learnt(Struct):
-    """A path that varies, its placeholder, and its place in the file."""
-
-    found: Volatile
-    place: Place | None
-
-
-class Unlearnt(Struct):
-    """A path that varies but that no placeholder fits, so that a compare will fail there."""
-
-    found: UnlearnablePlace
-    place: Place | None
-
-    @property
-    def problem(self) -> Problem:
-        message = f"{render(self.found.path)} varies: {self.found.message}"
-        return Problem("BK527", message, self.found.hint, self.place)
 
 
 class Captured(Struct):
@@ -536,8 +497,10 @@ class Captured(Struct):
     seconds: float
     notes: tuple[str, ...] = ()
     replays: int = 1
-    learnt: tuple[Learnt, ...] = ()
-    unlearnt: tuple[Unlearnt, ...] = ()
+    learnt: tuple[tuple[Volatile, Place | None], ...] = ()
+    """What varies, with its place in the file."""
+    unlearnt: tuple[tuple[UnlearnablePlace, Place | None], ...] = ()
+    """What varies but no placeholder fits, so that a compare will fail there."""
     lookalikes: tuple[Volatile, ...] = ()
 
 
@@ -557,8 +520,8 @@ def summarize_capture(project: Project, known_good: KnownGood, id: str, file: st
         known_good.seconds,
         known_good.notes,
         known_good.replays,
-        tuple(map(Learnt, lesson.volatile, places)),
-        tuple(map(Unlearnt, lesson.refusals, places[len(lesson.volatile) :])),
+        tuple(zip(lesson.volatile, places, strict=False)),
+        tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
         lesson.lookalikes,
     )
 
