@@ -148,13 +148,13 @@ def observe_known_good(
         if same and accepted is None:
             accepted = options.accept_lookalikes(same)
         results: list[tuple[int, KnownGood | BaselinekitError]] = []
-        for number, outcome in found.items():
+        for number, one in found.items():
             try:
-                if isinstance(outcome, Learnable):
-                    outcome = _make_known_good(project, outcome, bool(accepted), options, context)
+                if isinstance(one, BaselinekitError):
+                    raise one
+                results.append((number, _make_known_good(project, one, bool(accepted), options, context)))
             except BaselinekitError as error:
-                outcome = error
-            results.append((number, outcome))
+                results.append((number, error))
         yield results
 
 
