@@ -119,45 +119,6 @@ class Learnable(Struct):
     form: RecognisedForm | None
 
 
-def observe_known_good(
-    project: Project, drafts: Sequence[tuple[Baseline, str]], options: CaptureOptions, context: RunContext
-) -> Iterator[list[tuple[int, KnownGood | BaselinekitError]]]:
-    """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
-    ask once whether lookalikes become placeholders, and make what is to be stored. The results come in
-    groups, each with its number among the drafts, so that a group is stored before the next."""
-    for draft, _ in drafts:
-        check_placeholders(options.placeholders, project.words_of(draft))
-    replay_jobs = [
-        ReplayJob(
-            draft.current,
-            replace(project.setting(folder, context.clients), asker=draft.id),
-            options.times(draft.current),
-        )
-        for draft, folder in drafts
-    ]
-    accepted: bool | None = None
-    for group in observe_in_groups(replay_jobs, context, options.jobs):
-        found: dict[int, Learnable | BaselinekitError] = {}
-        for number, replays in group:
-            try:
-                found[number] = _learn_from(project, drafts[number][0], replays, options, context)
-            except BaselinekitError as error:
-                found[number] = error
-        learnable = [outcome for outcome in found.values() if isinstance(outcome, Learnable)]
-        same = [lookalike for one in learnable for lookalike in one.lesson.lookalikes]
-        if same and accepted is None:
-            accepted = options.accept_lookalikes(same)
-        results: list[tuple[int, KnownGood | BaselinekitError]] = []
-        for number, one in found.items():
-            try:
-                if isinstance(one, BaselinekitError):
-                    raise one
-                results.append((number, _make_known_good(project, one, bool(accepted), options, context)))
-            except BaselinekitError as error:
-                results.append((number, error))
-        yield results
-
-
 def _learn_from(
     project: Project,
     draft: Baseline,
@@ -540,13 +501,19 @@ def capture_new(
 ) -> Captured:
     """Capture a new file. `record` holds everything but the output: id, current, comparison, metadata."""
     new = named_new(project, record, options)
+
+    def keep(number: int, known_good: KnownGood) -> Captured:
+        return write_known_good(project, new, known_good, options)
+
     with temporary_folder(project.root, new.folder):
         check_new(project, new, context)
         drafts = [(new.draft, new.folder)]
-        ((_, known_good),) = next(observe_known_good(project, drafts, options, context))
-        if isinstance(known_good, BaselinekitError):
-            raise known_good
-        return write_known_good(project, new, known_good, options)
+        outcome = capture_each(project, drafts, options, context, keep, lambda number, error: error)
+        for error in outcome.errors:
+            raise error
+        for captured in outcome.done:
+            return captured
+        raise KeyboardInterrupt
 
 
 def named_new(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
@@ -642,33 +609,58 @@ def capture_each(
     keep: Keep,
     blame: Blame,
 ) -> CaptureResults:
-    """Write each group as soon as it has been replayed: if the run ends early, the written files stay, and
-    the same command captures the others."""
+    """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
+    ask once whether lookalikes become placeholders, and write. Each group is written as soon as it has been
+    replayed: if the run ends early, the written files stay, and the same command captures the others."""
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
+    accepted: bool | None = None
+    for draft, _ in drafts:
+        check_placeholders(options.placeholders, project.words_of(draft))
+    replay_jobs = [
+        ReplayJob(
+            draft.current,
+            replace(project.setting(folder, context.clients), asker=draft.id),
+            options.times(draft.current),
+        )
+        for draft, folder in drafts
+    ]
 
-    def so_far(is_interrupted: bool = False) -> CaptureResults:
-        remaining = len(drafts) - len(done) - len(errors)
-        in_order = [errors[number] for number in sorted(errors)]
-        return CaptureResults([done[number] for number in sorted(done)], in_order, remaining, is_interrupted)
+    def capture_group(group: Sequence[tuple[int, Replays]]) -> bool:
+        """Return whether something can still be written."""
+        nonlocal accepted
+        learnable: dict[int, Learnable] = {}
+        for number, replays in group:
+            try:
+                learnable[number] = _learn_from(project, drafts[number][0], replays, options, context)
+            except BaselinekitError as error:
+                errors[number] = blame(number, error)
+        same = [lookalike for one in learnable.values() for lookalike in one.lesson.lookalikes]
+        if same and accepted is None:
+            accepted = options.accept_lookalikes(same)
+        with context.stop.heard():  # so that every written file is reported
+            for number, one in learnable.items():
+                try:
+                    known_good = _make_known_good(project, one, bool(accepted), options, context)
+                    done[number] = keep(number, known_good)
+                except BaselinekitError as error:
+                    errors[number] = blame(number, error)
+                    if _ends_all(error):
+                        return False
+        if context.stop.is_set():
+            raise KeyboardInterrupt
+        return True
 
+    is_interrupted = False
     try:
-        for group in observe_known_good(project, drafts, options, context):
-            with context.stop.heard():  # so that every written file is reported
-                for number, known_good in group:
-                    try:
-                        if isinstance(known_good, BaselinekitError):
-                            raise known_good
-                        done[number] = keep(number, known_good)
-                    except BaselinekitError as error:
-                        errors[number] = blame(number, error)
-                        if _ends_all(error):
-                            return so_far()
-            if context.stop.is_set():
-                raise KeyboardInterrupt
+        for group in observe_in_groups(replay_jobs, context, options.jobs):
+            if not capture_group(group):
+                break
     except KeyboardInterrupt:
-        return so_far(is_interrupted=True)
-    return so_far()
+        is_interrupted = True
+    left = len(drafts) - len(done) - len(errors)
+    in_order = [errors[number] for number in sorted(errors)]
+    return CaptureResults([done[number] for number in sorted(done)], in_order, left, is_interrupted)
 
 
 def _ends_all(error: BaselinekitError) -> bool:

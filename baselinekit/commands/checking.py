@@ -127,13 +127,11 @@ class Checker:
     def _repeated(self, baseline: Baseline, matcher: Matcher | None) -> ReplayResult:
         if self._repeating.times == 1:
             return self._runner.replay_once(baseline, matcher)
-        from baselinekit.commands.verdicts import (  # imports much that a single replay does not need
-            Pause,
-            replay_repeatedly,
-        )
+        from baselinekit.commands.verdicts import replay_repeatedly  # imports much
 
-        pause = Pause(self._context.stop.is_set, self._context.clients.sleep)
-        return replay_repeatedly(partial(self._runner.replay_once, baseline, matcher), self._repeating, pause)
+        attempt = partial(self._runner.replay_once, baseline, matcher)
+        stop, clients = self._context.stop, self._context.clients
+        return replay_repeatedly(attempt, self._repeating, stop.is_set, clients.sleep)
 
     def _check(self, pairs: Sequence[tuple[Baseline, Entry]]) -> dict[Key, UnfitBaseline]:
         """Hold what can be judged, and return the rest."""

@@ -16,7 +16,7 @@ from baselinekit.commands.asking import in_turns
 from baselinekit.commands.capture import check_placeholders, nothing_there
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import check, compare_settled, observe
-from baselinekit.commands.loading import load, locate_problems, relative_to_root
+from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.pending import compared_with, expected_hash, seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
@@ -52,7 +52,6 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
-from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
 from baselinekit.store.writing import Renewal, preview, renew
@@ -330,35 +329,26 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
 
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
-    """Return the baselines below the paths among the words, and those with the ids among them."""
-    paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
-    # an id may also be the name of a file or a folder: if that has no baselines, the id was meant
-    if doubtful := [word for word in paths if not _leads_to_baselines(project, word)]:
-        known_ids = {baseline.id for baseline in load(project, ())}
-        paths = [word for word in paths if word not in doubtful or word not in known_ids]
-    pending = pending_ids(project.root) if paths else ()
-    globs = [word for word in words if word not in paths or word in pending]  # or both were meant
-    in_paths = load(project, paths) if paths or not globs else []
-    if not globs:
-        return in_paths
-    everything = load(project, ())
-    ids = [baseline.id for baseline in everything]
-    for glob in globs:
-        if not any(fnmatchcase(id, glob) for id in ids):
-            hint = suggest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
-            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
-    path_ids = {baseline.id for baseline in in_paths}
-    matching = [baseline for baseline in everything if any(fnmatchcase(baseline.id, glob) for glob in globs)]
-    return [*in_paths, *(baseline for baseline in matching if baseline.id not in path_ids)]
-
-
-def _leads_to_baselines(project: Project, path: str) -> bool:
-    name = relative_to_root(os.path.join(project.cwd, path), project.root)
-    try:
-        files = discover([name], project.root)
-    except BaselinekitError:  # its name is not that of a baseline file
-        return False
-    return any(holds_baselines(project.root, file) for file in files)
+    """Return the baselines below the paths among the words, and those with the ids among them. A word that
+    could be both, such as the name of a folder, is an id."""
+    existing = {word for word in words if os.path.lexists(os.path.join(project.cwd, word))}
+    certain = {word for word in existing if os.sep in word or os.path.splitext(word)[1] or word == os.curdir}
+    everything = load(project, ()) if set(words) - certain else []
+    matching = {
+        word: [baseline for baseline in everything if fnmatchcase(baseline.id, word)]
+        for word in words
+        if word not in certain
+    }
+    paths = [word for word in words if not matching.get(word)]
+    for word in paths:
+        if word not in existing:
+            ids = [baseline.id for baseline in everything]
+            hint = suggest(word, ids) or (f"the ids are {list_names(ids)}" if ids else "")
+            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
+    below = load(project, paths) if paths or not words else []
+    named = {baseline.id for found in matching.values() for baseline in found}
+    chosen = {baseline.id for baseline in below}
+    return [*below, *(one for one in everything if one.id in named - chosen)]
 
 
 def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
@@ -379,18 +369,13 @@ def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: Refre
     if scope.results:
         names = " and ".join(name for name, _ in scope.results)
         return f"nothing failed in {names}", "it has no answer to accept"
-    message = (
-        "no answer of it is kept"
-        if len(chosen) == 1
-        else f"no answers are kept of these {len(chosen):,} baselines"
-    )
-    command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
+    is_one = len(chosen) == 1
+    what = "no answer of it is kept" if is_one else f"no answers are kept of these {len(chosen):,} baselines"
     kept_ids = sorted(pending_ids(project.root))
     kept_hint = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
-    return (
-        f"{message}: none has failed since, or what came could not be kept{kept_hint}",
-        f"{command}, or refresh --replay",
-    )
+    command = compare_command(project, chosen[0]) if is_one else "baselinekit compare"
+    message = f"{what}: none has failed since, or what came could not be kept{kept_hint}"
+    return message, f"{command}, or refresh --replay"
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
@@ -468,23 +453,24 @@ def with_rules(
         raise InvalidInput(nothing_there(stored.output, rules.paths[0], kind))
     check_placeholders(rules.placeholders, words)
     ruled, written = [], dict[Path, Json]()
-    old, new = stored.output, seen.resolved
+    old, new = outputs
     for path, text in rules.placeholders.items():
         if path not in leading:
             continue
         if not next(tokens_in(text), None):
             raise InvalidInput(Problem("BK524", f"--placeholder {path}: {text!r} holds no placeholder"))
-        number = 0
-        for place in places_of(new, path, kind):
+        at_places = places_of(new, path, kind)
+        for place in at_places:
             placeholder = placed(value_at(new, place), text, words)
             if placeholder is None:
                 message = f"{render(place)}: {text!r} does not accept what came"
                 raise InvalidInput(Problem("BK524", message, "choose another placeholder"))
-            new, number = with_values(new, {place: placeholder}), number + 1
-        for place in places_of(old, path, kind):
-            value = value_at(old, place)
-            old = with_values(old, {place: placed(value, text, words) or _replaced(value, text)})
-        ruled.append(f"{path} takes {text}" + (f" in {number:,} places" if number > 1 else ""))
+            new = with_values(new, {place: placeholder})
+        for place in places_of(old, path, kind):  # a value that the placeholder does not accept goes,
+            value = value_at(old, place)  # but one for a part of a text leaves the text
+            kept_text = value if isinstance(value, str) and len(split(text)) > 1 else text
+            old = with_values(old, {place: placed(value, text, words) or kept_text})
+        ruled.append(f"{path} takes {text}" + (f" in {len(at_places):,} places" if at_places[1:] else ""))
     comparison: dict[str, Json] = {}
     for name, given in rules.comparison.items():
         kept = [path for path in given if path in leading]
@@ -509,12 +495,6 @@ def with_rules(
     still_masked = {path for path, value in places(new) if is_masked(value)}
     masked = tuple(path for path in seen.masked if path in still_masked)
     return after, replace(seen, resolved=new, masked=masked), tuple(ruled), written
-
-
-def _replaced(value: Json, text: str) -> Json:
-    """Return what becomes of a stored value that a placeholder for the new one does not accept: it goes, but
-    a placeholder for a part of a text leaves the text."""
-    return value if isinstance(value, str) and len(split(text)) > 1 else text
 
 
 def _shown(given: Json, path: str) -> str:

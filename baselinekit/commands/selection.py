@@ -197,16 +197,10 @@ _FORM = lazy_pattern(r"(\d{1,9})/(\d{1,9})")
 def parse_shard(text: str) -> Shard:
     """Parse `2/4`: the second of four."""
     match = _FORM.fullmatch(text)
-    if match is None:
-        raise InvalidInput(Problem("BK508", f"--shard {text!r} is not NUMBER/OF", "as in --shard 2/4"))
-    number, of = int(match[1]), int(match[2])
-    if not 1 <= of <= MOST:
-        raise InvalidInput(
-            Problem("BK508", f"--shard {text}: from 1 to {MOST:,} shards", "as in --shard 2/4")
-        )
-    if not 1 <= number <= of:
-        message = f"--shard {text}: the shards of {of} are {f'1/{of} to {of}/{of}' if of > 1 else '1/1'}"
-        raise InvalidInput(Problem("BK508", message, "they are counted from 1"))
+    number, of = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= of <= MOST:
+        message = f"--shard {text!r} is not NUMBER/OF, from 1/OF to OF/OF, with at most {MOST:,} shards"
+        raise InvalidInput(Problem("BK508", message, "as in --shard 2/4"))
     return Shard(number, of, 0)
 
 

@@ -51,7 +51,7 @@ def select_touched(
     notes = [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
     notes = [] if is_fork else notes
     settings = settings_changed(project, git, start)
-    general = sorted(settings.keys() - set(_BY_NAME))
+    general = sorted(settings.keys() - set(_BY_NAME) - _IRRELEVANT_KEYS)
     if general:
         message = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
         return chosen, (*notes, f"{message}, so that all baselines are compared")
@@ -192,25 +192,20 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
-    """Return the keys of the configuration that affect results and have changed, with the names below
-    them."""
+    """Return the keys of the configuration that have changed, with the names below them."""
     try:
         before = at_revision.config(git, commit, project.config_file or CONFIG_NAME) or Config()
     except InvalidInput:
         return {"what could not be read then": set()}
-    return {
-        key: set(names_changed(old, new)) if key in _BY_NAME else set()
-        for key, old in asdict(before).items()
-        for new in [getattr(project.config, key)]
-        if old != new and key not in _IRRELEVANT_KEYS
-    }
-
-
-def names_changed(old: object, new: object) -> list[str]:
-    """Return which of the names below a key have changed."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return []
-    return [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    changed = {}
+    for key, old in asdict(before).items():
+        new = getattr(project.config, key)
+        if old != new:
+            both = isinstance(old, dict) and isinstance(new, dict)
+            changed[key] = (
+                {name for name in {**old, **new} if old.get(name) != new.get(name)} if both else set()
+            )
+    return changed
 
 
 def _expanded(texts: Iterable[str], project: Project) -> Iterator[str]:
@@ -295,15 +290,14 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
         old = at_revision.config(git, commit, name)
     except InvalidInput:
         return [BaselineChange(name, name, None, "loosened", ("it could not be read then",))], Config()
-    if old is None:
-        return [], Config()
-    changes = []
-    for key in _RELEVANT_KEYS:
-        then, now = getattr(old, key), getattr(project.config, key)
-        names = ", ".join(names_changed(then, now))
-        if then != now:
-            changes.append(f"{key} is now a different one{names and f': {names}'}")
-    return [BaselineChange(name, name, None, "loosened", tuple(changes))] if changes else [], old
+    changed = settings_changed(project, git, commit) if old else {}
+    ways = [
+        f"{key} is now a different one" + (f": {', '.join(sorted(changed[key]))}" if changed[key] else "")
+        for key in _RELEVANT_KEYS
+        if key in changed
+    ]
+    change = BaselineChange(name, name, None, "loosened", tuple(ways))
+    return [change] if ways else [], old or Config()
 
 
 class Identified(Protocol):
