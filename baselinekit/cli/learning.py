@@ -14,15 +14,15 @@ from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
 from baselinekit.cli.options import project_of, repeat_command, typed_command
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.learn import (
+from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import (
     REPLAYS,
     LearnPlan,
     LearnProposal,
     apply_learning,
+    compare_command,
     propose_learning,
 )
-from baselinekit.commands.project import Project
-from baselinekit.commands.refresh import compare_command
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.learning.lists import ListRule

@@ -10,8 +10,7 @@ import pytest
 from ticking import START, Ticking, iso, ticking
 
 from baselinekit.commands.compare import ComparePolicy, compare
-from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.refresh import LearnPlan, RefreshScope, apply_learning, propose_learning
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import NothingSelected
 from baselinekit.model.changes import ApprovalNote

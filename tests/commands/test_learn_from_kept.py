@@ -15,8 +15,7 @@ from hypothesis import given, settings, strategies as st
 from ticking import Ticking, ticking
 
 from baselinekit.commands.compare import ComparePolicy, compare
-from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.refresh import LearnPlan, RefreshScope, apply_learning, propose_learning
 from baselinekit.commands.selection import Selection
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.values.paths import render
