@@ -58,7 +58,7 @@ from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
 from baselinekit.store.writing import Renewal, preview, renew
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, field, plain, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
 from baselinekit.values.equality import identical
@@ -483,17 +483,21 @@ def with_rules(
     if stated is None or problems:
         raise InvalidInput(*problems)
     present = baseline.comparison
-    ignored = [*present.ignore_fields, *(p for p in stated.ignore_fields if p not in present.ignore_fields)]
-    arrays, tolerance = {**present.arrays, **stated.arrays}, {**present.tolerance, **stated.tolerance}
-    changed = replace(present, ignore_fields=ignored, arrays=arrays, tolerance=tolerance)
+    changed = replace(
+        present,
+        ignore_fields=list(dict.fromkeys([*present.ignore_fields, *stated.ignore_fields])),
+        arrays={**present.arrays, **stated.arrays},
+        tolerance={**present.tolerance, **stated.tolerance},
+    )
     after = replace(baseline, baseline=replace(stored, output=old), comparison=changed)
-    fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, baseline, after), "ordered")
-    after = replace(after, comparison=replace(changed, arrays={**arrays, **fixed}))
+    after = with_fixed_arrays(project, baseline, after)
     if comparison.get("ignore_fields"):
-        written["comparison", "ignore_fields"] = ignored
-    for name in ("arrays", "tolerance"):
-        for path, value in {**comparison.get(name, {}), **(fixed if name == "arrays" else {})}.items():
-            written["comparison", name, path] = value
+        written["comparison", "ignore_fields"] = changed.ignore_fields
+    for path, mode in after.comparison.arrays.items():
+        if path in stated.arrays or path not in present.arrays:
+            written["comparison", "arrays", path] = plain(mode)
+    for path, bounds in stated.tolerance.items():
+        written["comparison", "tolerance", path] = plain(bounds)
     new = seen_through(after, new, words)
     still_masked = {path for path, value in places(new) if is_masked(value)}
     masked = tuple(path for path in seen.masked if path in still_masked)
@@ -540,28 +544,26 @@ def with_output(
         rules = replace(rules, ignore_fields=[*rules.ignore_fields, *ignored])
     output = merge_accepted(plan.shape, plan.changes, accepted)
     after = replace(plan.baseline, baseline=replace(stored, output=output), comparison=rules)
-    fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, plan.baseline, after), "ordered")
-    return replace(after, comparison=replace(rules, arrays={**rules.arrays, **fixed})) if fixed else after
+    return with_fixed_arrays(project, plan.baseline, after)
 
 
-def arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterator[str]:
-    """Yield the arrays that now have one element, with a placeholder in it, and did not describe all elements
-    before: from now on they would, and arrays of any length would pass."""
-    stored_output, output = (
-        baseline.baseline.output if baseline.baseline else None for baseline in (before, after)
+def with_fixed_arrays(project: Project, before: Baseline, after: Baseline) -> Baseline:
+    """Return the baseline with `ordered` for the arrays that now have one element, with a placeholder in it,
+    and had not before: otherwise that would describe all elements, and arrays of any length would pass."""
+    described, singles = (
+        [of_any_row(path) for path in single_element_arrays(one.baseline.output if one.baseline else None)]
+        for one in (before, after)
     )
-    before_singles = set(single_element_arrays(stored_output))
-    singles = [path for path in single_element_arrays(output) if path not in before_singles]
-    if not singles:
-        return
+    if set(singles) <= set(described):
+        return after
     try:
         modes = compile_baseline(after, project.words_of(after)).arrays
-        modes_before = compile_baseline(before, project.words_of(before)).arrays
     except InvalidInput:  # reported when the new baseline is checked
-        return
-    templates = {of_any_row(path) for path, mode in modes_before.items() if mode == "each"}
-    shapes = (of_any_row(path) for path in singles if modes.get(path) == "each")
-    yield from dict.fromkeys(render(shape) for shape in shapes if shape not in templates)
+        return after
+    shapes = {of_any_row(path) for path, mode in modes.items() if mode == "each"}
+    fixed = [render(shape) for shape in singles if shape in shapes and shape not in described]
+    arrays: dict[str, ArrayMode] = {**after.comparison.arrays, **dict.fromkeys(fixed, "ordered")}
+    return replace(after, comparison=replace(after.comparison, arrays=arrays))
 
 
 def new_trouble_messages(baseline: Baseline, old: Json, seen: KeptOutput) -> Iterator[str]:
@@ -594,10 +596,10 @@ def _make_accepts(words: PlaceholderContext) -> Accepts:
     def accepts(text: str, value: Json) -> bool:
         with suppress(InvalidInput):
             template = compile_text(text, words)
-            plain = _plain_value(value)
-            if plain is ABSENT or isinstance(template, str) or binds(template):
+            literal = _plain_value(value)
+            if literal is ABSENT or isinstance(template, str) or binds(template):
                 return False
-            return template.accepts(plain, {})
+            return template.accepts(literal, {})
         return False
 
     return accepts
@@ -617,8 +619,8 @@ def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
     templating = OutputTemplater(words.scope)
 
     def to_stored(text: str) -> Json:
-        plain = _plain_value(text)
-        return text if plain is ABSENT else templating.template(plain)
+        literal = _plain_value(text)
+        return text if literal is ABSENT else templating.template(literal)
 
     return lambda value: with_texts(value, to_stored)
 
