@@ -174,22 +174,10 @@ def replay_repeatedly(
     first = replays[0].result
     if len(replays) < repeating.times and is_stopped():
         reason = f"interrupted after {len(replays)} of {repeating.times} replays"
-        return ReplayResult(replace(_skipped_result(first), reason=reason, verdict="limit"))
+        skipped = Result(first.id, first.file, None, first.kind, "skipped", reason=reason, verdict="limit")
+        kept = {key: getattr(first, key) for key in ("name", "criticality", "recipe_hash")}
+        return ReplayResult(replace(skipped, **kept))
     result = combine([replay.result for replay in replays], repeating.rate)
     same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
     is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)
     return replace(same_outcome[0], result=result) if is_settled else ReplayResult(result)
-
-
-def _skipped_result(result: Result) -> Result:
-    """Return a result of the same baseline without any outcome."""
-    return Result(
-        result.id,
-        result.file,
-        None,
-        result.kind,
-        "skipped",
-        name=result.name,
-        criticality=result.criticality,
-        recipe_hash=result.recipe_hash,
-    )
