@@ -276,11 +276,8 @@ _REFUSED: dict[Flag, tuple[str, str]] = {
 
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Refuse an answer with signs that it went wrong, unless the user has allowed them."""
-    allowed: dict[Flag, bool] = {
-        "--allow-error-status": options.allow_error_status,
-        "--allow-empty": options.allow_empty,
-        "--allow-failing": options.allow_failing,
-    }
+    given = (options.allow_error_status, options.allow_empty, options.allow_failing)
+    allowed = [flag for flag, is_given in zip(_REFUSED, given, strict=True) if is_given]
     problems = [
         Problem(
             _REFUSED[trouble.flag][0],
@@ -288,7 +285,7 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
             f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
         )
         for trouble in kind_of(draft.current).troubles(draft.current, observation)
-        if not allowed[trouble.flag]
+        if trouble.flag not in allowed
     ]
     if observation.reason_not_to_store is not None:
         problems.append(
@@ -645,8 +642,8 @@ def capture_each(
                     done[number] = keep(number, known_good)
                 except BaselinekitError as error:
                     errors[number] = blame(number, error)
-                    if _ends_all(error):
-                        return False
+                    if any(problem.code == "BK120" for problem in error.problems):
+                        return False  # a full disk has no room for the next file either
         if context.stop.is_set():
             raise KeyboardInterrupt
         return True
@@ -661,11 +658,6 @@ def capture_each(
     left = len(drafts) - len(done) - len(errors)
     in_order = [errors[number] for number in sorted(errors)]
     return CaptureResults([done[number] for number in sorted(done)], in_order, left, is_interrupted)
-
-
-def _ends_all(error: BaselinekitError) -> bool:
-    """Whether nothing can be written any more: a full disk has no room for the next file either."""
-    return isinstance(error, NotRecorded) and any(problem.code == "BK120" for problem in error.problems)
 
 
 def capture_all(

@@ -116,12 +116,8 @@ class IsWanted:
 def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) -> tuple[str, str]:
     if not baselines:
         return "there are no baselines here", "capture one: baselinekit capture http GET URL"
-    if selection.among is not None and not selection.among:
-        return "nothing failed last time", "leave out --lf to compare everything"
-    if selection.among is not None and not any(baseline.id in selection.among for baseline in baselines):
-        return "what did not pass last time no longer exists", "leave out --lf to compare everything"
     if selection.among is not None:
-        return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
+        return "nothing is selected of what did not pass last time", "leave out --lf, or the other choices"
     message = f"none of the {len(baselines)} baselines is selected"
     ids = [baseline.id for baseline in baselines]
     tags = sorted({tag for baseline in baselines for tag in baseline.tags})
