@@ -20,7 +20,7 @@ TICK = 1.1
 """Seconds after which a clock of whole seconds is certain to show another time: replays within one second
 agree on it by chance."""
 
-_TURNS_OF_A_THREAD = 32
+_TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
 
 
