@@ -30,7 +30,6 @@ from baselinekit.commands.refresh import (
     apply,
     is_in_git,
     mask_proposal,
-    preview,
     propose,
     reason_against,
     version_of,
@@ -165,7 +164,7 @@ class RefreshSession(MutableStruct):
         masked = mask_proposal(self.proposal, self.project.redactor)
         screen.show(format_refresh(masked, self.accepted, self.style))
         if options.dry_run or options.results:
-            for rewritten in preview(self.project, approvals, stamp):
+            for rewritten in apply(self.project, approvals, stamp, dry_run=True).files:
                 screen.show(format_file_diff(rewritten, self.style) + "\n")
         self.show_held()
         if not approvals:
@@ -427,11 +426,8 @@ class ReviewSession(MutableStruct):
             member: decision for member, decision in review.ledger.decided.items() if member[0] in plans
         }
         decisions = {**decided, **dict.fromkeys(members, Decision("accept"))}
-        files = preview(
-            self.project,
-            settle_plans(self.proposal.plans, decisions),
-            self.options.approved.stamp(None),
-        )
+        approvals, stamp = settle_plans(self.proposal.plans, decisions), self.options.approved.stamp(None)
+        files = apply(self.project, approvals, stamp, dry_run=True).files
         diff = "\n".join(format_file_diff(file, style) for file in files)
         omitted = len(review.ledger.in_sight) - len(members)
         note = f"… and {omitted:,} more\n" if omitted else ""
@@ -448,7 +444,8 @@ class ReviewSession(MutableStruct):
             # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
             approvals = settle_plans(self.proposal.plans, decided)
-            for file in preview(self.project, approvals, self.options.approved.stamp(None)):
+            stamp = self.options.approved.stamp(None)
+            for file in apply(self.project, approvals, stamp, dry_run=True).files:
                 screen.show(format_file_diff(file, self.style) + "\n")
             screen.line("nothing was written")
             return 0

@@ -89,12 +89,12 @@ def describe_captured(captured: Captured, is_counted: bool) -> Iterator[str]:
     varies = f"{count} path{'s' * (count != 1)} var{'y' if count != 1 else 'ies'}" if count else "they agree"
     unlearnt = f", {len(captured.unlearnt)} of them without a placeholder" if captured.unlearnt else ""
     if captured.replays == 1:
-        are_moments = all("of now" in learnt.found.proposal.reason for learnt in captured.learnt)
+        are_moments = all("of now" in volatile.proposal.reason for volatile, _ in captured.learnt)
         content_kind = "a moment of now" if are_moments else "what is made anew each time"
         varies = f"1 path holds {content_kind}" if count == 1 else f"{count} paths hold {content_kind}"
     yield f"  {count_noun(captured.replays, 'replay')}: {varies}{unlearnt}"
-    for learnt in captured.learnt[:_MOST_PATHS]:
-        yield from describe_learnt(learnt.found, learnt.place)
+    for volatile, place in captured.learnt[:_MOST_PATHS]:
+        yield from describe_learnt(volatile, place)
     if len(captured.learnt) > _MOST_PATHS:
         yield f"  … and {len(captured.learnt) - _MOST_PATHS:,} more"
 
@@ -163,7 +163,11 @@ def _short(value: Json) -> str:
 def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
     """Errors about paths that vary without a placeholder: the file is written, but a compare will fail
     there."""
-    problems = [unlearnt.problem for baseline in captured for unlearnt in baseline.unlearnt]
+    problems = [
+        Problem("BK527", f"{render(found.path)} varies: {found.message}", found.hint, place)
+        for baseline in captured
+        for found, place in baseline.unlearnt
+    ]
     return [CannotReplay(*problems)] if problems else []
 
 
@@ -194,18 +198,18 @@ def document(captured: Captured) -> dict[str, Json]:
     return facts | {
         "replays": captured.replays,
         "volatile": [
-            learnt_as_json(learnt.found) | {"line": learnt.place.line if learnt.place else None}
-            for learnt in captured.learnt
+            learnt_as_json(volatile) | {"line": place.line if place else None}
+            for volatile, place in captured.learnt
         ],
         "refused": [
             {
-                "path": render(unlearnt.found.path),
-                "kind": unlearnt.found.kind,
-                "what": unlearnt.found.message,
-                "mend": unlearnt.found.hint,
-                "line": unlearnt.place.line if unlearnt.place else None,
+                "path": render(found.path),
+                "kind": found.kind,
+                "what": found.message,
+                "mend": found.hint,
+                "line": place.line if place else None,
             }
-            for unlearnt in captured.unlearnt
+            for found, place in captured.unlearnt
         ],
     }
 
@@ -517,8 +521,7 @@ def print_captured(
         written = [(baseline.id, baseline.file) for baseline in captured]
         folders, from_here = (project.folders, project.eval_folders), path_from_here(project)
         rules = {
-            baseline.id: [place.found.rule for place in baseline.unlearnt if place.found.rule]
-            for baseline in captured
+            baseline.id: [found.rule for found, _ in baseline.unlearnt if found.rule] for baseline in captured
         }
         screen.next_commands(rule_commands(rules, typed_command().operator))
         screen.next_commands(check_commands(written, *folders, words, from_here))

@@ -14,16 +14,15 @@ from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
 from baselinekit.cli.options import project_of, repeat_command, typed_command
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.learn import (
+from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import (
     REPLAYS,
     LearnPlan,
     LearnProposal,
     apply_learning,
-    preview_learning,
+    compare_command,
     propose_learning,
 )
-from baselinekit.commands.project import Project
-from baselinekit.commands.refresh import compare_command
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.learning.lists import ListRule
@@ -84,7 +83,7 @@ class LearningScreen(MutableStruct):
             self.show()
             if plans and options.dry_run:
                 style = screen.style_of(options.color)
-                for rewritten in preview_learning(self.project, plans, stamp).files:
+                for rewritten in apply_learning(self.project, plans, stamp, dry_run=True).files:
                     screen.show(format_file_diff(rewritten, style) + "\n")
                 screen.line(f"{count(plans)}; nothing was written")
                 screen.next_commands([self.repeat_command()])

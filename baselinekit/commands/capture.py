@@ -4,13 +4,12 @@ as the known-good one."""
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.clients.trust import check_inside, origin
-from baselinekit.commands.asking import ReplayJob, Replays, observe_as_they_come
+from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.environment import capture_environment
 from baselinekit.commands.judging import check
@@ -59,9 +58,6 @@ from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun
 
 # The known-good output of a recipe: it is replayed, refused if it went wrong, and learnt from.
-
-T = TypeVar("T")
-
 
 Decide = Callable[[Sequence[Volatile]], bool]
 
@@ -117,56 +113,15 @@ class Learnable(Struct):
     """A draft with its observations and the lesson learnt from them. `notes`: the notes on it."""
 
     draft: Baseline
-    folder: str
     observations: Sequence[Observation]
     lesson: Lesson
     notes: tuple[str, ...]
     form: RecognisedForm | None
 
 
-def observe_known_good(
-    project: Project, drafts: Sequence[tuple[Baseline, str]], options: CaptureOptions, context: RunContext
-) -> Iterator[list[tuple[int, KnownGood | BaselinekitError]]]:
-    """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
-    ask once whether lookalikes become placeholders, and make what is to be stored. The results come in
-    groups, each with its number among the drafts, so that a group is stored before the next."""
-    for draft, _ in drafts:
-        check_placeholders(options.placeholders, project.words_of(draft))
-    replay_jobs = [
-        ReplayJob(
-            draft.current,
-            replace(project.setting(folder, context.clients), asker=draft.id),
-            options.times(draft.current),
-        )
-        for draft, folder in drafts
-    ]
-    accepted: bool | None = None
-    for group in observe_as_they_come(replay_jobs, context, options.jobs):
-        learnable = {
-            number: _or_error(partial(_learn_from, project, *drafts[number], replays, options, context))
-            for number, replays in group
-        }
-        learnable_drafts = [outcome for outcome in learnable.values() if isinstance(outcome, Learnable)]
-        same = [lookalike for draft in learnable_drafts for lookalike in draft.lesson.lookalikes]
-        if same and accepted is None:
-            accepted = options.accept_lookalikes(same)
-        yield [
-            (number, _or_error(partial(_make_known_good, project, outcome, bool(accepted), options, context)))
-            for number, outcome in learnable.items()
-        ]
-
-
-def _or_error(make: Callable[[], T]) -> T | BaselinekitError:
-    try:
-        return make()
-    except BaselinekitError as error:
-        return error
-
-
 def _learn_from(
     project: Project,
     draft: Baseline,
-    folder: str,
     replays: Replays,
     options: CaptureOptions,
     context: RunContext,
@@ -187,7 +142,7 @@ def _learn_from(
         output = with_values(output, dict(described))
     hidden: list[tuple[Path, str]] = []
     if len(observations) == 1:  # before compiling, which a secret could make fail
-        output, hidden = _hide_or_refuse(output, project, options)
+        output, hidden = hide_secrets(output, project.redactor, options.hide_secrets, options.allow_secrets)
     candidate = replace(draft, baseline=Known(output=output))
     matcher = compile_baseline(candidate, project.words_of(candidate))
     accepted = check_accepted(matcher, observations[0], project)
@@ -212,7 +167,7 @@ def _learn_from(
         *describe_hidden(hidden),
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
-    return Learnable(draft, folder, observations, lesson, notes, form)
+    return Learnable(draft, observations, lesson, notes, form)
 
 
 def _masked(lesson: Lesson, outputs: Sequence[Json], redactor: Redactor) -> Lesson:
@@ -273,16 +228,15 @@ _MOST_NAMED = 3
 
 def _make_known_good(
     project: Project,
-    learnable: Learnable | BaselinekitError,
+    learnable: Learnable,
     accepted: bool,
     options: CaptureOptions,
     context: RunContext,
 ) -> KnownGood:
-    if isinstance(learnable, BaselinekitError):
-        raise learnable
     draft, observation = learnable.draft, learnable.observations[0]
     lesson = with_lookalikes(learnable.lesson) if accepted else learnable.lesson
-    output, hidden = _hide_or_refuse(lesson.output, project, options)
+    hide, allow = options.hide_secrets, options.allow_secrets
+    output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
     around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
@@ -326,11 +280,8 @@ _REFUSED: dict[Flag, tuple[str, str]] = {
 
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Refuse an answer with signs that it went wrong, unless the user has allowed them."""
-    allowed: dict[Flag, bool] = {
-        "--allow-error-status": options.allow_error_status,
-        "--allow-empty": options.allow_empty,
-        "--allow-failing": options.allow_failing,
-    }
+    given = (options.allow_error_status, options.allow_empty, options.allow_failing)
+    allowed = [flag for flag, is_given in zip(_REFUSED, given, strict=True) if is_given]
     problems = [
         Problem(
             _REFUSED[trouble.flag][0],
@@ -338,7 +289,7 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
             f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
         )
         for trouble in kind_of(draft.current).troubles(draft.current, observation)
-        if not allowed[trouble.flag]
+        if trouble.flag not in allowed
     ]
     if observation.reason_not_to_store is not None:
         problems.append(
@@ -424,31 +375,12 @@ _SECRET_PLACEHOLDERS = (
 
 
 def hide_secrets(
-    output: Json, redactor: Redactor, *, hide: bool, allow: bool
+    output: Json, redactor: Redactor, hide: bool, allow: bool
 ) -> tuple[Json, list[tuple[Path, str]]]:
     """Replace secrets by placeholders, if `hide`, and return the output with the places of the placeholders.
-    The secrets that are still in it are refused."""
-    hidden: list[tuple[Path, str]] = []
-    if hide:
-        output, hidden = without_secrets(output, redactor)
-    refuse_secrets_in_output(output, redactor, allow)
-    return output, hidden
-
-
-def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
-    """Say which places now hold a placeholder for a secret, which itself is stored nowhere."""
-    if hidden:
-        places = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
-        further = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
-        message = f"{len(hidden):,} values that look like secrets are stored as placeholders"
-        if len(hidden) == 1:
-            message = "what looks like a secret is stored as a placeholder"
-        yield f"{message}: {places}{further}"
-
-
-def refuse_secrets_in_output(output: Json, redactor: Redactor, allow: bool) -> None:
-    """Refuse an output that holds secrets. With `allow`, values that only look like secrets are accepted; a
-    declared secret never is."""
+    The secrets that are still in it are refused; with `allow`, values that only look like secrets are
+    accepted, but a declared secret never is."""
+    output, hidden = without_secrets(output, redactor) if hide else (output, [])
     problems = []
     for path, secret in secrets_in(output, redactor, lookalikes=not allow):
         named_path = path[:-1] if secret.endswith(IN_A_NAME) else path
@@ -461,6 +393,18 @@ def refuse_secrets_in_output(output: Json, redactor: Redactor, allow: bool) -> N
         problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {secret}", hint))
     if problems:
         raise Refused(*problems)
+    return output, hidden
+
+
+def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
+    """Say which places now hold a placeholder for a secret, which itself is stored nowhere."""
+    if hidden:
+        places = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
+        further = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
+        message = f"{len(hidden):,} values that look like secrets are stored as placeholders"
+        if len(hidden) == 1:
+            message = "what looks like a secret is stored as a placeholder"
+        yield f"{message}: {places}{further}"
 
 
 def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[Path, str]]]:
@@ -503,32 +447,7 @@ def _replace_secrets(text: str, path: Path) -> Iterator[str]:
         yield escape(part[position:], followed=number + 1 < len(parts))
 
 
-def _hide_or_refuse(
-    output: Json, project: Project, options: CaptureOptions
-) -> tuple[Json, list[tuple[Path, str]]]:
-    return hide_secrets(output, project.redactor, hide=options.hide_secrets, allow=options.allow_secrets)
-
-
 # Writing new baselines, and the known-good outputs of files that have a recipe only.
-
-
-class Learnt(Struct):
-    """A path that varies, its placeholder, and its place in the file."""
-
-    found: Volatile
-    place: Place | None
-
-
-class Unlearnt(Struct):
-    """A path that varies but that no placeholder fits, so that a compare will fail there."""
-
-    found: UnlearnablePlace
-    place: Place | None
-
-    @property
-    def problem(self) -> Problem:
-        message = f"{render(self.found.path)} varies: {self.found.message}"
-        return Problem("BK527", message, self.found.hint, self.place)
 
 
 class Captured(Struct):
@@ -540,8 +459,10 @@ class Captured(Struct):
     seconds: float
     notes: tuple[str, ...] = ()
     replays: int = 1
-    learnt: tuple[Learnt, ...] = ()
-    unlearnt: tuple[Unlearnt, ...] = ()
+    learnt: tuple[tuple[Volatile, Place | None], ...] = ()
+    """What varies, with its place in the file."""
+    unlearnt: tuple[tuple[UnlearnablePlace, Place | None], ...] = ()
+    """What varies but no placeholder fits, so that a compare will fail there."""
     lookalikes: tuple[Volatile, ...] = ()
 
 
@@ -561,8 +482,8 @@ def summarize_capture(project: Project, known_good: KnownGood, id: str, file: st
         known_good.seconds,
         known_good.notes,
         known_good.replays,
-        tuple(map(Learnt, lesson.volatile, places)),
-        tuple(map(Unlearnt, lesson.refusals, places[len(lesson.volatile) :])),
+        tuple(zip(lesson.volatile, places, strict=False)),
+        tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
         lesson.lookalikes,
     )
 
@@ -581,13 +502,19 @@ def capture_new(
 ) -> Captured:
     """Capture a new file. `record` holds everything but the output: id, current, comparison, metadata."""
     new = named_new(project, record, options)
+
+    def keep(number: int, known_good: KnownGood) -> Captured:
+        return write_known_good(project, new, known_good, options)
+
     with temporary_folder(project.root, new.folder):
         check_new(project, new, context)
         drafts = [(new.draft, new.folder)]
-        ((_, known_good),) = next(observe_known_good(project, drafts, options, context))
-        if isinstance(known_good, BaselinekitError):
-            raise known_good
-        return write_known_good(project, new, known_good, options)
+        outcome = capture_each(project, drafts, options, context, keep, lambda number, error: error)
+        for error in outcome.errors:
+            raise error
+        for captured in outcome.done:
+            return captured
+        raise KeyboardInterrupt
 
 
 def named_new(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
@@ -683,38 +610,58 @@ def capture_each(
     keep: Keep,
     blame: Blame,
 ) -> CaptureResults:
-    """Write each group as soon as it has been replayed: if the run ends early, the written files stay, and
-    the same command captures the others."""
+    """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
+    ask once whether lookalikes become placeholders, and write. Each group is written as soon as it has been
+    replayed: if the run ends early, the written files stay, and the same command captures the others."""
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
+    accepted: bool | None = None
+    for draft, _ in drafts:
+        check_placeholders(options.placeholders, project.words_of(draft))
+    replay_jobs = [
+        ReplayJob(
+            draft.current,
+            replace(project.setting(folder, context.clients), asker=draft.id),
+            options.times(draft.current),
+        )
+        for draft, folder in drafts
+    ]
 
-    def so_far(is_interrupted: bool = False) -> CaptureResults:
-        remaining = len(drafts) - len(done) - len(errors)
-        in_order = [errors[number] for number in sorted(errors)]
-        return CaptureResults([done[number] for number in sorted(done)], in_order, remaining, is_interrupted)
+    def capture_group(group: Sequence[tuple[int, Replays]]) -> bool:
+        """Return whether something can still be written."""
+        nonlocal accepted
+        learnable: dict[int, Learnable] = {}
+        for number, replays in group:
+            try:
+                learnable[number] = _learn_from(project, drafts[number][0], replays, options, context)
+            except BaselinekitError as error:
+                errors[number] = blame(number, error)
+        same = [lookalike for one in learnable.values() for lookalike in one.lesson.lookalikes]
+        if same and accepted is None:
+            accepted = options.accept_lookalikes(same)
+        with context.stop.heard():  # so that every written file is reported
+            for number, one in learnable.items():
+                try:
+                    known_good = _make_known_good(project, one, bool(accepted), options, context)
+                    done[number] = keep(number, known_good)
+                except BaselinekitError as error:
+                    errors[number] = blame(number, error)
+                    if any(problem.code == "BK120" for problem in error.problems):
+                        return False  # a full disk has no room for the next file either
+        if context.stop.is_set():
+            raise KeyboardInterrupt
+        return True
 
+    is_interrupted = False
     try:
-        for group in observe_known_good(project, drafts, options, context):
-            with context.stop.heard():  # so that every written file is reported
-                for number, known_good in group:
-                    try:
-                        if isinstance(known_good, BaselinekitError):
-                            raise known_good
-                        done[number] = keep(number, known_good)
-                    except BaselinekitError as error:
-                        errors[number] = blame(number, error)
-                        if _ends_all(error):
-                            return so_far()
-            if context.stop.is_set():
-                raise KeyboardInterrupt
+        for group in observe_in_groups(replay_jobs, context, options.jobs):
+            if not capture_group(group):
+                break
     except KeyboardInterrupt:
-        return so_far(is_interrupted=True)
-    return so_far()
-
-
-def _ends_all(error: BaselinekitError) -> bool:
-    """Whether nothing can be written any more: a full disk has no room for the next file either."""
-    return isinstance(error, NotRecorded) and any(problem.code == "BK120" for problem in error.problems)
+        is_interrupted = True
+    left = len(drafts) - len(done) - len(errors)
+    in_order = [errors[number] for number in sorted(errors)]
+    return CaptureResults([done[number] for number in sorted(done)], in_order, left, is_interrupted)
 
 
 def capture_all(

@@ -106,11 +106,11 @@ class Checker:
     def _replay(self, baseline: Baseline, matcher: Matcher | None) -> JudgedBaseline:
         if self._policy.repeating.times == 1:
             return self._runner.replay_once(baseline, matcher)
-        from baselinekit.commands.verdicts import Pause, replay_repeatedly  # a single replay needs neither
+        from baselinekit.commands.verdicts import replay_repeatedly  # a single replay needs neither
 
-        pause = Pause(self._context.stop.is_set, self._context.clients.sleep)
         replay = partial(self._runner.replay_once, baseline, matcher)
-        return replay_repeatedly(replay, self._policy.repeating, pause)
+        stop, clients = self._context.stop, self._context.clients
+        return replay_repeatedly(replay, self._policy.repeating, stop.is_set, clients.sleep)
 
     def _check(self, baseline: Baseline, entry: Entry, found: ReadFiles) -> None:
         """Hold what can be judged, if there is room."""

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from glob import iglob
 
 from baselinekit.commands.selection import list_names
 from baselinekit.errors import (
@@ -38,7 +37,7 @@ from baselinekit.model.results import (
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.results import keep_results, load_results, result_files, result_path
+from baselinekit.store.results import keep_results, load_results
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -49,36 +48,14 @@ Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
 _SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_SHARD_OPTIONS_WITH_VALUE = ("--shard", "-o")
+_OWN_OPTIONS = ("--shard", "-o")
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
-_RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
-_BELOW = ("*.json", "*/*.json", "*/*/*.json")
-"""Where results are below a named folder: they are stored by date."""
 
 
-def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
-    """Return the result file that belongs to another report of a run, to a folder of runs or to `latest`, as
-    the operator would write it; None if there is none."""
-    full_path, found = os.path.join(cwd, path), None
-    if os.path.isdir(full_path):
-        for pattern in _BELOW:
-            files = iglob(os.path.join(full_path, pattern))
-            results = [file for file in files if _RESULT.fullmatch(os.path.basename(file))]
-            results.sort(key=lambda file: (not os.path.islink(os.path.dirname(file)), file))
-            found = found or next(reversed(results), None)
-    elif os.path.lexists(full_path):
-        folder, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
-        file = os.path.join(folder, f"{name.partition('.')[0]}.json")
-        found = file if file != full_path and os.path.isfile(file) else None
-    elif root is not None and path in ("last", "latest"):
-        found = next((result_path(root, name) for name in reversed(result_files(root))), None)
-    return None if found is None else os.path.relpath(found, cwd)
-
-
-def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
+def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
     """Read the reports of these files; the problems of all of them are one error, with the names that the
-    operator wrote. `root`: the project whose last run is suggested for `latest`."""
+    operator wrote."""
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:
@@ -86,11 +63,10 @@ def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, resultfile.read(decode(data, path).body, path)))
         except BaselinekitError as error:
-            meant = find_result_file(path, cwd, root)
-            for problem in error.problems:
-                hint = f"the result file is {meant}" if meant else problem.hint
-                place = replace(problem.place, file=path) if problem.place else None
-                problems.append(replace(problem, place=place, hint=hint))
+            problems += (
+                replace(problem, place=replace(problem.place, file=path)) if problem.place else problem
+                for problem in error.problems
+            )
     if problems:
         raise InvalidInput(*problems)
     return parts
@@ -109,32 +85,37 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     if 0 < sum(report.shard is not None for _, report in parts) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
         raise cannot_merge("is not a shard, but the others are", "merge shards only with shards", whole)
-    refuse_others(parts, different)
-    refuse_twice(parts)
-    results = _results(parts)
-    shards = [report.shard for _, report in parts if report.shard is not None]
-    missing = _missing(parts, shards, len(results))
+    # shards by number, in whatever order they were named; other files as they were named
+    ordered = sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
+    differing = _differences(ordered, different)
+    results = _results(ordered)
+    shards = [report.shard for _, report in ordered if report.shard is not None]
+    missing = _missing(shards, len(results))
     stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
-    earliest = min((report for _, report in parts), key=lambda report: report.started)
-    ordered = [report for _, report in in_order(parts)]
-    environment, differing = _environment(parts)
-    differing += [
-        f"shards of another {field}: {details}" for field, details in _allowed_differences(parts, different)
-    ]
-    comparisons = [report.against for report in ordered if report.against is not None]
+    reports = [report for _, report in ordered]
+    environment: dict[str, Json] = {}
+    for file, report in ordered:
+        for name, value in report.environment.items():
+            if environment.setdefault(name, value) != value:
+                differing[name] = f"{name} was {_short(environment[name])}, and {_short(value)} in {file}"
+        if report.tool != reports[0].tool:
+            differing["tool"] = f"written by {reports[0].tool}, and by {report.tool} in {file}"
+    warnings = {*missing, *stopped, *differing.values(), *(text for one in reports for text in one.warnings)}
+    comparisons = [report.against for report in reports if report.against is not None]
+    command = reports[0].command
     return replace(
-        earliest,
-        seconds=max(report.seconds for report in ordered),
-        command=_without_shard_options(ordered[0].command) if shards else ordered[0].command,
+        min(reports, key=lambda report: report.started),
+        seconds=max(report.seconds for report in reports),
+        command=_without_shard_options(command) if shards else command,
         results=results,
-        complete=not (missing or stopped) and all(report.complete for report in ordered),
+        complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
         environment=environment,
-        warnings=tuple(sorted({*missing, *stopped, *differing, *(w for r in ordered for w in r.warnings)})),
-        not_recorded=tuple(dict.fromkeys(text for report in ordered for text in report.not_recorded)),
-        spent=_spent(ordered),
+        warnings=tuple(sorted(warnings)),
+        not_recorded=tuple(dict.fromkeys(text for report in reports for text in report.not_recorded)),
+        spent=_spent(reports),
         shard=None,
-        coverage=_coverage(ordered),
+        coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
     )
 
@@ -145,83 +126,64 @@ def _without_shard_options(command: str) -> str:
         words = shlex.split(command)
     except ValueError:  # a line of an older version, which did not quote
         words = command.split()
-    own_positions = {
-        n + after for n, word in enumerate(words) if word in _SHARD_OPTIONS_WITH_VALUE for after in (0, 1)
-    }
+    pairs = zip(["", *words], words, strict=False)
     return shlex.join(
-        word for n, word in enumerate(words) if n not in own_positions and not _SHARD_OPTIONS.fullmatch(word)
+        word
+        for before, word in pairs
+        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
     )
-
-
-def in_order(parts: Sequence[Part]) -> list[Part]:
-    """Return shards by number, in whatever order they were named; other files as they were named."""
-    return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
 
 
 def cannot_merge(message: str, hint: str, file: str) -> InvalidInput:
     return InvalidInput(Problem("BK131", message, hint, Place(file)))
 
 
-def refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
-    """Raise if the parts are of different commits, configurations or selections, or shards of different
-    targets or versions. All differences are reported at once."""
-    first, first_report = parts[0]
-    problems = []
-    for file, report in parts[1:]:
-        for field, here, there in (
-            ("commit", report.commit, first_report.commit),
-            ("configuration file", report.config, first_report.config),
-            *(_shard_fields(report, first_report) if report.shard and first_report.shard else ()),
-        ):
+def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[str, str]:
+    """Describe in what the parts differ as far as that is allowed. Raise if they are of different commits,
+    configurations or selections, or shards of different targets or versions, and if a shard is named twice:
+    all at once."""
+    first, first_report = ordered[0]
+    problems: list[Problem] = []
+    allowed: dict[str, str] = {}
+    files: dict[int, str] = {}
+    for file, report in ordered:
+        for field, here, there in _common_fields(report, first_report):
+            shown = f": {_short(here)}, not {_short(there)}" if field not in _HASHED else ""
             if here != there and field not in different:
-                message = f"is of another {field} than {first}"
-                message += "" if field in _HASHED else f": {_short(here)}, not {_short(there)}"
                 hint = "take the files of one run of your CI"
                 hint += f", or pass --allow-different {field}" if field in MAY_DIFFER else ""
-                problems.append(Problem("BK131", message, hint, Place(file)))
+                problems.append(
+                    Problem("BK131", f"is of another {field} than {first}{shown}", hint, Place(file))
+                )
+            elif here != there and field != "version":  # reported anyway
+                sides = f"{first}, and {file}"
+                if shown:
+                    sides = f"{_short(there)} in {first}, and {_short(here)} in {file}"
+                allowed[f"{field} {file}"] = f"shards of another {field}: {sides}"
+        number = report.shard.number if report.shard else 0
+        if number and number in files:
+            repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
+            message = f"is shard {report.shard}, and {repeated}"
+            problems.append(Problem("BK131", message, "name one of the two", Place(file)))
+        files[number] = file
     if problems:
         raise InvalidInput(*problems)
+    return allowed
 
 
-def _shard_fields(report: Report, first_report: Report) -> Iterable[tuple[str, Json, Json]]:
-    shard, first_shard = report.shard or Shard(1, 1, 0), first_report.shard or Shard(1, 1, 0)
-    yield "number of shards", shard.of, first_shard.of
-    yield "selection", report.coverage.chosen, first_report.coverage.chosen
-    yield "number of baselines", shard.total, first_shard.total
-    yield "version", report.tool, first_report.tool
-    yield "target", shard.target, first_shard.target
-    yield "configuration", shard.configuration, first_shard.configuration
-    if shard.total == first_shard.total:
-        yield "content of the baselines", shard.content, first_shard.content
-
-
-def _allowed_differences(parts: Sequence[Part], different: Collection[str]) -> list[tuple[str, str]]:
-    """Return the differences between shards that the operator allows."""
-    ordered = in_order(parts)
-    first, first_report = ordered[0]
-
-    def shown(field: str, value: Json, file: str) -> str:
-        return file if field in _HASHED else f"{_short(value)} in {file}"
-
-    return [
-        (field, f"{shown(field, there, first)}, and {shown(field, here, file)}")
-        for file, report in ordered[1:]
-        if report.shard and first_report.shard
-        for field, here, there in _shard_fields(report, first_report)
-        if here != there and field in different and field != "version"  # reported anyway
-    ]
-
-
-def refuse_twice(parts: Sequence[Part]) -> None:
-    files: dict[int, str] = {}
-    for file, report in parts:
-        if report.shard is None:
-            continue
-        number = report.shard.number
-        if number in files:
-            repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
-            raise cannot_merge(f"is shard {report.shard}, and {repeated}", "name one of the two", file)
-        files[number] = file
+def _common_fields(report: Report, first_report: Report) -> Iterable[tuple[str, Json, Json]]:
+    yield "commit", report.commit, first_report.commit
+    yield "configuration file", report.config, first_report.config
+    shard, first_shard = report.shard, first_report.shard
+    if shard and first_shard:
+        yield "number of shards", shard.of, first_shard.of
+        yield "selection", report.coverage.chosen, first_report.coverage.chosen
+        yield "number of baselines", shard.total, first_shard.total
+        yield "version", report.tool, first_report.tool
+        yield "target", shard.target, first_shard.target
+        yield "configuration", shard.configuration, first_shard.configuration
+        if shard.total == first_shard.total:
+            yield "content of the baselines", shard.content, first_shard.content
 
 
 def _short(value: Json) -> str:
@@ -229,23 +191,23 @@ def _short(value: Json) -> str:
     return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
 
 
-def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
+def _results(ordered: Sequence[Part]) -> tuple[Result, ...]:
     """Return all results in the order of an unsharded run; each baseline once."""
-    owners: dict[str, str] = {}
-    places: dict[int, str] = {}
+    owners: dict[str | int, str] = {}
     pairs: list[tuple[int, Result]] = []
-    for file, report in in_order(parts):
+    for file, report in ordered:
         for result in report.results:
             position = len(pairs) if result.position is None else result.position
-            prior = owners.setdefault(result.id, file), places.setdefault(position, file)
-            if len(owners) == len(pairs) or len(places) == len(pairs):
-                message = f"{result.id!r} is in {prior[0] if len(owners) == len(pairs) else prior[1]} already"
-                raise cannot_merge(message, "name each file once, and only the files of one run", file)
+            for key in (result.id, position):
+                if key in owners:
+                    message = f"{result.id!r} is in {owners[key]} already"
+                    raise cannot_merge(message, "name each file once, and only the files of one run", file)
+                owners[key] = file
             pairs.append((position, replace(result, position=None)))
     return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
 
-def _missing(parts: Sequence[Part], shards: Sequence[Shard], present: int) -> list[str]:
+def _missing(shards: Sequence[Shard], present: int) -> list[str]:
     """Describe what is missing for a complete report."""
     if not shards:
         return []
@@ -253,26 +215,12 @@ def _missing(parts: Sequence[Part], shards: Sequence[Shard], present: int) -> li
     present_numbers = {shard.number for shard in shards}
     missing = [str(number) for number in range(1, of + 1) if number not in present_numbers]
     if missing:
-        names = ", ".join(missing[:_MOST_NAMED]) + (
-            f" and {len(missing) - _MOST_NAMED} more" if missing[5:] else ""
-        )
+        names = ", ".join(missing[:_MOST_NAMED])
+        names += f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         return [
             f"{len(missing)} of {of} shards missing: {names}; {total - present:,} baselines are not in here"
         ]
     return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
-
-
-def _environment(parts: Sequence[Part]) -> tuple[dict[str, Json], list[str]]:
-    """Return the environment of the runs, and descriptions of what was not the same for all of them."""
-    environment: dict[str, Json] = {}
-    differing = {}
-    for file, report in in_order(parts):
-        for name, value in report.environment.items():
-            if environment.setdefault(name, value) != value:
-                differing[name] = f"{name} was {_short(environment[name])}, and {_short(value)} in {file}"
-        if report.tool != parts[0][1].tool:
-            differing["tool"] = f"written by {parts[0][1].tool}, and by {report.tool} in {file}"
-    return environment, list(differing.values())
 
 
 def _spent(reports: Sequence[Report]) -> ModelUsage | None:

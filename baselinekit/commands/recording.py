@@ -1,19 +1,17 @@
 """Verdicts are recorded while other baselines are still being replayed, by a thread of its own: those on a
 file when all its baselines are judged, or when the run ends."""
 
-import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 from baselinekit.commands.context import Stop
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
 from baselinekit.store.atomic import WAIT
 from baselinekit.store.record import Mark, Recorded, record_all, record_free
-
-_MOST_FILES = 32
-"""How many files are written together, and how many may wait: then `add` blocks, however slow the disk is."""
 
 
 class Recorder:
@@ -32,12 +30,12 @@ class Recorder:
         self._root, self._now, self._daily, self._hurry, self._wait = root, now, daily, hurry, wait
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
-        self._held: list[Mark] = []
-        """Those whose files another process is writing: written last, so that the others do not wait."""
+        """By file, as long as not all its baselines are judged."""
+        self._ready: list[Mark] = []
+        """What is to be written, and what another process keeps from being written."""
         self._lock = threading.Lock()
-        self._ready: queue.Queue[list[Mark] | None] = queue.Queue(_MOST_FILES)
-        self._writer: threading.Thread | None = None
-        self._broken: BaseException | None = None
+        self._writer = ThreadPoolExecutor(1, "record")
+        self._written: list[Future[None]] = []
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
@@ -53,52 +51,29 @@ class Recorder:
             self._open[source.file] -= 1
             if passed is not None:
                 self._marks.setdefault(source.file, []).append(Mark(source, passed))
-            marks = None if self._open[source.file] else self._marks.pop(source.file, None)
-            if marks and self._writer is None:
-                self._writer = self._start_writer()
-        if marks and self._writer is not None:
-            self._ready.put(marks)
-        elif marks:
-            self._write_held(marks)
-
-    def _start_writer(self) -> threading.Thread | None:
-        """Start the writer. A busy machine may have no thread for it: then the caller writes itself."""
-        writer = threading.Thread(target=self._write_all, name="record")
-        try:
-            writer.start()
-        except RuntimeError:
-            return None
-        return writer
+            if self._open[source.file] or source.file not in self._marks:
+                return
+            self._ready += self._marks.pop(source.file)
+        with suppress(RuntimeError):  # a busy machine has no thread for it: then it is written at the end
+            self._written.append(self._writer.submit(self._write_free))
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._ready.put(None)
-            self._writer.join()
-        last = [mark for marks in (*self._marks.values(), self._held) for mark in marks]
-        self._marks.clear()
-        self._held = []
-        self._write_held(last)
-        if self._broken is not None:
-            raise self._broken
+        self._writer.shutdown()
+        rest = [*self._ready, *(mark for marks in self._marks.values() for mark in marks)]
+        self._marks, self._ready = {}, []
+        self._add(record_all(rest, self._root, self._now(), self._daily, self._wait, self._hurry))
+        for future in self._written:
+            future.result()
 
-    def _write_all(self) -> None:
-        batches: list[list[Mark] | None] = []
-        while None not in batches:
-            batches = [self._ready.get()]
-            while len(batches) < _MOST_FILES and not self._ready.empty():
-                batches.append(self._ready.get())
-            if self._broken is None:
-                try:
-                    marks = [mark for batch in batches if batch for mark in batch]
-                    self._add(record_free(marks, self._root, self._now(), self._daily))
-                except BaseException as error:
-                    self._broken = error
-
-    def _write_held(self, marks: list[Mark]) -> None:
-        """Write into files also if others are writing them: wait for those."""
-        self._add(record_all(marks, self._root, self._now(), self._daily, self._wait, self._hurry))
+    def _write_free(self) -> None:
+        """Write what waits, but nothing that another process is writing: that is written last."""
+        with self._lock:
+            marks, self._ready = self._ready, []
+        done = record_free(marks, self._root, self._now(), self._daily)
+        self._add(done)
+        with self._lock:
+            self._ready += done.held
 
     def _add(self, done: Recorded) -> None:
         self.notes += done.notes
         self.failures += done.failures
-        self._held += done.held

@@ -4,7 +4,7 @@ of it."""
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
@@ -12,24 +12,27 @@ from baselinekit.changes.alternatives import covered_changes
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.clients.programs.git import Git
+from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
 from baselinekit.commands.capture import check_placeholders, nothing_there
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, compare_settled, observe
-from baselinekit.commands.loading import load, locate_problems, relative_to_root
+from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.pending import compared_with, expected_hash, seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.escape import one_line
 from baselinekit.kinds.dispatch import recipe_hash
-from baselinekit.kinds.settings import Clients
+from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.evidence import select_valid_evidence
+from baselinekit.learning.case import LearningCase
+from baselinekit.learning.evidence import evidence_of, select_valid_evidence
+from baselinekit.learning.lesson import Lesson, learn_again
 from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
+from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Rules, known_path
 from baselinekit.model.changes import (
     NO_RULES,
     Applied,
@@ -41,23 +44,21 @@ from baselinekit.model.changes import (
     RefreshPlan,
     RefreshProposal,
     RefreshRefusal,
-    Rewritten,
     Risk,
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import escape_value, has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import has_marker, split, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
-from baselinekit.store.discovery import discover, holds_baselines
-from baselinekit.store.reading import locate_each
+from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
-from baselinekit.store.writing import Renewal, preview as previewed, renew
-from baselinekit.structs import Struct, field, replace
+from baselinekit.store.writing import Renewal, preview, renew
+from baselinekit.structs import Struct, field, plain, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
 from baselinekit.values.equality import identical
@@ -102,35 +103,46 @@ def answers_in_results(
     passing: list[str],
 ) -> Pairs:
     """Return the outputs of another machine, from the name and the text of its result file. Only those of
-    failed results are used, with their environment. Those that pass by the rules of this checkout are
-    `passing`."""
+    failed results are used, with their environment, as the rules of this checkout let them be seen. Those
+    that pass by these rules are `passing`."""
     from baselinekit.report import resultfile
 
     name, text = results
     report = resultfile.read(text, name)
     baselines = {baseline.id: baseline for baseline in chosen}
+    time = parse_time(report.started)
+    captured_at = min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now
     pairs: Pairs = []
     for result in report.results:
-        if result.outcome != "failed":
-            continue
         baseline = baselines.get(result.id)
-        reason = _reason_against(result, baseline)
-        if baseline is None and narrowed:
+        if result.outcome != "failed" or (baseline is None and narrowed):
             continue
-        if baseline is None or reason:
+        reason = _reason_against(result, baseline)
+        if baseline is None or baseline.baseline is None or reason:
             refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", "")))
             continue
+        stored = baseline.baseline.output
         try:
-            resolved = _resolve_here(project, baseline, result, name)
+            if result.expected_hash != expected_hash(stored):
+                unknown = f"{name} does not state its stored output, which may have"
+                part = "its stored output" if result.expected_hash else unknown
+                raise InvalidInput(stale_problem(project, baseline, part))
+            resolved = seen_through(baseline, result.resolved, project.words_of(baseline))
         except BaselinekitError as error:
             refusals += refusals_of(baseline, error)
             continue
-        stored = baseline.baseline.output if baseline.baseline else None
         if identical(resolved, stored) and not identical(result.resolved, stored):
             passing.append(baseline.id)
             continue
-        seen = _seen_from_result(replace(result, resolved=resolved), report, name, now)
-        pairs.append((baseline, replace(seen, environment=_run_environment(result, report, baseline))))
+        seen = KeptOutput(
+            id=result.id,
+            recipe_hash=result.recipe_hash,
+            resolved=resolved,
+            captured_at=captured_at,
+            environment=_run_environment(result, report, baseline),
+            origin=name,
+        )
+        pairs.append((baseline, seen))
     return pairs
 
 
@@ -142,67 +154,6 @@ def _reason_against(result: Result, baseline: Baseline | None) -> str:
     if baseline.baseline.variants:
         return "a result file does not say which of its variants was compared"
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
-
-
-def _resolve_here(project: Project, baseline: Baseline, result: Result, name: str) -> Json:
-    """Return the output of a failed result as this checkout sees it: by the rules and the placeholders that
-    the baseline has now. Raises if the result was compared with another stored output."""
-    stored = baseline.baseline.output if baseline.baseline else None
-    differing = {spot.path: spot.expected for spot in result.differences if spot.kind in ("value", "type")}
-    then = _without_new_placeholders(stored, result.resolved, differing, ())
-    if result.expected_hash not in (expected_hash(stored), expected_hash(then)):
-        part = (
-            "its stored output"
-            if result.expected_hash
-            else f"{name} does not state its stored output, which may have"
-        )
-        raise InvalidInput(stale_problem(project, baseline, part))
-    matcher = compile_baseline(baseline, project.words_of(baseline))
-    comparison = matcher.compare(Observation(result.resolved, result.seconds))
-    return result.resolved if comparison.questions else _escaped_once(comparison.resolved, result.resolved)
-
-
-def _escaped_once(seen: Json, new: Json) -> Json:
-    """Return what a comparison has left of an output whose texts were those of a file already."""
-    if isinstance(seen, str) and isinstance(new, str):
-        return new if seen == escape_value(new) else seen
-    if isinstance(seen, dict) and isinstance(new, dict) and seen.keys() == new.keys():
-        return {key: _escaped_once(value, new[key]) for key, value in seen.items()}
-    if isinstance(seen, list) and isinstance(new, list) and len(seen) == len(new):
-        return [_escaped_once(*pair) for pair in zip(seen, new, strict=True)]
-    return seen
-
-
-def _without_new_placeholders(stored: Json, new: Json, differing: Mapping[Path, Json], path: Path) -> Json:
-    """Return a stored output as it was before placeholders came into it. `differing`: the stored value of
-    each place that differed then; elsewhere `new` holds the stored value."""
-    if isinstance(stored, str):
-        return differing.get(path, new) if has_marker(stored) else stored
-    if isinstance(stored, dict) and isinstance(new, dict):
-        return {
-            key: _without_new_placeholders(value, new[key], differing, (*path, key)) if key in new else value
-            for key, value in stored.items()
-        }
-    if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
-        return [
-            _without_new_placeholders(*pair, differing, (*path, n))
-            for n, pair in enumerate(zip(stored, new, strict=True))
-        ]
-    return stored
-
-
-def _seen_from_result(result: Result, report: Report, name: str, now: str) -> KeptOutput:
-    """Return a failed result as an output to approve. The time of its run, if valid and not in the future, is
-    stored."""
-    time = parse_time(report.started)
-    return KeptOutput(
-        id=result.id,
-        recipe_hash=result.recipe_hash,
-        resolved=result.resolved,
-        captured_at=min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now,
-        environment=report.environment,
-        origin=name,
-    )
 
 
 def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
@@ -224,43 +175,35 @@ def replayed_answers(
     refusals: list[RefreshRefusal],
 ) -> tuple[Pairs, list[str]]:
     """Return what the targets answer now, and the ids of the baselines that pass."""
-    pairs: Pairs = []
-    passing: list[str] = []
-
-    def work(baseline: Baseline) -> Baseline | KeptOutput | BaselinekitError:
-        try:
-            return replay_baseline(here, baseline, context) or baseline
-        except BaselinekitError as error:
-            return error
-
     advance = context.advance(len(chosen))
 
-    def finished(
-        baseline: Baseline, result: Baseline | KeptOutput | BaselinekitError
-    ) -> tuple[Baseline, ...]:
-        advance("error" if isinstance(result, BaselinekitError) else "passed")
-        return ()
+    def work(baseline: Baseline) -> KeptOutput | BaselinekitError | None:
+        try:
+            answer = replay_baseline(here, baseline, context)
+        except BaselinekitError as error:
+            advance("error")
+            return error
+        advance("passed")
+        return answer
 
-    with context.stop.heard():
-        answers = in_threads(
-            *(chosen, work, jobs, context.stop, context.cancel, finished),
-            claim=lambda baseline: here.project.claim(baseline.current),
-        )
-    if context.stop.is_set():
-        raise KeyboardInterrupt
+    answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))
+    pairs: Pairs = []
+    passing: list[str] = []
     for baseline, answer in zip(chosen, answers, strict=True):
         if isinstance(answer, BaselinekitError):
             refusals += refusals_of(baseline, answer)
-        elif isinstance(answer, KeptOutput):
+        elif answer is not None:
             pairs.append((baseline, answer))
         else:
             passing.append(baseline.id)
     return pairs, passing
 
 
-def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> KeptOutput | None:
-    """Return the new output of a baseline; None if it passes. A skipped one is replayed as well: the user has
-    named it."""
+def prepare_replay(
+    here: CaptureEnvironment, baseline: Baseline, context: RunContext
+) -> tuple[Baseline, Matcher, Setting]:
+    """Return the baseline with the variant that fits here, its matcher, and what its replay needs; raise if
+    it cannot be replayed. A skipped one can: the user has named it."""
     if baseline.baseline is None:
         hint = f"baselinekit capture from {baseline.source.file}"
         raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
@@ -268,6 +211,12 @@ def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunCo
     setting = here.project.setting_of(baseline, context.clients)
     matcher = compile_baseline(chosen_variant, here.project.words_of(baseline))
     check(baseline, setting)
+    return chosen_variant, matcher, setting
+
+
+def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> KeptOutput | None:
+    """Return the new output of a baseline; None if it passes."""
+    chosen_variant, matcher, setting = prepare_replay(here, baseline, context)
     observation = observe(baseline.current, setting)
     comparison = compare_settled(matcher, observation, setting)
     if comparison.passed:
@@ -351,7 +300,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
             refusals += refusals_of(baseline, type(error)(*placed))
     if elsewhere is not None and not planned:
         raise elsewhere
-    plans = tuple(locate_lost(planned, project.root))
+    plans = tuple(locate_lost(plan, project.root) for plan in planned)
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
@@ -383,71 +332,53 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
 
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
-    """Return the baselines below the paths among the words, and those with the ids among them."""
-    paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
-    # an id may also be the name of a file or a folder: if that has no baselines, the id was meant
-    if doubtful := [word for word in paths if not _leads_to_baselines(project, word)]:
-        known_ids = {baseline.id for baseline in load(project, ())}
-        paths = [word for word in paths if word not in doubtful or word not in known_ids]
-    pending = pending_ids(project.root) if paths else ()
-    globs = [word for word in words if word not in paths or word in pending]  # or both were meant
-    in_paths = load(project, paths) if paths or not globs else []
-    if not globs:
-        return in_paths
-    everything = load(project, ())
-    ids = [baseline.id for baseline in everything]
-    for glob in globs:
-        if not any(fnmatchcase(id, glob) for id in ids):
-            hint = suggest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
-            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
-    path_ids = {baseline.id for baseline in in_paths}
-    matching = [baseline for baseline in everything if any(fnmatchcase(baseline.id, glob) for glob in globs)]
-    return [*in_paths, *(baseline for baseline in matching if baseline.id not in path_ids)]
+    """Return the baselines below the paths among the words, and those with the ids among them. A word that
+    could be both, such as the name of a folder, is an id."""
+    existing = {word for word in words if os.path.lexists(os.path.join(project.cwd, word))}
+    certain = {word for word in existing if os.sep in word or os.path.splitext(word)[1] or word == os.curdir}
+    everything = load(project, ()) if set(words) - certain else []
+    matching = {
+        word: [baseline for baseline in everything if fnmatchcase(baseline.id, word)]
+        for word in words
+        if word not in certain
+    }
+    paths = [word for word in words if not matching.get(word)]
+    for word in paths:
+        if word not in existing:
+            ids = [baseline.id for baseline in everything]
+            hint = suggest(word, ids) or (f"the ids are {list_names(ids)}" if ids else "")
+            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
+    below = load(project, paths) if paths or not words else []
+    named = {baseline.id for found in matching.values() for baseline in found}
+    chosen = {baseline.id for baseline in below}
+    return [*below, *(one for one in everything if one.id in named - chosen)]
 
 
-def _leads_to_baselines(project: Project, path: str) -> bool:
-    name = relative_to_root(os.path.join(project.cwd, path), project.root)
-    try:
-        files = discover([name], project.root)
-    except BaselinekitError:  # its name is not that of a baseline file
-        return False
-    return any(holds_baselines(project.root, file) for file in files)
-
-
-def locate_lost(plans: Sequence[RefreshPlan], root: str) -> Iterator[RefreshPlan]:
-    """Yield the plans with the lines of the placeholders that would be lost."""
-    losing = [plan for plan in plans if any(change.lost for change in plan.changes)]
-    paths = [
-        [(*plan.baseline.output_path, *lost.path) for change in plan.changes for lost in change.lost]
-        for plan in losing
-    ]
-    located = locate_each(list(zip((plan.baseline.source for plan in losing), paths, strict=True)), root)
-    places_of_plan = {id(plan): iter(places) for plan, places in zip(losing, located, strict=True)}
-    for plan in plans:
-        found = places_of_plan.get(id(plan), iter(()))
-        changes = [
-            replace(change, lost=tuple(lost.placed(next(found)) for lost in change.lost))
-            for change in plan.changes
-        ]
-        yield replace(plan, changes=tuple(changes)) if id(plan) in places_of_plan else plan
+def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
+    """Return the plan with the lines of the placeholders that would be lost."""
+    lost_paths = [lost.path for change in plan.changes for lost in change.lost]
+    if not lost_paths:
+        return plan
+    at = plan.baseline.output_path
+    found = iter(locate_all(plan.baseline.source, [(*at, *path) for path in lost_paths], root))
+    changes = (
+        replace(change, lost=tuple(lost.placed(next(found)) for lost in change.lost))
+        for change in plan.changes
+    )
+    return replace(plan, changes=tuple(changes))
 
 
 def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: RefreshScope) -> tuple[str, str]:
     if scope.results:
         names = " and ".join(name for name, _ in scope.results)
         return f"nothing failed in {names}", "it has no answer to accept"
-    message = (
-        "no answer of it is kept"
-        if len(chosen) == 1
-        else f"no answers are kept of these {len(chosen):,} baselines"
-    )
-    command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
+    is_one = len(chosen) == 1
+    what = "no answer of it is kept" if is_one else f"no answers are kept of these {len(chosen):,} baselines"
     kept_ids = sorted(pending_ids(project.root))
     kept_hint = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
-    return (
-        f"{message}: none has failed since, or what came could not be kept{kept_hint}",
-        f"{command}, or refresh --replay",
-    )
+    command = compare_command(project, chosen[0]) if is_one else "baselinekit compare"
+    message = f"{what}: none has failed since, or what came could not be kept{kept_hint}"
+    return message, f"{command}, or refresh --replay"
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
@@ -525,23 +456,24 @@ def with_rules(
         raise InvalidInput(nothing_there(stored.output, rules.paths[0], kind))
     check_placeholders(rules.placeholders, words)
     ruled, written = [], dict[Path, Json]()
-    old, new = stored.output, seen.resolved
+    old, new = outputs
     for path, text in rules.placeholders.items():
         if path not in leading:
             continue
         if not next(tokens_in(text), None):
             raise InvalidInput(Problem("BK524", f"--placeholder {path}: {text!r} holds no placeholder"))
-        number = 0
-        for place in places_of(new, path, kind):
+        at_places = places_of(new, path, kind)
+        for place in at_places:
             placeholder = placed(value_at(new, place), text, words)
             if placeholder is None:
                 message = f"{render(place)}: {text!r} does not accept what came"
                 raise InvalidInput(Problem("BK524", message, "choose another placeholder"))
-            new, number = with_values(new, {place: placeholder}), number + 1
-        for place in places_of(old, path, kind):
-            value = value_at(old, place)
-            old = with_values(old, {place: placed(value, text, words) or _replaced(value, text)})
-        ruled.append(f"{path} takes {text}" + (f" in {number:,} places" if number > 1 else ""))
+            new = with_values(new, {place: placeholder})
+        for place in places_of(old, path, kind):  # a value that the placeholder does not accept goes,
+            value = value_at(old, place)  # but one for a part of a text leaves the text
+            kept_text = value if isinstance(value, str) and len(split(text)) > 1 else text
+            old = with_values(old, {place: placed(value, text, words) or kept_text})
+        ruled.append(f"{path} takes {text}" + (f" in {len(at_places):,} places" if at_places[1:] else ""))
     comparison: dict[str, Json] = {}
     for name, given in rules.comparison.items():
         kept = [path for path in given if path in leading]
@@ -551,27 +483,25 @@ def with_rules(
     if stated is None or problems:
         raise InvalidInput(*problems)
     present = baseline.comparison
-    ignored = [*present.ignore_fields, *(p for p in stated.ignore_fields if p not in present.ignore_fields)]
-    arrays, tolerance = {**present.arrays, **stated.arrays}, {**present.tolerance, **stated.tolerance}
-    changed = replace(present, ignore_fields=ignored, arrays=arrays, tolerance=tolerance)
+    changed = replace(
+        present,
+        ignore_fields=list(dict.fromkeys([*present.ignore_fields, *stated.ignore_fields])),
+        arrays={**present.arrays, **stated.arrays},
+        tolerance={**present.tolerance, **stated.tolerance},
+    )
     after = replace(baseline, baseline=replace(stored, output=old), comparison=changed)
-    fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, baseline, after), "ordered")
-    after = replace(after, comparison=replace(changed, arrays={**arrays, **fixed}))
+    after = with_fixed_arrays(project, baseline, after)
     if comparison.get("ignore_fields"):
-        written["comparison", "ignore_fields"] = ignored
-    for name in ("arrays", "tolerance"):
-        for path, value in {**comparison.get(name, {}), **(fixed if name == "arrays" else {})}.items():
-            written["comparison", name, path] = value
+        written["comparison", "ignore_fields"] = changed.ignore_fields
+    for path, mode in after.comparison.arrays.items():
+        if path in stated.arrays or path not in present.arrays:
+            written["comparison", "arrays", path] = plain(mode)
+    for path, bounds in stated.tolerance.items():
+        written["comparison", "tolerance", path] = plain(bounds)
     new = seen_through(after, new, words)
     still_masked = {path for path, value in places(new) if is_masked(value)}
     masked = tuple(path for path in seen.masked if path in still_masked)
     return after, replace(seen, resolved=new, masked=masked), tuple(ruled), written
-
-
-def _replaced(value: Json, text: str) -> Json:
-    """Return what becomes of a stored value that a placeholder for the new one does not accept: it goes, but
-    a placeholder for a part of a text leaves the text."""
-    return value if isinstance(value, str) and len(split(text)) > 1 else text
 
 
 def _shown(given: Json, path: str) -> str:
@@ -614,28 +544,26 @@ def with_output(
         rules = replace(rules, ignore_fields=[*rules.ignore_fields, *ignored])
     output = merge_accepted(plan.shape, plan.changes, accepted)
     after = replace(plan.baseline, baseline=replace(stored, output=output), comparison=rules)
-    fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, plan.baseline, after), "ordered")
-    return replace(after, comparison=replace(rules, arrays={**rules.arrays, **fixed})) if fixed else after
+    return with_fixed_arrays(project, plan.baseline, after)
 
 
-def arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterator[str]:
-    """Yield the arrays that now have one element, with a placeholder in it, and did not describe all elements
-    before: from now on they would, and arrays of any length would pass."""
-    stored_output, output = (
-        baseline.baseline.output if baseline.baseline else None for baseline in (before, after)
+def with_fixed_arrays(project: Project, before: Baseline, after: Baseline) -> Baseline:
+    """Return the baseline with `ordered` for the arrays that now have one element, with a placeholder in it,
+    and had not before: otherwise that would describe all elements, and arrays of any length would pass."""
+    described, singles = (
+        [of_any_row(path) for path in single_element_arrays(one.baseline.output if one.baseline else None)]
+        for one in (before, after)
     )
-    before_singles = set(single_element_arrays(stored_output))
-    singles = [path for path in single_element_arrays(output) if path not in before_singles]
-    if not singles:
-        return
+    if set(singles) <= set(described):
+        return after
     try:
         modes = compile_baseline(after, project.words_of(after)).arrays
-        modes_before = compile_baseline(before, project.words_of(before)).arrays
     except InvalidInput:  # reported when the new baseline is checked
-        return
-    templates = {of_any_row(path) for path, mode in modes_before.items() if mode == "each"}
-    shapes = (of_any_row(path) for path in singles if modes.get(path) == "each")
-    yield from dict.fromkeys(render(shape) for shape in shapes if shape not in templates)
+        return after
+    shapes = {of_any_row(path) for path, mode in modes.items() if mode == "each"}
+    fixed = [render(shape) for shape in singles if shape in shapes and shape not in described]
+    arrays: dict[str, ArrayMode] = {**after.comparison.arrays, **dict.fromkeys(fixed, "ordered")}
+    return replace(after, comparison=replace(after.comparison, arrays=arrays))
 
 
 def new_trouble_messages(baseline: Baseline, old: Json, seen: KeptOutput) -> Iterator[str]:
@@ -668,10 +596,10 @@ def _make_accepts(words: PlaceholderContext) -> Accepts:
     def accepts(text: str, value: Json) -> bool:
         with suppress(InvalidInput):
             template = compile_text(text, words)
-            plain = _plain_value(value)
-            if plain is ABSENT or isinstance(template, str) or binds(template):
+            literal = _plain_value(value)
+            if literal is ABSENT or isinstance(template, str) or binds(template):
                 return False
-            return template.accepts(plain, {})
+            return template.accepts(literal, {})
         return False
 
     return accepts
@@ -691,8 +619,8 @@ def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
     templating = OutputTemplater(words.scope)
 
     def to_stored(text: str) -> Json:
-        plain = _plain_value(text)
-        return text if plain is ABSENT else templating.template(plain)
+        literal = _plain_value(text)
+        return text if literal is ABSENT else templating.template(literal)
 
     return lambda value: with_texts(value, to_stored)
 
@@ -818,25 +746,40 @@ def is_in_git(project: Project, clients: Clients) -> bool:
         return False
 
 
-def preview(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote) -> tuple[Rewritten, ...]:
-    """Return the files that would change. Nothing is written."""
-    fit, _ = _renewals(project, approvals, stamp)
-    return previewed([renewal for renewal, _ in fit], project.root).files
-
-
-def apply(project: Project, approvals: Sequence[Approval], stamp: ApprovalNote, sync: bool = True) -> Applied:
-    """Write what was accepted, and drop what was kept of it and of what was rejected. What is undecided stays
-    kept. `sync=False` is for callers that wait for the disk only once, after many files."""
-    fit, failures = _renewals(project, approvals, stamp)
-    applied = renew([renewal for renewal, _ in fit], project.root, sync)
+def apply(
+    project: Project,
+    approvals: Sequence[Approval],
+    stamp: ApprovalNote,
+    sync: bool = True,
+    dry_run: bool = False,
+) -> Applied:
+    """Write what was accepted, except what would not be a valid baseline, and drop what was kept of it and of
+    what was rejected. What is undecided stays kept. `sync=False` is for callers that wait for the disk only
+    once, after many files."""
+    renewals: list[Renewal] = []
+    failures: list[Problem] = []
+    for approval in approvals:
+        if approval.writes:
+            after = with_output(project, approval.plan, approval.accepted, approval.ignored)
+            try:
+                compile_baseline(after, project.words_of(after))
+                renewals.append(_renewal(approval, after, stamp))
+            except BaselinekitError as error:
+                failures += locate_problems(after, error.problems, project.root)
+    applied = write(project, renewals, sync, dry_run)
     kept_ids = pending_ids(project.root)
     for approval in approvals:
-        if not approval.writes or approval.plan.baseline.id in applied.ids:
+        if not dry_run and (not approval.writes or approval.plan.baseline.id in applied.ids):
             try:
                 _keep_undecided(project, approval, kept_ids)
             except BaselinekitError as error:
                 failures += error.problems
     return replace(applied, failures=(*failures, *applied.failures))
+
+
+def write(project: Project, renewals: Sequence[Renewal], sync: bool = True, dry_run: bool = False) -> Applied:
+    """Write new outputs, rules and notes into the files of their baselines, or only return the new texts."""
+    return preview(renewals, project.root) if dry_run else renew(renewals, project.root, sync)
 
 
 def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[str]) -> None:
@@ -862,25 +805,6 @@ def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[s
             varied=(),
         )
         save_pending(project.root, rest)
-
-
-def _renewals(
-    project: Project, approvals: Sequence[Approval], stamp: ApprovalNote
-) -> tuple[list[tuple[Renewal, Approval]], list[Problem]]:
-    """Return what is to be written, except what would not be a valid baseline."""
-    fit: list[tuple[Renewal, Approval]] = []
-    failures: list[Problem] = []
-    for approval in approvals:
-        if not approval.writes:
-            continue
-        after = with_output(project, approval.plan, approval.accepted, approval.ignored)
-        try:
-            compile_baseline(after, project.words_of(after))
-        except BaselinekitError as error:
-            failures += locate_problems(after, error.problems, project.root)
-        else:
-            fit.append((_renewal(approval, after, stamp), approval))
-    return fit, failures
 
 
 def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[str, Json]:
@@ -946,3 +870,176 @@ def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshPropo
 
     plans = [replace(plan, changes=tuple(map(mask_change, plan.changes))) for plan in proposal.plans]
     return replace(proposal, plans=tuple(plans))
+
+
+# refresh --learn: baselines are replayed, and placeholders put where the outputs vary. Nothing else is
+# written: a value that has changed in the same way in all replays stays, and is reported.
+
+REPLAYS = 3
+
+
+class LearnPlan(Struct):
+    """What is learnt of one baseline: the lesson, values masked. `renewal`: what is to be written, None if
+    nothing is. `kept`: the time of the compare whose answer is used as one more replay, None if there is
+    none."""
+
+    baseline: Baseline
+    replays: int
+    lesson: Lesson
+    renewal: Renewal | None = None
+    kept: str | None = None
+
+    @property
+    def volatile(self) -> tuple[Volatile, ...]:
+        return self.lesson.volatile
+
+    @property
+    def stays(self) -> tuple[UnlearnablePlace, ...]:
+        return self.lesson.refusals
+
+
+class LearnProposal(Struct):
+    """All plans, and why other baselines could not be replayed."""
+
+    plans: tuple[LearnPlan, ...]
+    failures: tuple[Problem, ...] = ()
+
+
+def propose_learning(
+    project: Project,
+    scope: RefreshScope,
+    times: int,
+    context: RunContext,
+    replaces_handwritten: bool = False,
+    is_unchanged: bool = False,
+) -> LearnProposal:
+    """Replay what is selected, `times` times, and say what that teaches. Nothing is written.
+    `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
+    user says that nothing was changed on the service, so that whatever differs varies."""
+    if not scope.names_something:
+        raise InvalidInput(
+            Problem("BK508", "learn of which baselines?", "name ids or paths, or pass --all-failed")
+        )
+    pending = pending_ids(project.root)
+    chosen = [
+        baseline
+        for baseline in select(find_baselines(project, scope.words), scope.selection)
+        if not scope.all_failed or baseline.id in pending
+    ]
+    if not chosen:
+        message = "there is nothing to learn: no compare has failed since"
+        raise NothingSelected(Problem("BK530", message, "baselinekit compare"))
+    here, failures = CaptureEnvironment(project, context.clients), list[Problem]()
+    prepared: list[tuple[Baseline, Matcher, Setting]] = []
+    for baseline in chosen:
+        try:  # one that cannot be replayed at all is reported before anything is asked
+            prepared.append(prepare_replay(here, baseline, context))
+        except BaselinekitError as error:
+            failures += locate_problems(baseline, error.problems, project.root)
+    replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
+    plans = []
+    for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
+        baseline, matcher, setting = prepared[number]
+        try:
+            if isinstance(replays, BaselinekitError):
+                raise replays
+            plans.append(
+                _learn_plan(project, baseline, matcher, setting, replays, replaces_handwritten, is_unchanged)
+            )
+        except BaselinekitError as error:
+            failures += locate_problems(baseline, error.problems, project.root)
+    return LearnProposal(tuple(plans), tuple(failures))
+
+
+def _learn_plan(
+    project: Project,
+    baseline: Baseline,
+    matcher: Matcher,
+    setting: Setting,
+    replays: Sequence[Observation],
+    replaces_handwritten: bool,
+    is_unchanged: bool,
+) -> LearnPlan:
+    for observation in replays:
+        refuse_what_went_wrong(baseline, observation)
+    stored = baseline.baseline
+    assert stored is not None
+
+    def compare(matcher: Matcher, replay: Observation) -> Comparison:
+        return compare_settled(matcher, replay, setting)
+
+    kept, redactor = kept_answer(project, baseline), project.redactor.knowing([r.output for r in replays])
+    settled = [compare(matcher, replay) for replay in replays]
+    words, now = project.words_of(baseline), setting.clients.now()
+    lesson = learn_again(
+        LearningCase(baseline, matcher, replays, settled, words, now, compare),
+        redactor.mask_value,
+        kept,
+        is_unchanged=is_unchanged,
+        replaces_handwritten=replaces_handwritten,
+    )
+    lesson = replace(lesson, volatile=masked_places(lesson.volatile, redactor.mask_value))
+    values: dict[Path, Json] = {}
+    arrays = lesson.baseline.comparison.arrays
+    if arrays != baseline.comparison.arrays:
+        values["comparison", "arrays"] = {
+            path: {"by": mode.by} if isinstance(mode, By) else mode for path, mode in arrays.items()
+        }
+    if not lesson.refusals:
+        values["metadata", "failure_count"] = 0
+    if lesson.volatile and baseline.source.form == "native":
+        evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
+        learnt = stored.learnt
+        if not stored.variants:
+            learnt = select_valid_evidence(learnt, stored.output, lesson.output)
+        values["baseline", "learnt"] = {**learnt, **evidence}
+    is_new = lesson.volatile or lesson.lists
+    renewal = (
+        Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values) if is_new else None
+    )
+    return LearnPlan(baseline, len(replays), lesson, renewal, kept.captured_at if kept else None)
+
+
+def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
+    """Return the answer kept from the failed compare, if it is an answer to this recipe, was compared with
+    what is on file, and went well."""
+    stored = baseline.baseline
+    try:
+        seen = load_pending(project.root, baseline.id)
+    except BaselinekitError:
+        return None
+    if stored is None or seen is None or seen.flaw is not None or not (seen.differing or seen.varied):
+        return None
+    is_same_recipe = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
+    on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
+    is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
+    if is_older or not (is_same_recipe and seen.compared_with == compared_with(baseline)):
+        return None
+    return None if any(new_trouble_messages(baseline, stored.output, seen)) else seen
+
+
+def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
+    """Refuse an answer that went wrong, unless the one on file went wrong in the same way."""
+    kind, stored = kind_of(baseline.current), baseline.baseline
+    stored_troubles = kind.visible_troubles(baseline.current, stored.output if stored else None)
+    expected = {trouble.message for trouble in stored_troubles}
+    for trouble in kind.troubles(baseline.current, observation):
+        if trouble.message not in expected:
+            raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "fix it"))
+    if observation.reason_not_to_store is not None:
+        raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
+
+
+def apply_learning(
+    project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote, dry_run: bool = False
+) -> Applied:
+    """Write the placeholders; the answers kept from failed compares are no longer needed."""
+    notes = {"approved_by": stamp.by, "reason": stamp.reason}
+    given: dict[Path, Json] = {("baseline", key): text for key, text in notes.items() if text is not None}
+    renewals = [
+        replace(plan.renewal, values={**plan.renewal.values, **given}) for plan in plans if plan.renewal
+    ]
+    applied = write(project, renewals, dry_run=dry_run)
+    for id in () if dry_run else applied.ids:
+        drop_pending(project.root, id)
+    return applied

@@ -1,8 +1,7 @@
 """review: changes are decided one by one at a terminal, or by a program; everything is written at once."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import cast
 
 from baselinekit.changes.alternatives import (
     Changed,
@@ -24,7 +23,6 @@ from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
 from baselinekit.model.changes import (
-    VERBS,
     Change,
     ChangeContext,
     Decision,
@@ -37,10 +35,10 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.report.reviewing import format_pending_json
-from baselinekit.schema import place_problems
+from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
-from baselinekit.structs import MutableStruct, field, replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
 # review: changes are decided one by one; everything is written at once, at the end.
@@ -62,12 +60,11 @@ def begin_review(project: Project, proposal: RefreshProposal) -> Review:
 
 
 class ChangeAdvisor:
-    """What the project knows about a change. Results are cached, as they are needed again and again."""
+    """What the project knows about a change."""
 
     def __init__(self, project: Project):
         self._project = project
         self.words_of = project.words_of
-        self._about: dict[tuple[int, int], tuple[RefreshPlan, ChangeContext]] = {}
 
     def offers(self, members: Sequence[Changed]) -> list[Offer]:
         """Return the placeholders that fit. For a hidden value they are general ones, which reveal nothing of
@@ -92,12 +89,6 @@ class ChangeAdvisor:
         return reason or next((f"it holds {secret}" for _, secret in secrets), "")
 
     def about(self, plan: RefreshPlan, change: Change) -> ChangeContext:
-        key = id(plan), change.number
-        if key not in self._about:
-            self._about[key] = plan, self._look_up(plan, change)
-        return self._about[key][1]
-
-    def _look_up(self, plan: RefreshPlan, change: Change) -> ChangeContext:
         baseline, seen, mask = plan.baseline, plan.seen, self._project.redactor.mask_value
         path = (*baseline.output_path, *change.at) if change.part == "output" else ("baseline", *change.at)
         place = locate(baseline.source, path, self._project.root)
@@ -158,9 +149,20 @@ def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str]
 # Decisions made by a program: they are read strictly, and either all of them are valid or none is used.
 
 
-_KEYS = {"id": str, "number": int, "path": str, "decision": str, "value": str, "confirm": bool}
-_TAKES_VALUE = ("placeholder", "ignore")
+class DecisionEntry(Struct):
+    """A decision as a program sends it: about all changes of a baseline, or those at a path or of a number.
+    `value`: the placeholder, or the path to ignore; `confirm`: whether a high risk is accepted."""
+
+    id: str
+    decision: Verb
+    number: int | None = None
+    path: str | None = None
+    value: str | None = None
+    confirm: bool = False
+
+
 _MOST_NAMED = 5
+_EXAMPLE = 'an example: {"id": "users", "path": "body.name", "decision": "accept"}'
 
 
 def decisions_in(
@@ -174,134 +176,72 @@ def decisions_in(
     if not isinstance(document, list):
         message = "decisions must be a list, or an object with the single key `decisions`"
         raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", message, _EXAMPLE, at=at)]}))
-    reader = _DecisionReader(plans, knows, permit)
-    for n, entry in enumerate(document):
-        reader.read(entry, (*at, n))
-    if reader.problems:
-        raise InvalidInput(*place_problems(text, name, {0: reader.problems}))
-    return {**_covered_by_rules(plans, reader.decided), **reader.decided}
-
-
-_EXAMPLE = 'an example: {"id": "users", "path": "body.name", "decision": "accept"}'
-
-
-class _InvalidDecision(Exception):
-    """A decision that cannot be carried out: the message, a hint, and which of its keys is wrong."""
-
-    def __init__(self, message: str, hint: str = "", key: str = "", code: str = "BK538"):
-        super().__init__(message)
-        self.problem = Problem(code, message, hint, at=(key,) if key else ())
-
-
-class _DecisionReader(MutableStruct):
-    plans: Sequence[RefreshPlan]
-    knows: ChangeAdvisor
-    permit: Permit
-    decided: dict[Member, Decision] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-
-    def read(self, entry: Json, at: Path) -> None:
+    decided: dict[Member, Decision] = {}
+    wrong: list[Problem] = []
+    for number, raw in enumerate(document):
+        entry, problems = read_as(DecisionEntry, raw)
         try:
-            verb = _check_entry(entry)
-            for member in self.members(entry):
-                if member in self.decided:
-                    raise _InvalidDecision(f"{self.name_member(member)} is decided twice", "decide it once")
-                self.decide(member, verb, entry)
-        except _InvalidDecision as error:
-            self.problems.append(replace(error.problem, at=(*at, *(error.problem.at or ()))))
-
-    def members(self, entry: dict[str, Json]) -> list[Member]:
-        """Return the changes that a decision names: those of a baseline, at a path or with a number."""
-        chosen = [n for n, plan in enumerate(self.plans) if fnmatchcase(plan.baseline.id, entry["id"])]
-        if not chosen:
-            hint = suggest(entry["id"], [plan.baseline.id for plan in self.plans])
-            raise _InvalidDecision(
-                f"nothing of {entry['id']!r} is pending", hint or "review --json lists it", "id"
-            )
-        members = [
-            (n, change.number)
-            for n in chosen
-            for covered in [_covered(self.plans[n], entry.get("path"))]
-            for change in self.plans[n].changes
-            if entry.get("number", change.number) == change.number and change.number in covered
-        ]
-        if not members:
-            key = "path" if "path" in entry else "number"
-            paths = [_place_name(change) for n in chosen for change in self.plans[n].changes]
-            hint = suggest(str(entry[key]), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
-            raise _InvalidDecision(f"nothing changes at {key} {entry[key]!r}", hint, key)
-        return members
-
-    def decide(self, member: Member, verb: Verb, entry: dict[str, Json]) -> None:
-        plan = self.plans[member[0]]
-        change = plan.changes[member[1]]
-        text = ""
-        if verb == "placeholder":
-            text = self.placeholder((plan, change), entry)
-            plan = with_after(plan, change.number, text)
-        elif verb == "ignore":
-            text = _ignore_rule((plan, change), entry)
-        if verb in ("accept", "placeholder"):
-            permit = Permit(True, True) if entry.get("confirm") else self.permit
-            problem = reason_against(plan, {change.number}, permit)
-            if problem is not None:
-                hint = 'if it is meant, add "confirm": true' if problem.code != "BK534" else problem.hint
-                raise _InvalidDecision(
-                    f"{plan.baseline.id}: {problem.message}", hint, "decision", problem.code
-                )
-        self.decided[member] = Decision(verb, text)
-
-    def placeholder(self, changed: Changed, entry: dict[str, Json]) -> str:
-        reason = no_placeholder(changed[1])
-        if reason:
-            raise _InvalidDecision(reason, "accept or reject it", "decision")
-        text = entry["value"] if "value" in entry else self.knows.offers([changed])[0].text
-        reason = self.knows.problem(text, [changed])
-        if reason:
-            raise _InvalidDecision(f"{text}: {reason}", "", "value" if "value" in entry else "decision")
-        return str(text)
-
-    def name_member(self, member: Member) -> str:
-        plan = self.plans[member[0]]
-        return f"{plan.baseline.id} {_place_name(plan.changes[member[1]])}"
+            for member in _members(plans, entry) if entry else ():
+                plan, change = plans[member[0]], plans[member[0]].changes[member[1]]
+                if member in decided:
+                    message = f"{plan.baseline.id} {_place_name(change)} is decided twice"
+                    raise _invalid(message, "decide it once")
+                decided[member] = _decide((plan, change), entry, knows, permit) if entry else Decision("skip")
+        except InvalidInput as error:
+            problems = list(error.problems)
+        wrong += (replace(problem, at=(*at, number, *(problem.at or ()))) for problem in problems)
+    if wrong:
+        raise InvalidInput(*place_problems(text, name, {0: wrong}))
+    return {**_covered_by_rules(plans, decided), **decided}
 
 
-def _check_entry(entry: Json) -> Verb:
-    """Return the verb of a decision that has all required keys, and no others."""
-    if not isinstance(entry, dict):
-        raise _InvalidDecision("a decision must be an object", _EXAMPLE)
-    for key, value in entry.items():
-        if key not in _KEYS:
-            raise _InvalidDecision(
-                f"a decision has no key {key!r}", suggest(key, _KEYS) or ", ".join(_KEYS), key
-            )
-        if not isinstance(value, _KEYS[key]) or (isinstance(value, bool) and key != "confirm"):
-            raise _InvalidDecision(f"{key} is {_TYPE_NAMES[_KEYS[key]]}", "", key)
-    missing = next((key for key in ("id", "decision") if key not in entry), None)
-    if missing:
-        raise _InvalidDecision(f"a decision needs its {missing}", _EXAMPLE)
-    if entry["decision"] not in VERBS:
-        hint = suggest(entry["decision"], VERBS) or ", ".join(VERBS)
-        raise _InvalidDecision(f"there is no decision {entry['decision']!r}", hint, "decision")
-    if "value" in entry and entry["decision"] not in _TAKES_VALUE:
-        raise _InvalidDecision(
-            f"{entry['decision']} takes no value", "a placeholder does, and ignore", "value"
-        )
-    return cast(Verb, entry["decision"])
+def _invalid(message: str, hint: str = "", key: str = "", code: str = "BK538") -> InvalidInput:
+    return InvalidInput(Problem(code, message, hint, at=(key,) if key else ()))
 
 
-_TYPE_NAMES: Mapping[type, str] = {str: "a text", int: "a number", bool: "true or false"}
+def _members(plans: Sequence[RefreshPlan], entry: DecisionEntry) -> list[Member]:
+    """Return the changes that a decision names."""
+    chosen = [n for n, plan in enumerate(plans) if fnmatchcase(plan.baseline.id, entry.id)]
+    if not chosen:
+        hint = suggest(entry.id, [plan.baseline.id for plan in plans]) or "review --json lists it"
+        raise _invalid(f"nothing of {entry.id!r} is pending", hint, "id")
+    members = []
+    for n in chosen:
+        covered = {change.number for change in plans[n].changes if entry.path in (None, _place_name(change))}
+        if entry.path is not None:
+            try:
+                covered |= set(covered_changes(plans[n], entry.path))
+            except InvalidInput as error:
+                raise InvalidInput(*(replace(one, at=("path",)) for one in error.problems)) from None
+        numbers = covered if entry.number is None else covered & {entry.number}
+        members += [(n, number) for number in sorted(numbers)]
+    if not members:
+        key, named = ("number", entry.number) if entry.path is None else ("path", entry.path)
+        paths = [_place_name(change) for n in chosen for change in plans[n].changes]
+        hint = suggest(str(named), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
+        raise _invalid(f"nothing changes at {key} {named!r}", hint, key)
+    return members
 
 
-def _covered(plan: RefreshPlan, path: str | None) -> Collection[int]:
-    """Return the changes at a path: in the output, or by the name of what the run took."""
-    if path is None:
-        return range(len(plan.changes))
-    try:
-        observed = {one.number for one in plan.changes if one.part != "output" and path == _place_name(one)}
-        return observed | covered_changes(plan, path)
-    except InvalidInput as error:
-        raise _InvalidDecision(error.problems[0].message, error.problems[0].hint, "path", "BK201") from None
+def _decide(changed: Changed, entry: DecisionEntry, knows: ChangeAdvisor, permit: Permit) -> Decision:
+    plan, change = changed
+    verb, text = entry.decision, entry.value or ""
+    if verb in ("placeholder", "ignore"):
+        is_rule = verb == "ignore"
+        if reason := no_rule(change) if is_rule else no_placeholder(change):
+            raise _invalid(reason, "accept or reject it", "decision")
+        text = text or (rules_for(plan, change) if is_rule else knows.offers([changed]))[0].text
+        if reason := rule_problem(text, [changed]) if is_rule else knows.problem(text, [changed]):
+            raise _invalid(f"{text}: {reason}", "", "value" if entry.value is not None else "decision")
+    elif entry.value is not None:
+        raise _invalid(f"{verb} takes no value", "a placeholder does, and ignore", "value")
+    if verb in ("accept", "placeholder"):
+        after = with_after(plan, change.number, text) if text else plan
+        problem = reason_against(after, {change.number}, Permit(True, True) if entry.confirm else permit)
+        if problem is not None:
+            hint = 'if it is meant, add "confirm": true' if problem.code != "BK534" else problem.hint
+            raise _invalid(f"{plan.baseline.id}: {problem.message}", hint, "decision", problem.code)
+    return Decision(verb, text)
 
 
 def _place_name(change: Change) -> str:
@@ -320,17 +260,6 @@ def _covered_by_rules(
         for (n, text), decision in ignored.items()
         for number in covered_changes(plans[n], text)
     }
-
-
-def _ignore_rule(changed: Changed, entry: dict[str, Json]) -> str:
-    reason = no_rule(changed[1])
-    if reason:
-        raise _InvalidDecision(reason, "accept or reject it", "decision")
-    text = str(entry.get("value", "")) or rules_for(*changed)[0].text
-    reason = rule_problem(text, [changed])
-    if reason:
-        raise _InvalidDecision(f"{text}: {reason}", "", "value")
-    return text
 
 
 def undecided(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> Iterator[Member]:

@@ -1,23 +1,24 @@
 """What a change touches (--changed-since), and which baselines it loosens (--base)."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import load_partly
 from baselinekit.commands.project import Project
 from baselinekit.commands.weakened import Way, weakened
-from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.errors import BaselinekitError, InvalidInput, Place
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
@@ -25,7 +26,6 @@ from baselinekit.store import at_revision, records
 from baselinekit.store.project import CONFIG_NAME, read
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, asdict, replace
-from baselinekit.values.paths import render
 
 # --changed-since: the baselines that a change touches. A baseline counts as touched when its own file
 # has changed, or any file that its recipe uses: every file that a text in it names, the folder of its
@@ -52,7 +52,7 @@ def select_touched(
     notes = [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
     notes = [] if is_fork else notes
     settings = settings_changed(project, git, start)
-    general = sorted(settings.keys() - set(_BY_NAME))
+    general = sorted(settings.keys() - set(_BY_NAME) - _IRRELEVANT_KEYS)
     if general:
         message = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
         return chosen, (*notes, f"{message}, so that all baselines are compared")
@@ -158,20 +158,6 @@ def _modules(entry: Any) -> Iterator[str]:
             yield word
 
 
-def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, str]]:
-    """Yield the files that may be part of what it sends, relative to the root, with the place that names
-    each: uploads, templates, inputs and the files these name, rubrics, words of a command. The program that
-    is run, and a SKILL.md, are what is tested."""
-    recipe = baseline.current
-    question: Json = kind_of(recipe).question(recipe)
-    for part, at in ((question, INPUT), (recipe.scores, (*EXECUTION, "scores"))):
-        for path, text in texts_at(part, at):
-            for value in _expanded([text], project):
-                yield from ((path, name) for name in possible_files(value, _starts(baseline)))
-    for name in names_in_inputs(recipe, project, os.path.dirname(baseline.source.file)):
-        yield ("current", "input", "inputs_from"), name
-
-
 def names_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[str]:
     """Yield the files that the input file of a prompt names. One that cannot be read is reported
     elsewhere."""
@@ -207,25 +193,20 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
-    """Return the keys of the configuration that affect results and have changed, with the names below
-    them."""
+    """Return the keys of the configuration that have changed, with the names below them."""
     try:
         before = at_revision.config(git, commit, project.config_file or CONFIG_NAME) or Config()
     except InvalidInput:
         return {"what could not be read then": set()}
-    return {
-        key: set(names_changed(old, new)) if key in _BY_NAME else set()
-        for key, old in asdict(before).items()
-        for new in [getattr(project.config, key)]
-        if old != new and key not in _IRRELEVANT_KEYS
-    }
-
-
-def names_changed(old: object, new: object) -> list[str]:
-    """Return which of the names below a key have changed."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return []
-    return [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    changed = {}
+    for key, old in asdict(before).items():
+        new = getattr(project.config, key)
+        if old != new:
+            both = isinstance(old, dict) and isinstance(new, dict)
+            changed[key] = (
+                {name for name in {**old, **new} if old.get(name) != new.get(name)} if both else set()
+            )
+    return changed
 
 
 def _expanded(texts: Iterable[str], project: Project) -> Iterator[str]:
@@ -260,20 +241,47 @@ _RELEVANT_KEYS = (
 def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
     """Compare the baselines of the whole project with those at the commit where this checkout branched off
     `ref`. `strict`: a weakened baseline makes the run fail."""
-    start, is_fork = _branched_at(git, ref, "--base")
-    notes = [] if is_fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
+    start, notes = base_of(git, ref)
     config_changes, old = config_then(project, git, start)
     old_folders = [old.baselines] if isinstance(old.baselines, str) else old.baselines
     folders = list(dict.fromkeys([*project.folders, *old_folders]))
-    old_baselines, unread = at_revision.baselines(git, start, folders)
+    before, unread = at_revision.baselines(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
-    baselines, _ = load_partly(project, ())
-    baselines += at_revision.sparse_baselines(git, folders)  # a sparse checkout removes nothing
-    changes = [
-        *config_changes,
-        *_compare_baselines(project, old_baselines, baselines, old, git.changed_since(start)),
+    after, _ = load_partly(project, ())
+    after += at_revision.sparse_baselines(git, folders)  # a sparse checkout removes nothing
+    words_then, changed = replace(project.words, own=old.placeholders), git.changed_since(start)
+
+    def ways_of(old: Baseline, new: Baseline) -> list[Way]:
+        ways = weakened(old, new, words_then, project.words)
+        return ways + _changed_files(new, project, changed) if changed else ways
+
+    def place_of(baseline: Baseline, at: Path) -> Place:
+        return locate(baseline.source, at, project.root)
+
+    changes = changes_between(before, after, ways_of, place_of)
+    approvals = {baseline.id: _approval(baseline) for baseline in after}
+    former = {baseline.id: _approval(baseline) for baseline in before}
+    approved = [
+        replace(change, approved_by=approval[1], reason=approval[2])
+        if (approval := approvals.get(change.id)) and approval != former.get(change.id)
+        else change
+        for change in changes
     ]
-    return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
+    return BaselineChanges(ref, start, (*config_changes, *approved), tuple(notes), strict)
+
+
+def _approval(baseline: Baseline) -> tuple[str | None, str | None, str | None]:
+    """Return when the present output was captured, who approved it, and why."""
+    known = baseline.baseline or Known()
+    return known.captured_at, known.approved_by, known.reason
+
+
+def base_of(git: Git, ref: str) -> tuple[str, list[str]]:
+    """Return the commit to compare with, and a note if it is not where this checkout branched off."""
+    start, is_fork = _branched_at(git, ref, "--base")
+    return start, [] if is_fork else [
+        f"git sees no common ancestor with {ref} here: compared with {ref} itself"
+    ]
 
 
 def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineChange], Config]:
@@ -283,82 +291,60 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
         old = at_revision.config(git, commit, name)
     except InvalidInput:
         return [BaselineChange(name, name, None, "loosened", ("it could not be read then",))], Config()
-    if old is None:
-        return [], Config()
-    pairs = {field: (then, getattr(project.config, field)) for field, then in asdict(old).items()}
-    changes = [
-        f"{key} is now a different one"
-        + (f": {', '.join(names)}" if (names := names_changed(*pairs[key])) else "")
+    changed = settings_changed(project, git, commit) if old else {}
+    ways = [
+        f"{key} is now a different one" + (f": {', '.join(sorted(changed[key]))}" if changed[key] else "")
         for key in _RELEVANT_KEYS
-        if pairs[key][0] != pairs[key][1]
+        if key in changed
     ]
-    return [BaselineChange(name, name, None, "loosened", tuple(changes))] if changes else [], old
+    change = BaselineChange(name, name, None, "loosened", tuple(ways))
+    return [change] if ways else [], old or Config()
 
 
-def _compare_baselines(
-    project: Project,
-    old_baselines: Iterable[Baseline],
-    baselines: Iterable[Baseline],
-    old: Config,
-    changed: Collection[str],
+T = TypeVar("T", Baseline, Case)
+
+
+def changes_between(
+    before: Iterable[T],
+    after: Iterable[T],
+    ways_of: Callable[[T, T], Sequence[Way]],
+    place_of: Callable[[T, Path], Place],
 ) -> Iterator[BaselineChange]:
-    before, after = ({baseline.id: baseline for baseline in group} for group in (old_baselines, baselines))
-    words_then = replace(project.words, own=old.placeholders)
-    for id in sorted({**before, **after}):
-        old_baseline, new_baseline = before.get(id), after.get(id)
-        if new_baseline is None and old_baseline is not None:
-            yield BaselineChange(id, old_baseline.source.file, None, "removed")
-        elif new_baseline is not None and old_baseline is None:
-            line = locate(new_baseline.source, ("id",), project.root).line
-            yield BaselineChange(
-                id, new_baseline.source.file, line, "added", (), *_approval(None, new_baseline)
-            )
-        elif old_baseline is not None and new_baseline is not None:
-            ways = weakened(old_baseline, new_baseline, words_then, project.words)
-            ways += other_files(new_baseline, project, changed)
-            loosening = [way for way in ways if way.weakens]
-            honest = [way for way in ways if not way.weakens]
-            if loosening:
-                yield _describe_revision(old_baseline, new_baseline, "loosened", loosening, project)
-            if honest:
-                yield _describe_revision(old_baseline, new_baseline, "changed", honest, project)
+    """Yield what was removed, added, loosened and changed, by id."""
+    then, now = ({one.id: one for one in group} for group in (before, after))
+    for id in sorted({**then, **now}):
+        old, new = then.get(id), now.get(id)
+        if new is None:
+            yield BaselineChange(id, then[id].source.file, None, "removed")
+        elif old is None:
+            yield BaselineChange(id, new.source.file, place_of(new, ("id",)).line, "added")
+        else:
+            ways = ways_of(old, new)
+            for weakens in (True, False):
+                chosen = [way for way in ways if way.weakens is weakens]
+                if chosen:
+                    place = place_of(new, chosen[0].at)
+                    lines = list(map(str, chosen[:_MOST_LISTED]))
+                    if len(chosen) > _MOST_LISTED:
+                        lines.append(f"and {len(chosen) - _MOST_LISTED:,} more")
+                    change: Literal["loosened", "changed"] = "loosened" if weakens else "changed"
+                    yield BaselineChange(id, place.file, place.line, change, tuple(lines))
 
 
-def _describe_revision(
-    before: Baseline,
-    after: Baseline,
-    change: Literal["loosened", "changed"],
-    ways: Sequence[Way],
-    project: Project,
-) -> BaselineChange:
-    where = locate(after.source, ways[0].at, project.root)
-    lines = [  # with the place, where the message does not name it
-        f"{render(way.at)}: {way.message}" if way.at[0] in ("baseline", "current") else way.message
-        for way in ways[:_MOST_LISTED]
-    ]
-    remaining = len(ways) - len(lines)
-    lines += [f"and {remaining:,} more"] if remaining else []
-    approver, reason = _approval(before, after)
-    return BaselineChange(after.id, where.file, where.line, change, tuple(lines), approver, reason)
-
-
-def _approval(before: Baseline | None, after: Baseline) -> tuple[str | None, str | None]:
-    """Return who approved the present output, and why; nothing if that is the same approval as before."""
-    stored = after.baseline
-    if stored is None or (
-        before is not None
-        and before.baseline is not None
-        and (before.baseline.captured_at, before.baseline.approved_by, before.baseline.reason)
-        == (stored.captured_at, stored.approved_by, stored.reason)
-    ):
-        return None, None
-    return stored.approved_by, stored.reason
-
-
-def other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:
-    """Return the changed files that are part of its request: another request is sent, though its own file is
-    the same."""
-    if not changed:
-        return []
-    places = {name: at for at, name in request_files(baseline, project) if name in changed}
-    return [Way(at, f"another request is sent: {name} changed") for name, at in places.items()]
+def _changed_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:
+    """Return the changed files that may be part of its request: uploads, templates, inputs and the files
+    these name, rubrics, words of a command. The program that is run, and a SKILL.md, are what is tested."""
+    recipe = baseline.current
+    question: Json = kind_of(recipe).question(recipe)
+    parts = ((question, INPUT), (recipe.scores, (*EXECUTION, "scores")))
+    places = {
+        name: path
+        for part, at in parts
+        for path, text in texts_at(part, at)
+        for value in _expanded([text], project)
+        for name in possible_files(value, _starts(baseline))
+    }
+    for name in names_in_inputs(recipe, project, os.path.dirname(baseline.source.file)):
+        places[name] = (*INPUT, "inputs_from")
+    named = ((name, at) for name, at in places.items() if name in changed)
+    return [Way(at, f"another request is sent: {name} changed") for name, at in named]

@@ -5,15 +5,13 @@ from decimal import Decimal
 
 from baselinekit.commands.asking import TICK
 from baselinekit.commands.judging import JudgedBaseline, Repeating
-from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import chance_of_at_most
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.nature import moment_of
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 
@@ -93,17 +91,6 @@ def may_vary(spot: ReportedDifference) -> bool:
     return literal and (spot.kind in ("value", "order") or (is_row(spot) and spot.kind != "type"))
 
 
-_CLOCK = lazy_pattern(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
-
-
-def is_of_a_clock(spot: ReportedDifference) -> bool:
-    """Whether both values are times, so that they depend on when the request was sent."""
-    return all(
-        _CLOCK.search(value) if isinstance(value, str) else moment_of(value) is not None
-        for value in (spot.expected, spot.actual)
-    )
-
-
 def is_row(spot: ReportedDifference) -> bool:
     return bool(spot.path) and isinstance(spot.path[-1], int)
 
@@ -167,46 +154,30 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 # One baseline replayed several times -> one result.
 
 
-class Pause(Struct):
-    """What may happen between two replays: a wait, or the end of the run."""
-
-    stopped: Callable[[], bool] = lambda: False
-    sleep: Callable[[float], None] = lambda seconds: None
-
-
 def replay_repeatedly(
-    attempt: Callable[[int], JudgedBaseline], repeating: Repeating, pause: Pause
+    attempt: Callable[[int], JudgedBaseline],
+    repeating: Repeating,
+    is_stopped: Callable[[], bool] = lambda: False,
+    sleep: Callable[[float], None] = lambda seconds: None,
 ) -> JudgedBaseline:
     """Replay several times, one after the other, each with its turn: parallel replays would disturb each
-    other. Stop when another replay would change nothing; if a time differs, wait for a tick of the clock
+    other. Stop when another replay would change nothing; if something differs, wait for a tick of the clock
     before the next one."""
     replays: list[JudgedBaseline] = []
     for turn in range(repeating.times):
         replays.append(attempt(turn))
         last = replays[-1].result
-        if last.outcome in ("skipped", "unscored") or last.verdict == "refused" or pause.stopped():
+        if last.outcome in ("skipped", "unscored") or last.verdict == "refused" or is_stopped():
             break
-        if turn == 0 and any(map(is_of_a_clock, last.differences)):
-            pause.sleep(TICK)
+        if turn == 0 and last.differences:
+            sleep(TICK)
     first = replays[0].result
-    if len(replays) < repeating.times and pause.stopped():
+    if len(replays) < repeating.times and is_stopped():
         reason = f"interrupted after {len(replays)} of {repeating.times} replays"
-        return JudgedBaseline(replace(_skipped_result(first), reason=reason, verdict="limit"))
+        skipped = Result(first.id, first.file, None, first.kind, "skipped", reason=reason, verdict="limit")
+        kept = {key: getattr(first, key) for key in ("name", "criticality", "recipe_hash")}
+        return JudgedBaseline(replace(skipped, **kept))
     result = combine([replay.result for replay in replays], repeating.rate)
     same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
     is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)
     return replace(same_outcome[0], result=result) if is_settled else JudgedBaseline(result)
-
-
-def _skipped_result(result: Result) -> Result:
-    """Return a result of the same baseline without any outcome."""
-    return Result(
-        result.id,
-        result.file,
-        None,
-        result.kind,
-        "skipped",
-        name=result.name,
-        criticality=result.criticality,
-        recipe_hash=result.recipe_hash,
-    )

@@ -4,11 +4,11 @@ else. Where it is unknown which of two values asks for more, the change is liste
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import config_then, possible_files, texts_at
+from baselinekit.commands.since import base_of, changes_between, config_then, possible_files, texts_at
 from baselinekit.commands.weakened import (
     Way,
     compare_metadata,
@@ -17,6 +17,7 @@ from baselinekit.commands.weakened import (
     short,
     weakened,
 )
+from baselinekit.errors import Place
 from baselinekit.evals.selection import PROMPTS, folders
 from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Expected, Suite
@@ -24,7 +25,6 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_everything
-from baselinekit.values.paths import render
 
 _MOST_FILES = 5_000
 """With more files in a commit, only those in the folders of evals are read."""
@@ -36,10 +36,7 @@ _OF_A_CASE = ("expected", "pass_rule", "retries", "weight", "scripts", "wanted",
 def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
     """Compare the eval cases of the whole project with those at the commit where this checkout branched off
     `ref`. `strict`: a weakened case makes the run fail."""
-    commit = git.commit(ref, "--base")
-    fork = git.fork(commit)
-    start = fork or commit
-    notes = [] if fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
+    start, notes = base_of(git, ref)
     config_changes, old_config = config_then(project, git, start)
     with tempfile.TemporaryDirectory() as root:
         then = replace(project, root=os.path.realpath(root), config=old_config)
@@ -48,10 +45,16 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
         old_cases, old_suites, unread = load_everything(folders(then), then.root, targets=project.targets)
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
     cases, suites, _ = load_everything(folders(project), project.root, targets=project.targets)
+    changed = git.changed_since(start)
     changes = [
         *config_changes,
         *_compare_suites(old_suites, suites),
-        *_compare_cases(old_cases, cases, project, git.changed_since(start)),
+        *changes_between(
+            old_cases,
+            cases,
+            lambda old, new: [*_compare_case(old, new, project), *_other_files(new, changed)],
+            lambda case, at: Place(case.source.file),
+        ),
     ]
     return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
 
@@ -88,31 +91,6 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
             ways += [f"{key}: {short(was)} -> {short(is_now)}"] if was != is_now else []
         if ways:
             yield BaselineChange(after.name, file, None, "loosened", tuple(ways))
-
-
-def _compare_cases(
-    old_cases: Sequence[Case], cases: Sequence[Case], project: Project, changed: Collection[str]
-) -> Iterator[BaselineChange]:
-    before, after = ({case.id: case for case in group} for group in (old_cases, cases))
-    for id in sorted({**before, **after}):
-        old, new = before.get(id), after.get(id)
-        if new is None and old is not None:
-            yield BaselineChange(id, old.source.file, None, "removed")
-        elif new is not None and old is None:
-            yield BaselineChange(id, new.source.file, None, "added")
-        elif old is not None and new is not None:
-            ways = [*_compare_case(old, new, project), *_other_files(new, changed)]
-            kinds: tuple[tuple[bool, Literal["loosened", "changed"]], ...]
-            kinds = ((True, "loosened"), (False, "changed"))
-            for weakens, kind in kinds:
-                texts = tuple(map(_describe, (way for way in ways if way.weakens == weakens)))
-                if texts:
-                    yield BaselineChange(id, new.source.file, None, kind, texts)
-
-
-def _describe(way: Way) -> str:
-    """Return the message with its place, if it does not name that itself."""
-    return way.message if way.at[0] in ("metadata", "comparison") else f"{render(way.at)}: {way.message}"
 
 
 def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:

@@ -64,7 +64,7 @@ def test_what_was_captured_before_a_signal_stays(
     """The service stops answering while the third group of sixteen is asked, for the last time."""
     kept = 32
     laid(here)
-    slow_from = COUNT * (repeat - 1) + kept + 4
+    slow_from = kept * repeat + 16 * (repeat - 1) + 4
     with Steady({"n": 1}, slow_from) as service:
         process = begin(here.folder, "urls.txt", "-j2", "--repeat", str(repeat), "--base-url", service.url)
         out, err = stop_at(process, service, slow_from, number)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from ticking import Ticking, iso, ticking
 
-from baselinekit.commands.learn import apply_learning, propose_learning
 from baselinekit.commands.loading import load
-from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.refresh import RefreshScope, apply_learning, propose_learning
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.model.recipes import Observation

@@ -11,8 +11,7 @@ from ticking import START, Ticking, iso, ticking
 
 from baselinekit.commands.compare import compare
 from baselinekit.commands.judging import ComparePolicy
-from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.refresh import LearnPlan, RefreshScope, apply_learning, propose_learning
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import NothingSelected
 from baselinekit.model.changes import ApprovalNote

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from ticking import ticking
 
-from baselinekit.commands.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.commands.refresh import RefreshScope
+from baselinekit.commands.refresh import LearnPlan, RefreshScope, apply_learning, propose_learning
 from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.learning.varying import UnlearnablePlace
 from baselinekit.model.changes import ApprovalNote
