@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, environment_of, observed_for
 from baselinekit.errors import BaselinekitError
@@ -26,7 +27,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.nature import Nature, nature_of_change
 from baselinekit.secrets.variables import Redactor
-from baselinekit.values.equality import canonical
+from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_at
 from baselinekit.values.texts import count_noun
@@ -162,6 +163,14 @@ def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput |
     ]
 
 
+def moved_on(*values: Json) -> bool:
+    """Whether these are numbers, each further on than the one before it."""
+    if not all(map(is_number, values)):
+        return False
+    pairs = list(pairwise(values))
+    return all(one < next_one for one, next_one in pairs) or all(one > next_one for one, next_one in pairs)
+
+
 def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
     """Yield the differing lists that have another length in each of these outputs and in the new one, but are
     never empty, and the numbers that state their lengths."""
@@ -187,8 +196,14 @@ def verdict_on_varying(
     stored = baseline.baseline.output if baseline.baseline else None
     paths, varied = varied_before(baseline, comparison, kept), list[Path]()
     if kept is not None and kept.compared_with == compared_with(baseline):
+        earlier, differing = dict(kept.differing), {spot.at: spot for spot in comparison.differences}
         lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
-        paths, varied = [*paths, *lists], [*kept.varied, *lists]
+        numbers = [
+            path
+            for path in paths
+            if moved_on(differing[path].expected, earlier[path], differing[path].actual)
+        ]
+        paths, varied = [*paths, *lists], [*kept.varied, *lists, *numbers]
     natures = natures_of(baseline, comparison, now)
     if natures:
         counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
