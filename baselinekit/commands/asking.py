@@ -93,7 +93,7 @@ def observe_in_groups(
                 return observation
 
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
-            if turn and left:
+            if turn == 1 and left:
                 context.clients.sleep(TICK)
             answers = in_turns(left, replay, jobs, context, lambda number: replay_jobs[number].claim)
             for number, answer in zip(left, answers, strict=True):

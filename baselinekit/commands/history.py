@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from glob import iglob
 
 from baselinekit.commands.selection import list_names
 from baselinekit.errors import (
@@ -37,7 +38,7 @@ from baselinekit.model.results import (
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.results import keep_results, load_results
+from baselinekit.store.results import keep_results, load_results, result_files, result_path
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -51,11 +52,33 @@ _SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
 _OWN_OPTIONS = ("--shard", "-o")
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
+_RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
+_BELOW = ("*.json", "*/*.json", "*/*/*.json")
+"""Where results are below a named folder: they are stored by date."""
 
 
-def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
+def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
+    """Return the result file that belongs to another report of a run, to a folder of runs or to `latest`, as
+    the operator would write it; None if there is none."""
+    full_path, found = os.path.join(cwd, path), None
+    if os.path.isdir(full_path):
+        for pattern in _BELOW:
+            files = iglob(os.path.join(full_path, pattern))
+            results = [file for file in files if _RESULT.fullmatch(os.path.basename(file))]
+            results.sort(key=lambda file: (not os.path.islink(os.path.dirname(file)), file))
+            found = found or next(reversed(results), None)
+    elif os.path.lexists(full_path):
+        folder, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
+        file = os.path.join(folder, f"{name.partition('.')[0]}.json")
+        found = file if file != full_path and os.path.isfile(file) else None
+    elif root is not None and path in ("last", "latest"):
+        found = next((result_path(root, name) for name in reversed(result_files(root))), None)
+    return None if found is None else os.path.relpath(found, cwd)
+
+
+def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
     """Read the reports of these files; the problems of all of them are one error, with the names that the
-    operator wrote."""
+    operator wrote. `root`: the project whose last run is suggested for `latest`."""
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:
@@ -63,10 +86,11 @@ def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, resultfile.read(decode(data, path).body, path)))
         except BaselinekitError as error:
-            problems += (
-                replace(problem, place=replace(problem.place, file=path)) if problem.place else problem
-                for problem in error.problems
-            )
+            meant = find_result_file(path, cwd, root)
+            for problem in error.problems:
+                hint = f"the result file is {meant}" if meant else problem.hint
+                place = replace(problem.place, file=path) if problem.place else None
+                problems.append(replace(problem, place=place, hint=hint))
     if problems:
         raise InvalidInput(*problems)
     return parts

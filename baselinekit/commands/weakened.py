@@ -322,6 +322,7 @@ def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Way]:
     for text in _ignored_values(new):
         if text not in were_ignored:
             yield Way((*at, "ignore_values"), f"{text} is new")
+    yield from _find_uncovered(old, new)
     for text in old.require_keys:
         if text not in new.require_keys:
             yield Way((*at, "require_keys"), f"{text} is no longer required")
@@ -375,6 +376,18 @@ def _reach(bounds: Tolerance | None) -> list[float]:
 def _bounds_of(rule: FieldRule) -> Tolerance | None:
     stated = {name: value for name, value in rule.tolerance.items() if name in Tolerance.__struct_fields__}
     return convert(stated, Tolerance) if stated else None
+
+
+def _find_uncovered(old: Rules, new: Rules) -> Iterator[Way]:
+    """A comparing rule wins against a wider ignore rule: what it compared is ignored once it is gone."""
+    ignoring = (*new.ignore_fields, *_ignored_values(new))
+    for kind in ("tolerance", "fields"):
+        for text in getattr(old, kind).keys() - getattr(new, kind).keys():
+            last = parse(text).segments[-1:] if text not in FLAGS else ()
+            for ignored in ignoring:
+                if last and parse(ignored).segments[-1:] in (last, parse("*").segments, parse("**").segments):
+                    yield Way(("comparison",), f"{ignored} is ignored where {kind}: {text} compared")
+                    break
 
 
 def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Way]:

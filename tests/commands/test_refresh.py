@@ -441,16 +441,27 @@ def test_refresh_from_results_without_a_hash_of_the_stored_output_is_refused(her
     assert refusals(here, all_failed=False, results=[("ci.json", json.dumps(document))]) == ["BK531"]
 
 
+INT = "<<any_integer>>"
 THEN = "status: 200\nbody: {n: 1, at: 1, rows: [{x: 1, id: 7}, {x: 2, id: 8}]}"
 
 
-@pytest.mark.parametrize("rules", ["ignore_fields: [body.at]", "tolerance: {body.at: {abs: 9}}"])
-def test_refresh_from_results_with_a_rule_added_since_keeps_it(tmp_path: Path, rules: str) -> None:
+@pytest.mark.parametrize(
+    ("now", "rules"),
+    [
+        (THEN.replace("at: 1", f"at: {INT}"), ""),
+        (THEN.replace("at: 1", f"at: {INT}").replace("id: 7", f"id: {INT}"), ""),
+        (THEN, "ignore_fields: [body.at]"),
+        (THEN, "tolerance: {body.at: {abs: 9}}"),
+    ],
+)
+def test_refresh_from_results_with_a_rule_or_placeholder_added_since_keeps_it(
+    tmp_path: Path, now: str, rules: str
+) -> None:
     here = Desk(tmp_path)
     here.put("a", THEN)
     here.says("a", {"n": 2, "at": 3, "rows": [{"x": 1, "id": 7}, {"x": 2, "id": 8}]})
     text = results(here)
-    here.put("a", THEN, rules)
+    here.put("a", now, rules)
     (plan,) = here.propose(all_failed=False, results=[("ci.json", text)]).plans
     assert [(render(change.path), change.after, change.lost) for change in plan.changes] == [
         ("body.n", 2, ())

@@ -1,6 +1,6 @@
 """Whatever a `comparison:` can state, before and after: whether it lets an answer pass that failed before.
 
-The table has known answers."""
+The tables have known answers."""
 
 from typing import Any
 
@@ -68,6 +68,12 @@ STRICTER: list[Change] = [
      {"fields": {"price": {"type": "numeric", "tolerance": {"abs": 0.5}}}}),
     ({}, {"max_age": "30d"}),
 ]  # fmt: skip
+MORE_THAN_STRICTER: list[Change] = [
+    (
+        {"ignore_fields": ["**.at"], "tolerance": {"price": {"abs": 1}}},
+        {"ignore_fields": ["**.at"], "tolerance": {}},
+    ),
+]
 OTHERWISE: list[Change] = [
     (BY, {"arrays": {"rows": "unordered"}}),
     ({"tolerance": {"price": {"abs": 1}}}, {"tolerance": {"price": {"rel": 0.1}}}),
@@ -80,12 +86,18 @@ OTHERWISE: list[Change] = [
     ({"ignore_values": ["at"]}, {"ignore_fields": ["at"]}),
     ({"require_keys": ["name"]}, {"require_keys": ["price"]}),
     ({"max_age": "30d"}, {"max_age": "90d"}),
+    ({"ignore_values": ["**.n"], "tolerance": {"rows.*.n": {"abs": 1}}}, {"ignore_values": ["**.n"]}),
+    ({"ignore_values": ["**.n"], "fields": {"rows.*.n": {"type": "exact"}}}, {"ignore_values": ["**.n"]}),
+    (
+        {"ignore_values": ["**.n"], "tolerance": {"rows.*.n": {"abs": 1}}},
+        {"ignore_values": ["rows[0].n"], "tolerance": {"rows.*.n": {"abs": 1}}},
+    ),
     ({"latency": {"max_seconds": 3}}, {"latency": {"max_ratio": 2}}),
 ]
 """Neither side takes all that the other takes."""
 
 
-@pytest.mark.parametrize(("then", "now"), STRICTER)
+@pytest.mark.parametrize(("then", "now"), [*STRICTER, *MORE_THAN_STRICTER])
 def test_what_only_asks_for_more_is_not_told(then: dict[str, Any], now: dict[str, Any]) -> None:
     assert told(then, now) == []
 
