@@ -348,12 +348,12 @@ def with_given_files_by_name(
     given = {*(conversation.input_files if "{FILES}" in line else ())}
     given |= {*(conversation.guideline_files if "{GUIDELINES}" in line else ())}
 
-    def shorten(part: Any) -> Any:
+    def by_name(part: Any) -> Any:
         is_given = isinstance(part, dict) and part.get("path") in given
         return {"type": "text", "value": f"<file: {part.get('value')}>"} if is_given else part
 
     messages = [
-        replace(message, content=[shorten(part) for part in message.content])
+        replace(message, content=[by_name(part) for part in message.content])
         if isinstance(message.content, list)
         else message
         for message in conversation.messages
