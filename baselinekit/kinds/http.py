@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.trust import origin
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, json_in, read_body
 from baselinekit.kinds.files import inside, read_bytes
@@ -216,8 +216,6 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
     except ValueError:
         is_valid = False
     if not is_valid:
-        from baselinekit.model.addresses import PORT_HINT, has_no_such_port
-
         shown_url = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
         message, hint = (
             f"not an absolute http or https address, {shown_url!r}",
@@ -322,7 +320,6 @@ def _percent_encode(text: str) -> str:
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_KEPT_HEADERS = ["content-type"]
 """The headers that are kept where `keep_headers` is not set."""
-_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
 _BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FRAMING = lazy_pattern(
@@ -336,8 +333,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        hint = suggest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-        raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
+        raise invalid("BK311", f"{method!r} is not a method that can be sent", "", (*at, "method"))
     content, content_type = _body_of(step, setting.surroundings)
     headers = _headers(step, execution, setting, at)
     if content_type:
@@ -410,7 +406,7 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
     for headers_given, place in sources:
         for name, value in headers_given.items():
             lower = name.lower()
-            if not _NAME.fullmatch(name):
+            if not _TOKEN.fullmatch(name):
                 raise invalid("BK311", f"{name!r} is not a header name", "", (*place, name))
             if _FRAMING.fullmatch(lower):
                 hint = "leave it out: it is derived from the URL and the body"

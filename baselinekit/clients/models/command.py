@@ -250,8 +250,8 @@ def ask_llm(question: Question) -> Reply:
     for name, value in options.items():
         if value is not None:
             argv += ["--option", name, as_text(value)]
-    run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
-    finished = question.world.execute(run)
+    stdin = as_prompt(messages).encode("utf-8", "replace")
+    finished = question.world.execute(run_of(question, argv, stdin))
     succeed(question, finished)
     match = _USAGE.search(finished.stderr)
     tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]
