@@ -112,20 +112,6 @@ def untyped(samples: Any) -> dict[str, Any]:
         ("# TYPE no_total counter\n", {"no_total": {"type": "counter"}}),
         ("", {}),
     ],
-    ids=[
-        "gauge",
-        "untyped",
-        "histogram",
-        "summary",
-        "openmetrics",
-        "info",
-        "labels",
-        "infinite",
-        "quoted",
-        "empty",
-        "empty_total",
-        "none",
-    ],
 )
 def test_each_kind_of_family(text: str, families: dict[str, Any]) -> None:
     assert read_metrics(text) == families
