@@ -97,11 +97,12 @@ WRONG: Json = {
 }
 MISTAKES = (
     "output_messages[0]: expected a mapping; output_messages[1].role: the key 'role' is missing; "
-    "output_messages[2].role: expected one of system, user, assistant, tool; output_messages[2].tool_calls: "
-    "expected a list; output_messages[3].tool_calls[0].id: expected a string; output_messages[3]"
-    ".tool_calls[0].duration_ms: expected a number of 0 or more; token_usage.input: expected an integer of 0 or more; "
-    "token_usage.output: expected an integer of 0 or more; token_usage.cached: expected an integer of 0 or "
-    "more; cost_usd: expected a number of 0 or more; duration_ms: expected a number of 0 or more"
+    "output_messages[2].role: expected one of system, user, assistant, tool; "
+    "output_messages[2].tool_calls: expected a list; output_messages[3].tool_calls[0].id: expected a "
+    "string; output_messages[3].tool_calls[0].duration_ms: expected a number of 0 or more; "
+    "token_usage.input: expected an integer of 0 or more; token_usage.output: expected an integer of 0 or"
+    " more; token_usage.cached: expected an integer of 0 or more; cost_usd: expected a number of 0 or "
+    "more; duration_ms: expected a number of 0 or more"
 )
 
 
