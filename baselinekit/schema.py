@@ -161,7 +161,7 @@ def _in_form(form: type[Struct], value: dict[str, Json], at: Path) -> Iterator[C
             yield from _mistakes(field.type, value[name], (*at, name))
         elif field.required:
             yield partial(Problem, "BK104", f"the key {name!r} is missing", "add it", at=(*at, name))
-    for key in value:
+    for key in value if form.__struct_config__.forbid_unknown_fields else ():
         if key not in known:
             yield partial(_unknown, form, key, at)
 

@@ -67,6 +67,7 @@ OWNERS = {
     "httpcore": ["clients.http"],
     "yaml": ["files.libyaml"],
     "msgspec": ["schema", "structs"],
+    "prometheus_client": ["kinds.metrics_text"],
     "deepdiff": ["matching.explain"],
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.kinds.metrics_text import read_metrics
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
 from baselinekit.model.values import ABSENT, Json, Path
@@ -115,13 +116,6 @@ def _data_value(text: str) -> Json:
     return text
 
 
-def _metrics(text: str) -> Body:
-    """Read what `parse: prometheus` states. No media type means it, since texts stored before would fail."""
-    from baselinekit.kinds.metrics_text import read_metrics
-
-    return Body(read_metrics(text))
-
-
 _JSON_MEDIA = lazy_pattern(
     r"[a-z]+/(.*\+|x-)?json|application/(x-amz-json-[0-9.]+|csp-report|json-?rpc|jsonrequest|x-json-.*)"
 )
@@ -148,7 +142,8 @@ FORMS: dict[str, BodyForm] = {
             row=_event_value,
             ends=(b"\r\n\r\n", b"\n\n", b"\r\r"),
         ),
-        BodyForm("prometheus", "Prometheus metrics", read=_metrics),
+        # No media type means it: texts that were stored before would fail.
+        BodyForm("prometheus", "Prometheus metrics", read=lambda text: Body(read_metrics(text))),
         BodyForm("json", "JSON", _JSON_MEDIA, read=_read_json),
         BodyForm("text", "text", _TEXT_MEDIA),
         BodyForm("bytes", "bytes"),

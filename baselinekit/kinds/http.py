@@ -19,8 +19,8 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.trust import origin
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
-from baselinekit.files.jsontext import NotJson, to_bytes
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay
+from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, json_in, read_body
 from baselinekit.kinds.files import inside, read_bytes
 from baselinekit.kinds.flow import (
@@ -34,6 +34,7 @@ from baselinekit.kinds.flow import (
     step_names,
 )
 from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, Trouble, check_limits, with_limit
+from baselinekit.kinds.metrics_text import IGNORED_OF_METRICS, RULES_NOTE, metrics_found
 from baselinekit.kinds.settings import (
     DEFAULT_MAX_BODY,
     EXECUTION,
@@ -140,30 +141,7 @@ class HttpStatus(OutcomePlace):
 
 _EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
 _OPEN_METRICS = "application/openmetrics-text"
-_IGNORED_OF_METRICS = ("body.*.samples",)
 _DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
-_RULES_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
-
-
-def _metrics_found(output: dict[str, Json], body: str, is_declared: bool) -> RecognisedForm | None:
-    """Recognise metrics by their text, or as declared; declared metrics that cannot be read stay a text."""
-    if "\n" not in body:
-        return None
-    from baselinekit.kinds.metrics_text import metrics_in, read_metrics
-
-    try:
-        families = read_metrics(body) if is_declared else metrics_in(body)
-    except NotJson as error:
-        note = f"declared as Prometheus metrics, but {error}: the body is compared as text"
-        return RecognisedForm(output, {}, (note,))
-    if families is None:
-        return None
-    notes = (
-        "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
-        " text compares the text)",
-        _RULES_NOTE,
-    )
-    return RecognisedForm({**output, "body": families}, {"parse": "prometheus"}, notes, _IGNORED_OF_METRICS)
 
 
 def _collected_places(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
@@ -238,8 +216,6 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
     except ValueError:
         is_valid = False
     if not is_valid:
-        from baselinekit.model.addresses import PORT_HINT, has_no_such_port
-
         shown_url = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
         message, hint = (
             f"not an absolute http or https address, {shown_url!r}",
@@ -344,7 +320,6 @@ def _percent_encode(text: str) -> str:
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_KEPT_HEADERS = ["content-type"]
 """The headers that are kept where `keep_headers` is not set."""
-_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
 _BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FRAMING = lazy_pattern(
@@ -358,8 +333,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        hint = suggest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-        raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
+        raise invalid("BK311", f"{method!r} is not a method that can be sent", "", (*at, "method"))
     content, content_type = _body_of(step, setting.surroundings)
     headers = _headers(step, execution, setting, at)
     if content_type:
@@ -432,7 +406,7 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
     for headers_given, place in sources:
         for name, value in headers_given.items():
             lower = name.lower()
-            if not _NAME.fullmatch(name):
+            if not _TOKEN.fullmatch(name):
                 raise invalid("BK311", f"{name!r} is not a header name", "", (*place, name))
             if _FRAMING.fullmatch(lower):
                 hint = "leave it out: it is derived from the URL and the body"
@@ -940,7 +914,7 @@ class HttpKind(RecipeKind):
             return None
         parse = http_input.parse or recipe.execution.parse
         if parse == "prometheus" and isinstance(body, dict):
-            return RecognisedForm(output, {}, (_RULES_NOTE,), _IGNORED_OF_METRICS)
+            return RecognisedForm(output, {}, (RULES_NOTE,), IGNORED_OF_METRICS)
         if parse or not isinstance(body, str):
             return None
         content_type = str(output["headers"].get("content-type", "")).lower()
@@ -949,7 +923,7 @@ class HttpKind(RecipeKind):
             return None
         value = json_in(body)
         if value is ABSENT:
-            return _metrics_found(output, body, kind == _OPEN_METRICS or "version=0.0.4" in content_type)
+            return metrics_found(output, body, kind == _OPEN_METRICS or "version=0.0.4" in content_type)
         note = "the body is JSON, sent as text/plain: it is compared as JSON (--parse text compares the text)"
         return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
 

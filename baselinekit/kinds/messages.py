@@ -3,7 +3,7 @@ target reports beside its answer. One reader for programs, services, mocks and s
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any, TypeGuard, get_args
+from typing import Any, TypeGuard, TypeVar
 
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, pretty
@@ -11,12 +11,14 @@ from baselinekit.kinds.kind import RecipeKind, Trouble, is_blank
 from baselinekit.kinds.settings import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
-from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables_in
-from baselinekit.structs import Struct, field, replace
-from baselinekit.values.equality import is_number
+from baselinekit.structs import Count, NotNegative, Struct, field, replace
+from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask, mask_and_clip
 
+T = TypeVar("T")
 _LONGEST_SHOWN = 40
 
 
@@ -172,7 +174,6 @@ def milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-_ROLES = get_args(Role)
 _ANSWERS = ("output_messages", "text")
 """An object with one of these keys is a structured answer."""
 
@@ -181,6 +182,54 @@ _IGNORED_KEYS = ("id", "eval_id", "trace", "trace_ref", "metadata", "timestamp")
 """Keys that a structured answer may have, and that are ignored without a note."""
 
 _TOKENS = {"input": "tokens_in", "output": "tokens_out", "cached": "tokens_cached"}
+
+
+class AnsweredCall(Struct, forbid_unknown_fields=False):
+    """A tool call of a structured answer. `name` is another name of `tool`."""
+
+    tool: str = ""
+    name: str = ""
+    input: Json = None
+    output: Json = ABSENT
+    id: str | None = None
+    duration_ms: NotNegative | None = None
+    error: Json = None
+
+    def as_call(self) -> ToolCall:
+        seconds = None if self.duration_ms is None else self.duration_ms / 1000
+        is_text = self.error is None or isinstance(self.error, str)
+        error = self.error if is_text else plain_text(self.error)
+        return ToolCall(self.tool or self.name, self.input, self.output, self.id, seconds, error)
+
+
+class AnsweredMessage(Struct, forbid_unknown_fields=False):
+    role: Role
+    content: Json = ""
+    tool_calls: list[AnsweredCall] | None = None
+    name: str | None = None
+
+    def as_message(self) -> TraceMessage:
+        calls = tuple(call.as_call() for call in self.tool_calls or ())
+        return TraceMessage(self.role, self.content, calls, self.name)
+
+
+class AnsweredTokens(Struct, forbid_unknown_fields=False):
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count | None = None
+
+
+class StructuredAnswer(Struct, forbid_unknown_fields=False):
+    """What a target may answer besides its text. Other keys are named in a note."""
+
+    output_messages: list[AnsweredMessage] | None = None
+    text: Json = ""
+    token_usage: AnsweredTokens | None = None
+    cost_usd: NotNegative | None = None
+    duration_ms: NotNegative | None = None
+
+
+_FORM = "{output_messages: [{role, content, tool_calls}], token_usage: {input, output}, cost_usd}"
 
 
 def is_structured(value: Json) -> TypeGuard[dict[str, Any]]:
@@ -205,16 +254,17 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
     answer cannot be read: nothing in it is left out."""
     if not is_structured(value):
         return Observation(value, seconds)
-    for fault in _faults(value):
-        hint = "{output_messages: [{role, content, tool_calls}], token_usage: {input, output}, cost_usd}"
-        raise cannot_replay(
-            "BK792", f"{source} gave an answer that cannot be read: {fault}", f"such as {hint}"
-        )
-    usage = value.get("token_usage") or {}
-    cost, milliseconds = value.get("cost_usd"), value.get("duration_ms")
-    messages = tuple(map(message_of, value.get("output_messages") or ()))
+    subject = f"{source} gave an answer that cannot be read"
+    stated = read_stated(StructuredAnswer, value, "BK792", subject, _FORM)
+    called = [call for message in stated.output_messages or () for call in message.tool_calls or ()]
+    fault = "" if stated.output_messages or "text" in value else "there is neither a message nor a `text`"
+    if not all(call.tool or call.name for call in called):
+        fault = "a tool call does not say its `tool`"
+    if fault:
+        raise cannot_replay("BK792", f"{subject}: {fault}", f"such as {_FORM}")
+    tokens = stated.token_usage or AnsweredTokens()
     observation = Observation(value.get("text", ""), seconds)
-    if messages:
+    if messages := tuple(message.as_message() for message in stated.output_messages or ()):
         last = next((message for message in reversed(messages) if message.role == "assistant"), None)
         calls = tuple(call for message in messages for call in message.tool_calls)
         content = None if last is None else last.content
@@ -223,31 +273,25 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
     unread_keys = [key for key in value if key not in (*READ_KEYS, *_IGNORED_KEYS)]
     return replace(
         observation,
-        seconds=seconds if milliseconds is None else float(milliseconds) / 1000,
-        usage=Usage(
-            **{name: usage.get(written_name) for written_name, name in _TOKENS.items()},
-            cost_usd=None if cost is None else Decimal(str(cost)),
-        ),
+        seconds=seconds if stated.duration_ms is None else stated.duration_ms / 1000,
+        usage=Usage(tokens.input, tokens.output, exact_cost(value), tokens.cached),
         notes=(f"{source} also gave {', '.join(unread_keys)}, which is not used",) if unread_keys else (),
     )
 
 
-def message_of(raw: dict[str, Json]) -> TraceMessage:
-    """Return a message from JSON that has been checked."""
-    calls = tuple(map(_call_of, raw.get("tool_calls") or ()))
-    return TraceMessage(raw["role"], raw.get("content", ""), calls, raw.get("name"))
+def read_stated(kind: type[T], value: Json, code: str, subject: str, form: str) -> T:
+    """Return what a program states as a struct, or raise CannotReplay with all its mistakes. They show no
+    values: cut before it is masked, a secret would not be found."""
+    stated, problems = read_as(kind, value)
+    if stated is None:
+        faults = (f"{render(one.at or ())}: {one.message.partition(', found ')[0]}" for one in problems)
+        raise cannot_replay(code, f"{subject}: {'; '.join(faults)}", f"such as {form}")
+    return stated
 
 
-def _call_of(raw: dict[str, Json]) -> ToolCall:
-    milliseconds, error = raw.get("duration_ms"), raw.get("error")
-    return ToolCall(
-        raw["tool"] if "tool" in raw else raw["name"],
-        raw.get("input"),
-        raw.get("output", ABSENT),
-        raw.get("id"),
-        None if milliseconds is None else float(milliseconds) / 1000,
-        error if error is None or isinstance(error, str) else plain_text(error),
-    )
+def exact_cost(usage: dict[str, Any]) -> Decimal | None:
+    """Return the cost with each of its digits."""
+    return None if usage.get("cost_usd") is None else Decimal(str(usage["cost_usd"]))
 
 
 # A structured answer written, in the form in which it is read.
@@ -270,55 +314,3 @@ def row_of(name: str, attempt: int, observation: Observation) -> dict[str, Json]
     row |= {"token_usage": token_counts} if token_counts else {}
     row |= {} if cost is None else {"cost_usd": cost}
     return row | {"duration_ms": round(observation.seconds * 1000)}
-
-
-# What is wrong with a structured answer, each with its place.
-
-
-def _faults(value: dict[str, Json]) -> Iterator[str]:
-    messages = value.get("output_messages")
-    if messages is not None and not isinstance(messages, list):
-        yield f"`output_messages` is a list of messages, not a JSON {json_type(messages)}"
-    if not messages and "text" not in value:
-        yield "there is neither a message nor a `text`"
-    for number, message in enumerate(messages if isinstance(messages, list) else (), 1):
-        yield from (f"message {number}: {fault}" for fault in message_faults(message))
-    usage = value.get("token_usage") or {}
-    if not isinstance(usage, dict):
-        yield f"`token_usage` is {{input, output, cached}}, not a JSON {json_type(usage)}"
-        return
-    for key in _TOKENS:
-        count = usage.get(key)
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
-            yield f"`token_usage.{key}` is a number of tokens, not {_describe_amount(count)}"
-    for key in ("cost_usd", "duration_ms"):
-        if not _is_amount(value.get(key)):
-            yield f"`{key}` is a number of 0 or more, not {_describe_amount(value[key])}"
-
-
-def _describe_amount(value: Json) -> str:
-    """Describe an invalid amount: the number itself, or the type of another value."""
-    return str(value) if json_type(value) == "number" else f"a JSON {json_type(value)}"
-
-
-def message_faults(raw: Any) -> Iterator[str]:
-    """Yield what is wrong with a message."""
-    if not isinstance(raw, dict):
-        yield f"it is a JSON {json_type(raw)}, not {{role, content}}"
-        return
-    if raw.get("role") not in _ROLES:
-        yield f"its `role` is none of {', '.join(_ROLES)}"
-    if not isinstance(raw.get("name"), str | None):
-        yield "its `name` is no text"
-    calls = raw.get("tool_calls")
-    if calls is not None and not isinstance(calls, list):
-        yield f"its `tool_calls` are a JSON {json_type(calls)}, not a list"
-    for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
-        if not isinstance(call, dict) or not isinstance(call.get("tool", call.get("name")), str):
-            yield f"tool call {number} does not say its `tool`"
-        elif not isinstance(call.get("id"), str | None) or not _is_amount(call.get("duration_ms")):
-            yield f"tool call {number}: its id is a text, and its duration_ms a number of 0 or more"
-
-
-def _is_amount(value: Json) -> bool:
-    return value is None or (is_number(value) and value >= 0)

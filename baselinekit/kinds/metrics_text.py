@@ -1,155 +1,131 @@
 """Prometheus metrics as a value: the text format 0.0.4 and OpenMetrics, one entry for each metric family.
 
-A family keeps what a dashboard or an alert relies on: its name, type, help, unit, label names, and the bounds
-of its buckets or quantiles. Its numbers stand apart under `samples`, because they vary by nature and are
-usually ignored as a whole. What a metric states by its labels alone (`go_info{version="go1.19"} 1`) stands
-under `info`, to be compared."""
+prometheus-client reads the text. A family keeps what a dashboard or an alert relies on: its name, type, help,
+unit, label names, and the bounds of its buckets or quantiles. Its numbers are under `samples`, because they
+vary by nature and are usually ignored as a whole. What a metric states by its labels alone
+(`go_info{version="go1.19"} 1`) is under `info`, to be compared."""
 
-from math import inf
+from collections.abc import Iterator
+from math import isfinite, isnan
 from typing import Any
 
+from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.files.jsontext import NotJson
+from baselinekit.kinds.kind import RecognisedForm
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
-_SAMPLES = "samples"
-_PLAIN_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
-_NAME = rf"(?:{_PLAIN_NAME}|{_QUOTED})"
-_COMMENT = lazy_pattern(rf"#\s+(HELP|TYPE|UNIT)\s+({_NAME})(?:[ \t]+(.*))?")
-_SAMPLE = lazy_pattern(
-    rf"({_PLAIN_NAME}|(?=\{{))[ \t]*(?:\{{((?:[^\"}}]|{_QUOTED})*)\}})?[ \t]*([^\s#]+)"
-    r"(?:[ \t]+[-+0-9.eE]+)?[ \t]*(?:#.*)?"
-)
-_LABEL = lazy_pattern(rf"[ \t]*(?:([a-zA-Z_][a-zA-Z0-9_]*|{_QUOTED})[ \t]*=[ \t]*)?({_QUOTED})[ \t]*(?:,|$)")
-_ESCAPE = lazy_pattern(r"\\(.)")
-_INTEGER = lazy_pattern(r"[-+]?[0-9]{1,18}")
-_DECIMAL = lazy_pattern(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_NOT_FINITE = lazy_pattern(r"(?i)[-+]?(?:inf(?:inity)?|nan)")
-_PARTS = {
-    "histogram": ("_bucket", "_sum", "_count", "_created"),
-    "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
-    "summary": ("_sum", "_count", "_created"),
-    "counter": ("_total", "_created"),
-    "info": ("_info",),
-    "stateset": (),
-}
-"""The endings that the samples of a type have behind the name of their family."""
+_LONGEST_LINE = 20_000
+"""The library takes quadratic time for the labels of a line."""
 
 _SPREAD = {"_bucket": ("le", "buckets"), "": ("quantile", "quantiles")}
 """Labels that divide one measurement: their name, and the key under which its numbers are gathered."""
 
 
-def _family(name: str, facts: dict[str, Json], samples: list[tuple[str, dict[str, str], Json]]) -> Json:
+def read_metrics(text: str) -> dict[str, Json]:
+    """Return the families by their names, in their order. NotJson with the line that the parser refuses."""
+    try:
+        from prometheus_client.openmetrics import parser as open_parser
+        from prometheus_client.parser import text_fd_to_metric_families
+    except ImportError:
+        message = "Prometheus metrics need the package prometheus-client"
+        raise cannot_replay("BK307", message, "pip install 'baselinekit[metrics]'") from None
+    is_open = text.rstrip().endswith("# EOF")
+    seen, typed = list[str](), set[str]()
+
+    def lines() -> Iterator[str]:
+        for line in text.removesuffix("\n").split("\n"):
+            seen.append(line)
+            if len(line) > _LONGEST_LINE:
+                raise ValueError
+            words = line.split(None, 3)
+            if words[:2] == ["#", "TYPE"]:
+                typed.update(word.strip('"') for word in words[2:3])
+            yield f"{line}\n"
+
+    families: dict[str, tuple[dict[str, Json], list[Any]]] = {}
+    try:
+        read: Any = open_parser.text_fd_to_metric_families if is_open else text_fd_to_metric_families
+        for metric in read(lines()):
+            name, samples = metric.name, metric.samples
+            if metric.type == "counter" and not is_open:  # the library renames those of the text format
+                ending = "_total" if f"{name}_total" in typed else ""
+                samples = [(f"{name}{ending}", sample.labels, sample.value) for sample in samples]
+                name += ending
+            is_stated = metric.type != "unknown" or (is_open and name in typed)
+            type = metric.type.lower() if is_stated else "untyped"
+            facts = {"type": type, "unit": metric.unit, "help": metric.documentation}
+            known, rows = families.setdefault(name, ({}, []))
+            known.update({key: value for key, value in facts.items() if value and key not in known})
+            rows.extend(sample[:3] for sample in samples)
+    except Exception:  # the library raises errors of many types for texts of other kinds
+        message = f"line {len(seen)} is no sample of a metric"
+        raise NotJson("syntax", message, text, text.find(seen[-1])) from None
+    return {name: _family(name, facts, samples) for name, (facts, samples) in families.items()}
+
+
+def _family(name: str, value: dict[str, Json], samples: list[tuple[str, dict[str, str], float]]) -> Json:
     """Return one metric, its samples gathered by their labels."""
-    type = str(facts.get("type", "untyped"))
-    value: dict[str, Json] = {"type": type, **facts}
     rows: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
     for sample_name, labels, number in samples:
         ending = sample_name.removeprefix(name)
         divider, gathered = _SPREAD.get(ending, ("", ""))
-        is_divided = divider in labels and type in ("histogram", "gaugehistogram", "summary")
-        bound = labels.pop(divider) if is_divided else ""
-        row = rows.setdefault(tuple(sorted(labels.items())), {})
+        is_divided = divider in labels and value["type"] in ("histogram", "gaugehistogram", "summary")
+        key = tuple(sorted(pair for pair in labels.items() if not (is_divided and pair[0] == divider)))
+        row = rows.setdefault(key, {})
         if is_divided:
-            row.setdefault(gathered, {})[bound] = number
+            row.setdefault(gathered, {})[labels[divider]] = _number(number)
         else:
-            row[ending.lstrip("_") or "value"] = number
+            row[ending.lstrip("_") or "value"] = _number(number)
     if not rows:
         return value
     names: list[Json] = sorted({label for key in rows for label, _ in key})
     value["labels"] = names
     are_ones = all(row == {"value": 1} for row in rows.values())
-    if type == "info" or (name.endswith("_info") and names and are_ones):
+    if value["type"] == "info" or (name.endswith("_info") and names and are_ones):
         return value | {"info": [dict(key) for key in sorted(rows)]}
     for _, gathered in _SPREAD.values():
-        bounds = {bound for row in rows.values() for bound in row.get(gathered, ())}
-        if bounds:
-            value[gathered] = sorted(bounds, key=lambda bound: (_as_number(bound), bound))
+        if bounds := {bound for row in rows.values() for bound in row.get(gathered, ())}:
+            value[gathered] = sorted(bounds, key=lambda bound: (float(bound), bound))
     numbers = {key: {"value": row["total"]} if row.keys() == {"total"} else row for key, row in rows.items()}
-    value[_SAMPLES] = [({"labels": dict(key)} if key else {}) | row for key, row in sorted(numbers.items())]
+    value["samples"] = [({"labels": dict(key)} if key else {}) | row for key, row in sorted(numbers.items())]
     return value
 
 
-def _as_number(bound: str) -> float:
-    try:
-        return float(bound)
-    except ValueError:
-        return inf
+def _number(number: float) -> Json:
+    if not isfinite(number):
+        return "NaN" if isnan(number) else "+Inf" if number > 0 else "-Inf"
+    return int(number) if number == int(number) and abs(number) < 2**53 else number
 
 
-def read_metrics(text: str) -> dict[str, Json]:
-    """The families by their names, as they come; NotJson with the line that is none of the format."""
-    families: dict[str, dict[str, Json]] = {}
-    samples: dict[str, list[tuple[str, dict[str, str], Json]]] = {}
-    owners: dict[str, str] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        stripped = line.strip()
-        comment = _COMMENT.fullmatch(stripped)
-        if comment:
-            kind, name, words = comment[1].lower(), _unquoted(comment[2]), comment[3] or ""
-            facts = families.setdefault(name, {})
-            facts[kind] = words.strip().lower() if kind == "type" else _unescaped(words)
-            if kind == "type":
-                owners.update({name + ending: name for ending in _PARTS.get(str(facts["type"]), ())})
-        elif stripped and not stripped.startswith("#"):
-            match = _SAMPLE.fullmatch(stripped)
-            labels = _labels(match[2] or "") if match else None
-            value = _value(match[3]) if match else None
-            sample_name = match and (match[1] or (labels or {}).pop("", ""))
-            if value is None or labels is None or not sample_name:
-                raise NotJson("syntax", f"line {number} is no sample of a metric", text, text.find(stripped))
-            name = sample_name if sample_name in families else owners.get(sample_name, sample_name)
-            families.setdefault(name, {})
-            samples.setdefault(name, []).append((sample_name, labels, value))
-    return {name: _family(name, facts, samples.get(name, [])) for name, facts in families.items()}
-
-
-def _labels(text: str) -> dict[str, str] | None:
-    """The labels by their names, and the name of the metric, if it is quoted, by "". None where the text is
-    anything else."""
-    labels, end = {}, 0
-    while end < len(text):
-        match = _LABEL.match(text, end)
-        if match is None:
-            return None
-        labels[_unquoted(match[1] or "")] = _unquoted(match[2])
-        end = match.end()
-    return labels
-
-
-def _unquoted(text: str) -> str:
-    return _unescaped(text[1:-1]) if text.startswith('"') else text
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], text)
-
-
-def _value(text: str) -> Json | None:
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if _DECIMAL.fullmatch(text):
-        number = float(text)
-        return int(number) if number.is_integer() and abs(number) < 2**53 else number
-    return text if _NOT_FINITE.fullmatch(text) else None
-
-
-_STATED_TYPE = lazy_pattern(rf"(?m)^# TYPE {_NAME} (?:counter|gauge|histogram|summary|untyped|info)$")
-_LABELLED = lazy_pattern(rf"(?m)^{_NAME}\{{{_NAME}=\"[^\n]*\}} [-+0-9.]")
-_FEWEST_LINES = 3
+_SIGNS = lazy_pattern(
+    r"(?m)^# TYPE \S+ (?:counter|gauge|histogram|summary|untyped|info)$"
+    r'|\A(?=(?:.*\n){3})[\s\S]*?^[^\s{]*\{[^=\n]+="[^\n]*\} [-+0-9.]'
+)
 _FIRST_PART = 20_000
 """So many characters have to show that a text is metrics, before the whole of it is read."""
 
 
-def metrics_in(text: str) -> dict[str, Json] | None:
-    """The metrics of a text of no stated form; None if it is anything else. Its first lines state the type of
-    one, or are several with labels in one of them, and every line can be read."""
-    beginning = text[:_FIRST_PART]
-    is_labelled = beginning.count("\n") >= _FEWEST_LINES and _LABELLED.search(beginning)
-    if not (_STATED_TYPE.search(beginning) or is_labelled):
+IGNORED_OF_METRICS = ("body.*.samples",)
+RULES_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
+
+
+def metrics_found(output: dict[str, Json], body: str, is_declared: bool) -> RecognisedForm | None:
+    """Recognise metrics, as declared or by their first lines: they state the type of a metric, or are
+    several, one of them with labels. Declared metrics that cannot be read stay a text."""
+    if "\n" not in body or not (is_declared or _SIGNS.search(body[:_FIRST_PART])):
         return None
     try:
-        return read_metrics(text) or None
-    except NotJson:
-        return None
+        families = read_metrics(body)
+    except NotJson as error:
+        note = f"declared as Prometheus metrics, but {error}: the body is compared as text"
+        return RecognisedForm(output, {}, (note,)) if is_declared else None
+    except CannotReplay as error:
+        note = f"the body is compared as text: {error.problems[0].message}; {error.problems[0].hint}"
+        return RecognisedForm(output, {}, (note,))
+    notes = (
+        "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
+        " text compares the text)",
+        RULES_NOTE,
+    )
+    return RecognisedForm({**output, "body": families}, {"parse": "prometheus"}, notes, IGNORED_OF_METRICS)

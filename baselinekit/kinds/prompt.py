@@ -4,7 +4,7 @@ import os
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import json_in
@@ -34,8 +34,10 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Scope, as_text, escape_variables, escape_variables_in, names_in
 from baselinekit.structs import Struct, field, replace
+from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 40
@@ -85,7 +87,6 @@ class PromptCurrent(Struct):
     execution: PromptExecution
 
 
-_ROLES = get_args(Message.__annotations__["role"])
 _LISTS = (".yaml", ".yml", ".json")
 
 
@@ -187,8 +188,8 @@ def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
     return {name: with_files(value, setting.surroundings) for name, value in inputs.items()}
 
 
-def _messages(path: str, text: str) -> Iterator[Message]:
-    """Yield the messages of a template in YAML or JSON."""
+def _messages(path: str, text: str) -> list[Message]:
+    """Return the messages of a template in YAML or JSON."""
     items, at = parse_document(text, path), Place(path, 1, 1)
     if isinstance(items, dict) and items.keys() == {"messages"}:
         items = items["messages"]
@@ -197,15 +198,12 @@ def _messages(path: str, text: str) -> Iterator[Message]:
         raise InvalidInput(
             Problem("BK353", "a template in YAML or JSON must be a list of messages", hint, at)
         )
-    for number, item in enumerate(items, 1):
-        if not isinstance(item, dict) or item.keys() != {"role", "content"}:
-            item = {"role": None, "content": None}
-        if item["role"] not in _ROLES or not isinstance(item["content"], str):
-            message = (
-                f"message {number} is not {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
-            )
-            raise InvalidInput(Problem("BK353", message, "", at))
-        yield Message(item["role"], item["content"])
+    messages, problems = read_as(list[Message], items)
+    if messages is None:
+        raise InvalidInput(
+            *(Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
+        )
+    return messages
 
 
 def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setting) -> Iterator[Problem]:

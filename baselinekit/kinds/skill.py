@@ -5,9 +5,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from decimal import Decimal
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 from baselinekit.clients.programs import call
 from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
@@ -25,7 +24,7 @@ from baselinekit.kinds.files import (
 )
 from baselinekit.kinds.http import KIND as HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
-from baselinekit.kinds.messages import answer_of_value, is_structured
+from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
 from baselinekit.kinds.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined, invalid
 from baselinekit.lazy import lazy_pattern
@@ -40,11 +39,10 @@ from baselinekit.model.recipes import (
     Skill,
     Usage,
 )
-from baselinekit.model.traces import ToolCall
+from baselinekit.model.traces import StatedCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import NAME, escape_variables_in
-from baselinekit.structs import Struct, field, replace
-from baselinekit.values.equality import is_number
+from baselinekit.structs import Count, NotNegative, Struct, field, replace
 from baselinekit.values.texts import Mask
 
 
@@ -71,7 +69,6 @@ _FOLDERS = ("skills", os.path.join(".claude", "skills"))
 _FRONT_MATTER = lazy_pattern(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 _LINK = lazy_pattern(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
 _MOST_LINKED = 200_000
-_TOKENS = ("tokens_in", "tokens_out")
 
 
 def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
@@ -227,48 +224,34 @@ def _request(skill: Skill, skill_input: Json, execution: SkillExecution) -> Reci
 # The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`; only `output` is required.
 
 
+class TracedUsage(Struct, forbid_unknown_fields=False):
+    tokens_in: Count | None = None
+    tokens_out: Count | None = None
+    cost_usd: NotNegative | None = None
+
+
+class SkillTrace(Struct, forbid_unknown_fields=False):
+    output: Json
+    tool_calls: list[StatedCall] | None = None
+    usage: TracedUsage = TracedUsage()
+
+
 def _with_trace(observation: Observation, name: str) -> Observation:
     """Return the observation that the skill's answer describes; an answer of another form is an error."""
     answer = observation.output
     if is_structured(answer) and "output" not in answer:
         traced = answer_of_value(answer, observation.seconds, f"the skill {name}")
         return replace(traced, attempts=observation.attempts, environment=observation.environment)
-    if fault := trace_fault(answer):
-        message = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {fault}"
-        raise cannot_replay("BK354", message, "correct it, or take `output: trace` out of its entry")
-    usage, calls = answer.get("usage", {}), answer.get("tool_calls")
-    cost = usage.get("cost_usd")
+    subject = f"the skill {name} did not answer with {{output, tool_calls, usage}}"
+    hint = "{output: …}: correct it, or take `output: trace` out of its entry"
+    trace = read_stated(SkillTrace, answer, "BK354", subject, hint)
+    calls, usage = trace.tool_calls, trace.usage
     return replace(
         observation,
-        output=answer["output"],
-        tool_calls=None
-        if calls is None
-        else tuple(
-            ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT)) for call in calls
-        ),
-        usage=Usage(
-            usage.get("tokens_in"), usage.get("tokens_out"), None if cost is None else Decimal(str(cost))
-        ),
+        output=trace.output,
+        tool_calls=None if calls is None else tuple(call.as_call() for call in calls),
+        usage=Usage(usage.tokens_in, usage.tokens_out, exact_cost(answer.get("usage", {}))),
     )
-
-
-def trace_fault(answer: Json) -> str:
-    """Return what is wrong with a trace, if anything. Unknown keys are ignored."""
-    if not isinstance(answer, dict):
-        return "it is not an object"
-    if "output" not in answer:
-        return "there is no `output`"
-    calls, usage = answer.get("tool_calls", []), answer.get("usage", {})
-    are_calls = isinstance(calls, list) and all(isinstance(call, dict) for call in calls)
-    if not are_calls or not all(isinstance(call.get("name"), str) for call in calls):
-        return "`tool_calls` is a list of {name, input, output}"
-    amounts: list[Any] = (
-        [usage.get(key) for key in (*_TOKENS, "cost_usd")] if isinstance(usage, dict) else [""]
-    )
-    if not all(amount is None or (is_number(amount) and amount >= 0) for amount in amounts):
-        return "`usage` has tokens_in, tokens_out and cost_usd"
-    are_counts = all(isinstance(amount, int | None) for amount in amounts[: len(_TOKENS)])
-    return "" if are_counts else "`usage` has tokens_in, tokens_out and cost_usd"
 
 
 class SkillKind(RecipeKind):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, field
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -18,6 +18,17 @@ class ToolCall(Struct):
     id: str | None = None
     seconds: float | None = None
     error: str | None = None
+
+
+class StatedCall(Struct, forbid_unknown_fields=False):
+    """A tool call as the answer of a program states it."""
+
+    name: str
+    input: Json = field(default_factory=dict)
+    output: Json = ABSENT
+
+    def as_call(self) -> ToolCall:
+        return ToolCall(self.name, self.input, self.output)
 
 
 class TraceMessage(Struct):

@@ -96,7 +96,6 @@ def test_a_trace_tells_calls_and_usage(real: Setting) -> None:
         "[]",
         "{}",
         '{"output": 1, "tool_calls": {"name": "x"}}',
-        '{"output": 1, "tool_calls": null}',
         '{"output": 1, "tool_calls": [1]}',
         '{"output": 1, "tool_calls": [{}]}',
         '{"output": 1, "tool_calls": [{"name": 1}]}',

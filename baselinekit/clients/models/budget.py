@@ -120,20 +120,15 @@ class Budget:
 
     def _refusal(self, limit_name: str, held: Reservation) -> Problem:
         spent, maybe = self._spent.at_most, " or may be" if self._spent.unanswered else ""
-        most_calls, most_tokens, most_usd = self._stated
+        most = dict(zip(("calls", "tokens", "usd"), self._stated, strict=True))[limit_name]
         if limit_name == "calls":
-            message, flag = f"{spent.calls:,} of {most_calls:,} calls are used", "--max-calls"
+            message, flag = f"{spent.calls:,} of {most:,} calls are used", "--max-calls"
         elif limit_name == "tokens":
-            message = (
-                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {most_tokens:,} are{maybe} used"
-            )
-            flag = "--max-tokens"
+            message, flag = f"{spent.tokens:,} of {most:,} are{maybe} used", "--max-tokens"
+            message = f"it may take {held.tokens:,} tokens, and {message}"
         else:
-            estimate_text = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
-            message, flag = (
-                f"{estimate_text}{spent.usd:.4f} of {most_usd} dollars are{maybe} spent",
-                "--max-cost",
-            )
+            message, flag = f"{spent.usd:.4f} of {most} dollars are{maybe} spent", "--max-cost"
+            message = f"it may take {held.usd:.4f} dollars, and {message}" if held.known else message
         hint = f"raise `limits: {limit_name}`, or pass {flag}"
         return Problem("BK620", f"the model {held.model!r} is not asked: {message}", hint)
 

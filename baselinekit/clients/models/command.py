@@ -25,10 +25,10 @@ from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
-from baselinekit.model.traces import ToolCall
+from baselinekit.model.traces import StatedCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Struct, convert, field, replace
+from baselinekit.structs import Struct, convert, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 CALL = os.path.abspath(call.__file__)
@@ -80,12 +80,6 @@ def is_answer(value: Json) -> bool:
     return isinstance(value, dict) and ("text" in value or "tool_calls" in value)
 
 
-class StatedCall(Struct, forbid_unknown_fields=False):
-    name: str
-    input: Json = field(default_factory=dict)
-    output: Json = ABSENT
-
-
 class StatedAnswer(Struct):
     """An answer as an object: all but one of the first two may be missing. One without `tool_calls` says
     nothing about tools; an empty list says that none was called."""
@@ -107,9 +101,7 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     tokens = count(usage.get("tokens_in")), count(usage.get("tokens_out"))
     return Answer(
         text=stated.text or "",
-        tool_calls=None
-        if calls is None
-        else tuple(ToolCall(call.name, call.input, call.output) for call in calls),
+        tool_calls=None if calls is None else tuple(call.as_call() for call in calls),
         usage=Usage(*tokens, dollars(usage.get("cost_usd"))),
         served=stated.model,
         seconds=seconds,
@@ -258,8 +250,8 @@ def ask_llm(question: Question) -> Reply:
     for name, value in options.items():
         if value is not None:
             argv += ["--option", name, as_text(value)]
-    run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
-    finished = question.world.execute(run)
+    stdin = as_prompt(messages).encode("utf-8", "replace")
+    finished = question.world.execute(run_of(question, argv, stdin))
     succeed(question, finished)
     match = _USAGE.search(finished.stderr)
     tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]

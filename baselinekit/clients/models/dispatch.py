@@ -30,7 +30,7 @@ from baselinekit.errors import (
     suggest,
 )
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
-from baselinekit.model.values import Json
+from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.texts import shown
@@ -80,24 +80,21 @@ def form_of(name: str, model: Model) -> Form:
 
     form_name = str(model.form)
     entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    if form_name not in entry_points:
+    hint = "correct that package"
+    try:
+        form = entry_points[form_name].load()
+        if isinstance(form, Form):
+            return form
+        message = f"the entry point {form_name!r} does not name a Form"
+    except KeyError:
         hint = (
             suggest(form_name, entry_points)
             or f"install the package that provides it (entry point of {GROUP})"
         )
         message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
-        raise InvalidInput(Problem("BK604", message, hint, at=("models", name, "form")))
-    try:
-        form = entry_points[form_name].load()
     except Exception as error:  # a third-party package
         message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
-        raise InvalidInput(
-            Problem("BK604", message, "correct that package", at=("models", name, "form"))
-        ) from None
-    if not isinstance(form, Form):
-        message = f"the entry point {form_name!r} does not name a Form"
-        raise InvalidInput(Problem("BK604", message, "correct that package", at=("models", name, "form")))
-    return form
+    raise InvalidInput(Problem("BK604", message, hint, at=("models", name, "form")))
 
 
 def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
@@ -135,32 +132,26 @@ def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
             message = f"`{name}` has no effect on a model of the form `{kind_of(model)}`"
             yield Problem("BK602", message, "remove it", at=(name,))
     minimums = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
-    for name, minimum in minimums.items():
-        value = getattr(model, name)
-        if value is not None and value < minimum:
-            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(name,))
+    yield from _too_small(model, minimums, ())
     if (model.concurrency or 0) > _MOST_AT_ONCE:
         message = f"`concurrency: {model.concurrency}` is too much"
         yield Problem("BK602", message, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
     if model.retry is not None:
-        yield from (
-            replace(problem, at=("retry", *(problem.at or ()))) for problem in _retry_problems(model.retry)
-        )
+        yield from _too_small(model.retry, {"wait": 0, "longest": 0, "factor": 1}, ("retry",))
+        for number, status in enumerate(model.retry.statuses or ()):
+            if not may_change(status):
+                hint = "such as 408, 429, 500, 502, 503 and 504"
+                message = f"the status {status} is not one that another try changes"
+                yield Problem("BK602", message, hint, at=("retry", "statuses", number))
     if model.prices and min(model.prices.input, model.prices.output, model.prices.cached or 0) < 0:
         yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
 
 
-def _retry_problems(retry: Retry) -> Iterator[Problem]:
-    minimums = {"wait": 0, "longest": 0, "factor": 1}
+def _too_small(part: Model | Retry, minimums: Mapping[str, float], at: Path) -> Iterator[Problem]:
     for name, minimum in minimums.items():
-        value = getattr(retry, name)
-        if value < minimum:
-            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(name,))
-    for number, status in enumerate(retry.statuses or ()):
-        if not may_change(status):
-            hint = "such as 408, 429, 500, 502, 503 and 504"
-            message = f"the status {status} is not one that another try changes"
-            yield Problem("BK602", message, hint, at=("statuses", number))
+        value = getattr(part, name)
+        if value is not None and value < minimum:
+            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(*at, name))
 
 
 class _ReadyModel(Struct):
@@ -173,11 +164,6 @@ class _ReadyModel(Struct):
 
 
 ASKED_ELSEWHERE = "BK621"
-
-
-def _too_many_processes(name: str) -> tuple[str, str]:
-    message = f"the model {name!r} answers fewer questions at once, or in a minute, than there are processes"
-    return message, "raise its `concurrency` or `per_minute`, or lower --processes"
 
 
 class Models:
@@ -209,7 +195,9 @@ class Models:
         try:
             question = with_model_settings(ask, ready.model)
             if ready.lane is None:
-                raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_too_many_processes(ask.model)))
+                message = f"the model {ask.model!r} answers fewer questions at once, or in a minute,"
+                hint = "raise its `concurrency` or `per_minute`, or lower --processes"
+                raise OutOfBudget(Problem(ASKED_ELSEWHERE, f"{message} than there are processes", hint))
             retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
             attempt = partial(self._attempt, question, ready.model, ready.form)
             with ready.lane.places:
@@ -282,9 +270,7 @@ class Models:
             if isinstance(error, NeverSent) or (isinstance(error, RetryableFailure) and error.unheard):
                 self._budget.release(reservation)
             elif isinstance(error, CannotReplay) and error.problems[0].code == "BK610":
-                self._budget.settle(
-                    reservation, 0, price(model.prices, 0, 0)
-                )  # refused before it was processed
+                self._budget.settle(reservation, 0, price(model.prices, 0, 0))  # it was not processed
             else:
                 self._budget.fail(reservation)
             raise

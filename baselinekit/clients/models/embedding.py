@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from baselinekit.clients.models.minilm import Network, unusable_model
+from baselinekit.clients.models.minilm import Network, most_tokens, unusable_model
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.structs import Struct
 
@@ -54,7 +54,7 @@ class Embedding:
         self._folder = folder
         self._network = Network(folder)
         shape = self._network.shape
-        self._most_tokens = min(MOST_TOKENS, shape.places, shape.most_tokens or MOST_TOKENS)
+        self._most_tokens = min(MOST_TOKENS, shape.places, most_tokens(folder) or MOST_TOKENS)
         self._tokenizer = _tokenizer(folder, self._most_tokens, shape.words)
         unknown = getattr(self._tokenizer.model, "unk_token", None)
         self._unknown = self._tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None
@@ -76,10 +76,8 @@ class Embedding:
                 continue
             first, second = next(read_texts), next(read_texts)
             cosine = math.fsum(a * b for a, b in zip(first.vector, second.vector, strict=True))
-            unknown_difference = (first.unknown - second.unknown).total() + (
-                second.unknown - first.unknown
-            ).total()
-            score = cosine * (1 - unknown_difference / max(first.tokens + second.tokens, 1))
+            only_one = (first.unknown - second.unknown) + (second.unknown - first.unknown)
+            score = cosine * (1 - only_one.total() / max(first.tokens + second.tokens, 1))
             scores.append(round(max(score, 0.0), 5))  # further digits depend on what else was in the batch
         return scores
 

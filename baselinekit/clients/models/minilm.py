@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, convert, field, fields
 
 # The configuration in a model's folder. Only networks like MiniLM can be run: one that computes differently
 # would give meaningless numbers without an error.
@@ -23,31 +23,21 @@ WEIGHTS = "model.safetensors"
 FILES = ("config.json", "tokenizer.json", WEIGHTS)
 _MOST_BYTES = 1_000_000
 _MOST_OF_A_SIZE = 1_000_000
-_SIZES = {
-    "words": "vocab_size",
-    "places": "max_position_embeddings",
-    "kinds": "type_vocab_size",
-    "hidden": "hidden_size",
-    "inner": "intermediate_size",
-    "heads": "num_attention_heads",
-    "layers": "num_hidden_layers",
-}
 _SAME = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 _STEPS = {"Transformer", "Pooling", "Normalize"}
 
 
-class Shape(Struct):
-    """The sizes of the network. `most_tokens`: how many it was trained to read at once, if that is stated."""
+class Shape(Struct, forbid_unknown_fields=False):
+    """The sizes of the network, as config.json states them."""
 
-    words: int
-    places: int
-    kinds: int
-    hidden: int
-    inner: int
-    heads: int
-    layers: int
-    epsilon: float
-    most_tokens: int | None
+    words: int = field(name="vocab_size")
+    places: int = field(name="max_position_embeddings")
+    kinds: int = field(name="type_vocab_size")
+    hidden: int = field(name="hidden_size")
+    inner: int = field(name="intermediate_size")
+    heads: int = field(name="num_attention_heads")
+    layers: int = field(name="num_hidden_layers")
+    epsilon: float = field(name="layer_norm_eps", default=1e-12)
 
 
 def unusable_model(folder: str, reason: str) -> InvalidInput:
@@ -59,27 +49,32 @@ def shape_of(folder: str) -> Shape:
     for name in FILES:
         if not os.path.isfile(os.path.join(folder, name)):  # a link counts: caches store models as links
             pickled = os.path.exists(os.path.join(folder, "pytorch_model.bin")) and name == WEIGHTS
-            raise unusable_model(
-                folder, f"it has no file {name}{' (a pickle is not loaded)' if pickled else ''}"
-            )
+            reason = f"it has no file {name}{' (a pickle is not loaded)' if pickled else ''}"
+            raise unusable_model(folder, reason)
     config = _object(folder, "config.json")
     for name, supported in _SAME.items():
         if config.get(name, supported) != supported:
-            stated = f"{config[name]!r:.40}"
-            raise unusable_model(
-                folder, f"config.json says {name}: {stated}, and only {supported!r} can be run"
-            )
-    sizes = {name: _whole(folder, config, key) for name, key in _SIZES.items()}
-    if sizes["hidden"] % sizes["heads"]:
+            reason = f"config.json says {name}: {config[name]!r:.40}, and only {supported!r} can be run"
+            raise unusable_model(folder, reason)
+    try:
+        shape = convert(config, Shape)
+    except ValueError as error:
+        raise unusable_model(folder, f"config.json has no usable sizes: {error}") from None
+    sizes = (getattr(shape, key.name) for key in fields(Shape) if key.type is int)
+    if not all(0 < size <= _MOST_OF_A_SIZE for size in sizes) or not 0 < shape.epsilon < 1:
+        raise unusable_model(folder, "config.json has no usable sizes: one is too small or too large")
+    if shape.hidden % shape.heads:
         raise unusable_model(folder, "hidden_size in config.json cannot be divided by num_attention_heads")
-    epsilon = config.get("layer_norm_eps", 1e-12)
-    if isinstance(epsilon, str | bool | list | dict | None) or not 0 < epsilon < 1:
-        raise unusable_model(folder, "config.json has no usable layer_norm_eps")
     check_steps(folder)
-    sentences = _object(folder, "sentence_bert_config.json")
-    is_stated = sentences.get("max_seq_length") is not None
-    most_tokens = _whole(folder, sentences, "max_seq_length") if is_stated else None
-    return Shape(**sizes, epsilon=float(epsilon), most_tokens=most_tokens)
+    return shape
+
+
+def most_tokens(folder: str) -> int | None:
+    """How many tokens the network was trained to read at once, if that is stated."""
+    most = _object(folder, "sentence_bert_config.json").get("max_seq_length")
+    if most is not None and not (type(most) is int and 0 < most <= _MOST_OF_A_SIZE):
+        raise unusable_model(folder, "it has no usable max_seq_length")
+    return most
 
 
 def check_steps(folder: str) -> None:
@@ -97,20 +92,11 @@ def check_steps(folder: str) -> None:
         raise unusable_model(folder, "1_Pooling says that its vectors are not the mean over the tokens")
 
 
-def _whole(folder: str, config: dict[str, Json], key: str) -> int:
-    size = config.get(key)
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= _MOST_OF_A_SIZE:
-        raise unusable_model(folder, f"it has no usable {key}")
-    return size
-
-
 def _object(folder: str, name: str) -> dict[str, Json]:
     value = _json(folder, name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
+    if not isinstance(value, dict | None):
         raise unusable_model(folder, f"{name} is not a JSON object")
-    return value
+    return value or {}
 
 
 def _json(folder: str, name: str) -> Json:
@@ -124,10 +110,8 @@ def _json(folder: str, name: str) -> Json:
         if len(raw) > _MOST_BYTES:
             raise unusable_model(folder, f"{name} has more than {_MOST_BYTES:,} bytes")
         return decode(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise unusable_model(folder, f"{name} cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, NotJson) as error:
-        raise unusable_model(folder, f"{name} is not JSON ({error})") from None
+    except (OSError, UnicodeDecodeError, NotJson) as error:
+        raise unusable_model(folder, f"{name} is not JSON that can be read ({error})") from None
 
 
 if TYPE_CHECKING:
