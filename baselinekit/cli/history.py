@@ -24,6 +24,7 @@ from baselinekit.commands import history as past
 from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
@@ -32,7 +33,9 @@ from baselinekit.report.html.page import render_history
 from baselinekit.report.wording import format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import remove
+from baselinekit.store.project import nearest_config
 from baselinekit.store.results import write_text
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 # `baselinekit history`.
@@ -124,7 +127,8 @@ def merge(options: MergeOptions) -> int:
             redactor.mask_value(difference.expected, difference.path)
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
-    report = delivery.deliver(report, options.outputs, os.getcwd(), options.results)
+    report, root = _in_project(report, options.results[0])
+    report = delivery.deliver(report, options.outputs, root, options.results)
     if not delivery.show_json(report, options.as_json):
         style = screen.style_of(options.color, options.verbose)
         if options.verbose:
@@ -136,8 +140,21 @@ def merge(options: MergeOptions) -> int:
         screen.line(terminal.format_summary(report, style))
         if options.quiet:
             delivery.tell_lost(report)
-    delivery.annotate(report, options.outputs, os.getcwd(), err=options.as_json)
+    delivery.annotate(report, options.outputs, root, err=options.as_json)
     return report.exit_code
+
+
+def _in_project(report: Report, file: str) -> tuple[Report, str]:
+    """Return the folder of the project that a result file is of, which need not be the working directory, and
+    the report with commands that name its configuration then."""
+    typed = report.typed
+    if "--config" in typed.operator:
+        return report, os.path.dirname(typed.operator[typed.operator.index("--config") + 1])
+    config = nearest_config(os.path.dirname(file))
+    if config is None or config == nearest_config(os.getcwd()):
+        return report, os.getcwd()
+    typed = replace(typed, operator=(*typed.operator, "--config", os.path.relpath(config)))
+    return replace(report, typed=typed), os.path.dirname(config)
 
 
 # `baselinekit orphans`.

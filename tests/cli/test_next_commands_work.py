@@ -199,6 +199,24 @@ def test_merge_proposes_to_accept_what_it_has_read(
     try_all(here, found, kept)
 
 
+def test_merge_above_the_project_proposes_commands_that_name_its_configuration(
+    monorepo: Console, tmp_path: Path
+) -> None:
+    (monorepo.folder / "greeting.yml").write_text("greeting: hello\n")
+    monorepo.run(f"{_ENV} baselinekit compare --secret TOKEN --var who=me -o r.json")
+    with console(tmp_path / "repo") as top:
+        top.run(f"{_ENV} baselinekit merge packages/api/r.json -o r.md")
+        page = (top.folder / "r.md").read_text()
+        kept = tmp_path / "kept"
+        shutil.copytree(tmp_path / "repo", kept, ignore=shutil.ignore_patterns(".git", ".baselinekit"))
+    found = proposed(page)
+    assert found
+    assert all("--config packages/api/baselinekit.yaml" in command for command in found)
+    assert "`packages/api/" in page
+    with console(tmp_path / "clone") as clone:
+        try_all(clone, found, kept)
+
+
 def test_review_from_a_job_proposes_to_accept_what_it_has_read(here: Console) -> None:
     here.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me -o 'the results.json'")
     shutil.rmtree(here.folder / ".baselinekit")
