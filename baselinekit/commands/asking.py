@@ -65,7 +65,8 @@ def observe_in_groups(
     happens to the others. Recipes that only read come first: a write could change their answers between two
     replays. Each write is a group by itself, as it cannot simply be sent again.
 
-    A group is replayed once, then all of it again, so that it waits once for a clock to tick. Each replay has
+    A group is replayed once, then all of it again, so that it waits once for a clock to tick (with
+    `is_one_group` before each further turn). Each replay has
     its own turn, so that no cached answer of a model is used twice, and its own connection: what a service
     says about its connection (a number, a port) then differs."""
     advance = context.advance(sum(job.times for job in replay_jobs))
@@ -93,7 +94,7 @@ def observe_in_groups(
                 return observation
 
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
-            if turn == 1 and left:
+            if left and (turn == 1 or (turn and is_one_group)):
                 context.clients.sleep(TICK)
             answers = in_turns(left, replay, jobs, context, lambda number: replay_jobs[number].claim)
             for number, answer in zip(left, answers, strict=True):
