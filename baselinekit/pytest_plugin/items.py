@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -381,28 +382,31 @@ class BaselineItem(pytest.Item):
 class BaselineItems:
     """The hooks of a session that collects baselines."""
 
-    replays: Replays
-
     def __init__(self, config: pytest.Config, options: Collection[str]):
         self._config = config
         self._options = options
         _, self._worker_count = worker_of(config)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionstart(self) -> None:
-        """Open the project: after a conftest.py, which may start the service and set its address, and before
-        anything is collected or a worker is started."""
+    @cached_property
+    def replays(self) -> Replays:
+        """The project, opened by the first hook that comes after those of a conftest.py, which may start the
+        service and set its address."""
         try:
-            self.replays = Replays(self._config, self._options)
+            return Replays(self._config, self._options)
         except BaselinekitError as error:
             raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        """Report a broken configuration before anything is collected or a worker is started."""
+        _ = self.replays
+
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        if hasattr(self, "replays"):
+        if "replays" in self.__dict__:
             self.replays.close()
 
-    def pytest_report_collectionfinish(self) -> str:
+    def pytest_report_header(self) -> str:
         return f"baselinekit: {self.replays.describe()}"
 
     # Which files are collected.
@@ -459,7 +463,8 @@ class BaselineItems:
         for item in session.items:
             if isinstance(item, BaselineItem):
                 nodes.setdefault(item.parent, []).append(item)
-                if self._worker_count > 1 and item.entry.claim and not item.nodeid.endswith(f"@{_GROUP}"):
+                is_shared = self._worker_count > 1 and not item.nodeid.endswith(f"@{_GROUP}")
+                if is_shared and item.entry.claim is not None:
                     item.refused = other_workers_problem(item.entry)
         for node, items in nodes.items():
             try:
