@@ -49,7 +49,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
-from baselinekit.store import writing
+from baselinekit.store import schemafile, writing
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.reading import locate_all, parse_record
 from baselinekit.structs import Struct, field, replace
@@ -545,7 +545,7 @@ def write_known_good(
     project: Project, new: NewBaseline, known_good: KnownGood, options: CaptureOptions
 ) -> Captured:
     record, notes = completed_record(project, new.draft, new.record, options.version, known_good)
-    schema = writing.reference(project.root, new.folder)
+    schema = schemafile.reference(project.root, new.folder)
     limit = project.config.inline_limit
     file = writing.write_new(record, new.group, project.root, project.folders[0], limit, schema)
     known_good = replace(known_good, notes=(*known_good.notes, *notes))

@@ -152,7 +152,7 @@ def provide_schema(root: str) -> None:
     """Write the schema that the first line of each baseline names, where it is missing: git ignores it, so a
     clone does not have it."""
     if not os.path.lexists(os.path.join(root, STATE_FOLDER, "baseline.schema.json")):
-        from baselinekit.store.writing import reference  # not needed otherwise
+        from baselinekit.store.schemafile import reference  # not needed otherwise
 
         reference(root, root)
 

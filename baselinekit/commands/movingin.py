@@ -30,7 +30,7 @@ from baselinekit.learning.templating import OutputTemplater, single_element_arra
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Known
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.store import writing
+from baselinekit.store import schemafile, writing
 from baselinekit.store.reading import LoadedFiles, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import canonical, same_json
@@ -272,7 +272,7 @@ def write_moved(moved: MovedIn, files: Sequence[MovedBaseline], overwrite: bool)
     project = moved.project
     for baseline in files:
         folder = os.path.dirname(baseline.file)
-        schema = writing.reference(project.root, folder)
+        schema = schemafile.reference(project.root, folder)
         is_new = not (overwrite and baseline.file in moved.there)
         writing.write_file(
             baseline.record, baseline.file, project.root, project.config.inline_limit, schema, new=is_new

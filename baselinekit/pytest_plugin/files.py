@@ -24,7 +24,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.pytest_plugin.rules import CodeRules, LayeredRules
 from baselinekit.pytest_plugin.session import Use
-from baselinekit.store import writing
+from baselinekit.store import schemafile, writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
@@ -106,7 +106,7 @@ class OpenProject:
     @cached_property
     def _schema(self) -> str:
         """The path of the schema for editors, relative to the root."""
-        return writing.reference(self.root, "")
+        return schemafile.reference(self.root, "")
 
     def load(self, file: str, id: str) -> Baseline | None:
         """Return the baseline that a file holds; None where there is no file."""
