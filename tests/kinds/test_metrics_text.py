@@ -1,5 +1,7 @@
 """Prometheus metrics as a value: each kind of family, labels, escapes, OpenMetrics; what is no metrics."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -180,3 +182,28 @@ def test_whatever_a_label_holds_is_read_as_it_was(labels: dict[str, str], number
         "labels": sorted(labels),
         "samples": [{"labels": dict(sorted(labels.items())), "value": number}],
     }
+
+
+WITHOUT_THE_LIBRARY = """\
+import sys
+sys.modules["prometheus_client"] = None
+from baselinekit.errors import CannotReplay
+from baselinekit.kinds.metrics_text import metrics_found, read_metrics
+text = "# TYPE up gauge\\nup 1\\n"
+found = metrics_found({"body": text}, text, is_declared=False)
+print(found.output == {"body": text}, *found.notes)
+try:
+    read_metrics(text)
+except CannotReplay as error:
+    print(error)
+"""
+
+
+def test_without_the_library_metrics_stay_text_and_the_error_names_the_extra() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_LIBRARY], capture_output=True, text=True, timeout=60
+    )
+    note, error = ran.stdout.splitlines()[-2:]
+    assert note.startswith("True the body is compared as text")
+    assert error.startswith("BK307")
+    assert "pip install 'baselinekit[metrics]'" in error
