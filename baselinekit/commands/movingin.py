@@ -75,7 +75,7 @@ class MovedIn(MutableStruct):
     def add(self, moved: MovedBaseline) -> None:
         if (first := self.new.get(moved.file)) is not None:
             if not same_json(_stored_output(first.record), _stored_output(moved.record)):
-                message = f"a second value for {moved.file}, whose first is that of {first.place}"
+                message = f"a second value for {moved.file}: the first is from {first.place}"
                 self.lose(moved.place, message, "remove what is not used any more")
             return
         state = _file_state(moved, self.project)

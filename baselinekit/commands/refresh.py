@@ -961,7 +961,7 @@ def propose_learning(
     user says that nothing was changed on the service, so that whatever differs varies."""
     if not scope.names_something:
         raise InvalidInput(
-            Problem("BK508", "learn of which baselines?", "name ids or paths, or pass --all-failed")
+            Problem("BK508", "no baseline is named to learn from", "name ids or paths, or pass --all-failed")
         )
     pending = pending_ids(project.root)
     chosen = [

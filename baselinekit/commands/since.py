@@ -58,7 +58,7 @@ def select_touched(
     files = git.changed_since(start)
     folders = {*files, *(str(folder) for name in files for folder in PurePosixPath(name).parents)}
     root = os.path.realpath(project.root)
-    in_changed_files = [  # of which only the record may have changed, which does not count
+    in_changed_files = [  # only the record may have changed, which does not count
         baseline
         for baseline in chosen
         for file in [baseline.source.file]
@@ -139,7 +139,7 @@ def used_files(baseline: Baseline, project: Project) -> tuple[list[str], list[st
 
 
 def _starts(baseline: Baseline) -> tuple[str, ...]:
-    """Return the folders that file names may be relative to: that of the file, and where the program runs."""
+    """Return the folders that file names may be relative to: its own, and where the program runs."""
     folder = os.path.dirname(baseline.source.file)
     cwd = kind_of(baseline.current).working_folder(baseline.current)
     return (folder, os.path.join(folder, cwd)) if cwd else (folder,)

@@ -216,7 +216,7 @@ def _compile(value: Json, words: PlaceholderContext) -> Json:
 
 
 def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
-    """Whether a text has only placeholders that it had, none of which takes the text beside it as well."""
+    """Whether a text has no new placeholder, and none that now takes the text beside it as well."""
     if not isinstance(before, Inline) or not isinstance(after, Inline):
         return False
     takes_text = any(isinstance(part, Slot) and part.kind.any_text for part in after.parts)

@@ -123,8 +123,7 @@ class Template(Struct):
                 yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
-        """Return the problem of an undefined name. That of a variable without a
-        value stays."""
+        """Return the problem of an undefined name; a variable without a value keeps its own problem."""
         path, text = self.file
         position = text.find("{{")  # where the template first uses it
         while position >= 0:  # with the character before it, which may be a backslash

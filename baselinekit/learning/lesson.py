@@ -372,13 +372,13 @@ class _Answers:
             return place
         found = [value_or_absent(output, place.path) for output in (*known, *self._case.outputs)]
         values = [value for value in found if value is not ABSENT]
-        if all(isinstance(value, str | bool | int) and same_json(value, values[0]) for value in values):
-            value = self._mask(values[0], place.path)
+        value = values[0]
+        is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
+        if is_plain and same_json(self._mask(value, place.path), value):  # no secret
             text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
             proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
-            if same_json(value, values[0]):  # no secret
-                self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
-                return None
+            self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
+            return None
         message = f"{place.message} in {number} of {self._count} answers"
         is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
         rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused

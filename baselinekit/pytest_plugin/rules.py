@@ -67,8 +67,8 @@ class CodeRules:
         return replace(stored, **changed), list(filter(None, clashes))
 
     def places_in(self, value: Json) -> Iterator[tuple[str, Path, Json, str]]:
-        """Yield the places of the placeholders: the path of the rule, that of the place, what is there, and
-        the placeholder."""
+        """Yield for each place of a placeholder the path of its rule, its own path, what is there, and the
+        placeholder."""
         for text, placeholder in self._placeholders.items():
             yield from ((text, path, item, placeholder) for path, item in find(parse(text), value))
 

@@ -38,7 +38,7 @@ class Run(Struct):
 
     `began`: when it began, by the monotonic clock. `looked`: the outcome of collecting each file; "skipped"
     for a module that is skipped as a whole. `collected`: the tests that were to run; `ended`: those that
-    finished; `unproven`: those of which a phase failed or was skipped. `left_out`: why the run did not cover
+    finished; `unproven`: those with a phase that failed or was skipped. `left_out`: why the run did not cover
     everything. `used`: the files that tests used."""
 
     began: float

@@ -209,8 +209,8 @@ def test_who_names_another_report_of_a_run_is_told_its_result_file(
         assert capsys.readouterr().err.endswith(": the result file is out/r.json\n")
     for named in ("last", "latest"):
         assert run(["gate", named]) == 2
-        told = capsys.readouterr().err.strip().rpartition(" ")[2]
-        assert run(["gate", told]) == 0
+        result_file = capsys.readouterr().err.strip().rpartition(" ")[2]
+        assert run(["gate", result_file]) == 0
         assert "go on: 1 gate met" in capsys.readouterr().out
     assert run(["gate", "nowhere.json"]) == 2
     assert "check the name" in capsys.readouterr().err
