@@ -5,7 +5,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 
 from baselinekit.commands.context import Stop
 from baselinekit.errors import NotRecorded
@@ -54,8 +53,7 @@ class Recorder:
             if self._open[source.file] or source.file not in self._marks:
                 return
             self._ready += self._marks.pop(source.file)
-        with suppress(RuntimeError):  # a busy machine has no thread for it: then it is written at the end
-            self._written.append(self._writer.submit(self._write_free))
+        self._written.append(self._writer.submit(self._write_free))
 
     def close(self) -> None:
         self._writer.shutdown()

@@ -28,7 +28,6 @@ _LONGEST = 1024
 _ROOT = "the whole output is `$`, what a request answers is `body`"
 _LONGEST_SHOWN = 80
 _MOST_SUGGESTED = 2_000
-_LONGEST_ARRAY = 10**9
 
 Specificity = tuple[int, int, int, int]
 LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
