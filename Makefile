@@ -21,7 +21,7 @@ help:
 	@echo "make corpus   300 baselines, hostile replies, result files and pending answers give what they gave"
 	@echo "make size     lines of code of each package, beside its budget"
 	@echo "make anyday   the tests that start commands, on other days and in other zones: ten minutes"
-	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
+	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks)"
 	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
 	@echo "make format   put the code into its form"
 	@echo "make picture  draw docs/picture.svg, the picture at the head of README.md, again"
@@ -79,25 +79,17 @@ anyday: $(READY)
 	done
 
 bench: $(READY)
-	@$(BIN)/python -c 'import jsondiff' 2>/dev/null || \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e '.[bench]'
-	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(if $(LONG),--long) $(if $(QUICK),--quick)
+	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(if $(QUICK),--quick)
 
 # The versions whose figures are in benchmarks/README.md; install scripts are not run, no browser is fetched.
-# The plugins of pytest have no environment of their own: they are measured in the pytest and the Python that run ours.
 PEERS = benchmarks/peers
 
 bench-peers: $(READY)
 	@npm install --prefix $(PEERS) --no-audit --no-fund --ignore-scripts \
 	    newman@6.2.2 stepci@2.8.2 promptfoo@0.121.20
-	@$(BIN)/python -m venv --clear $(PEERS)/venv
-	@$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check 'tavern==3.7.1' 'pytest<9'
-	@rm -rf $(PEERS)/plugins
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(PEERS)/plugins --no-deps \
-	    'syrupy==7.0.2' 'pytest-regressions==2.11.0' 'pytest-datadir==1.9.0'
 
 PIN = s/^ *\([A-Za-z0-9-]*\)>=\([0-9.]*\).*/\1==\2/p
-LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^bench/$(PIN)' \
+LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^dev/$(PIN)' \
     -e '/^ *pytest[a-z-]*>=/$(PIN)' setup.cfg | sort -u)
 
 lowest:

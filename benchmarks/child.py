@@ -9,24 +9,7 @@ from dataclasses import asdict
 
 from benchmarks.results import Note, Scale, Subject
 
-SUBJECTS = {
-    "matcher": "one document",
-    "unordered": "arrays without order",
-    "shapes": "documents of hard shapes",
-    "files": "baseline files",
-    "replay": "`compare` as a whole",
-    "engines": "`compare` in several processes",
-    "outputs": "large outputs",
-    "projects": "large projects",
-    "models": "slow questions to a model",
-    "evals": "`run` as a whole",
-    "peers": "the same checks by other tools",
-    "pytest": "the pytest plugin",
-    "beside_pytest": "items and imports",
-    "startup": "starting up",
-    "guards": "what the guards cost",
-    "judges": "eval cases that programs judge",
-}
+SUBJECTS = ("matcher", "files", "compare", "peers", "startup")
 """The files of this folder that measure, in the order of the table."""
 
 
@@ -40,15 +23,15 @@ def main(name: str, scale: Scale) -> None:
 
 def progress(name: str) -> Callable[[str], None]:
     """One line that changes on a terminal; elsewhere a line now and then."""
-    told = 0.0
+    written = 0.0
 
     def say(text: str) -> None:
-        nonlocal told
+        nonlocal written
         line = f"{name:10}{text}"
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{line[:100]}")
-        elif time.monotonic() - told > 5:
-            told = time.monotonic()
+        elif time.monotonic() - written > 5:
+            written = time.monotonic()
             sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
@@ -57,4 +40,4 @@ def progress(name: str) -> Callable[[str], None]:
 
 if __name__ == "__main__":
     subject, rounds, size = sys.argv[1:]
-    main(subject, Scale(int(rounds), size == "quick", size == "long"))
+    main(subject, Scale(int(rounds), size == "quick"))

@@ -115,38 +115,23 @@ def equal(rows: list[Record]) -> int:
     return 0
 
 
-def few(rows: list[Record]) -> int:
-    """Three leaves, far from each other."""
-    last = len(rows) - 1
-    rows[last // 4]["name"] += " II"
-    rows[last // 2]["balance"] += 1
-    rows[last]["address"]["city"] = "Rome"
-    return 3
-
-
-def many(rows: list[Record]) -> int:
-    """Two leaves of every record."""
-    for row in rows:
-        row["name"] += " II"
-        row["balance"] += 1
-    return 2 * len(rows)
-
-
-CHANGES: dict[str, Callable[[list[Record]], int]] = {"equal": equal, "few": few, "many": many}
-
-
-def shuffled(changed: Callable[[int], int]) -> Callable[[list[Record]], int]:
-    """The rows in another order, some of them with another name."""
+def renamed(one_in: int) -> Callable[[list[Record]], int]:
+    """Another name in one row of so many, the last one of each stretch."""
 
     def change(rows: list[Record]) -> int:
-        rng = random.Random(9)
-        number = changed(len(rows))
-        for row in rng.sample(rows, number):
+        changed = rows[one_in - 1 :: one_in] or rows[-1:]
+        for row in changed:
             row["name"] += " II"
-        rng.shuffle(rows)
-        return number
+        return len(changed)
 
     return change
+
+
+def shuffled(rows: list[Record]) -> int:
+    """The rows in another order, a tenth of them with another name."""
+    number = renamed(10)(rows)
+    random.Random(9).shuffle(rows)
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +146,10 @@ class Project:
     def files(self) -> list[str]:
         return [f"baselines/api/api-{number:05}.yaml" for number in range(self.count)]
 
+    def make_folders(self) -> None:
+        for place in (self.root / "baselines" / "api", self.root / "captured", self.answers):
+            place.mkdir(parents=True)
+
     def restore(self) -> None:
         """The files as they were captured: what a run wrote is undone."""
         for file in self.files:
@@ -171,8 +160,7 @@ def project(folder: Path, count: int, base_url: str = "http://127.0.0.1:1", *, l
     """`count` baselines of about 2 KB, one a file as `capture` writes them. With two placeholders and an
     ignore rule each, unless they shall be literal."""
     made = Project(folder / "project", folder / "answers", count)
-    for place in (made.root / "baselines" / "api", made.root / "captured", made.answers):
-        place.mkdir(parents=True)
+    made.make_folders()
     configure(made, base_url)
     for number, file in enumerate(made.files):
         (made.root / "captured" / Path(file).name).write_text(baseline_text(number, loose=loose), "utf-8")

@@ -5,17 +5,14 @@ An engine says after each round, outside the clock, whether its answer was right
 
 import gc
 import os
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 Say = Callable[[str], None]
@@ -35,18 +32,13 @@ class WrongAnswerError(Exception):
     """An engine did not do the work that it is measured for."""
 
 
-class TooLongError(Exception):
-    """An engine did not finish within what it was given."""
-
-
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """One round of one engine, in seconds and bytes. `stopped`: it had not finished by then."""
+    """One round of one engine, in seconds and bytes."""
 
     cpu: float
     wall: float
     peak: int = 0
-    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +50,7 @@ class Engine:
     at_most: float = float("inf")
 
     def has_enough(self, done: Sequence[Spent]) -> bool:
-        return bool(done) and (done[-1].stopped or sum(one.wall for one in done) >= self.at_most)
+        return bool(done) and sum(one.wall for one in done) >= self.at_most
 
 
 Times = Mapping[str, Sequence[Spent]]
@@ -91,30 +83,23 @@ def in_turn(
 
 def inside(
     name: str,
-    run: Callable[[Any], Any],
+    run: Callable[[], Any],
     right: Callable[[Any], bool],
     *,
-    before: Callable[[], Any] = lambda: None,
     clock: Callable[[], float] = time.thread_time,
     at_most: float = float("inf"),
-    stop_after: float = 0,
 ) -> Engine:
-    """A function of this process, given what `before` makes. With `stop_after` seconds of patience."""
+    """A function of this process. What takes little is repeated within a round."""
     repeats = 0
 
     def once() -> Spent:
         nonlocal repeats
         if not repeats:
-            repeats = _repeats(run, before) if not stop_after and at_most == float("inf") else 1
-        given = before()
+            repeats = _repeats(run) if at_most == float("inf") else 1
         gc.collect()
         began, wall = clock(), time.perf_counter()
-        try:
-            with _patience(stop_after):
-                for _ in range(repeats):
-                    answer = run(given)
-        except TooLongError:
-            return Spent(clock() - began, time.perf_counter() - wall, stopped=True)
+        for _ in range(repeats):
+            answer = run()
         cpu, wall = clock() - began, time.perf_counter() - wall
         if not right(answer):
             raise WrongAnswerError(f"{name}: {str(answer)[:200]}")
@@ -123,30 +108,10 @@ def inside(
     return Engine(name, once, at_most)
 
 
-def _repeats(run: Callable[[Any], Any], before: Callable[[], Any]) -> int:
-    given = before()
+def _repeats(run: Callable[[], Any]) -> int:
     began = time.perf_counter()
-    run(given)
+    run()
     return max(1, round(LEAST_SECONDS / max(time.perf_counter() - began, 1e-7)))
-
-
-@contextmanager
-def _patience(seconds: float) -> Iterator[None]:
-    """A block that may take so many seconds; 0 = any number."""
-    if not seconds:
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, _give_up)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _give_up(number: int, frame: FrameType | None) -> None:
-    raise TooLongError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks import data
+from benchmarks.compare import JOBS as OUR_JOBS, UNRECORDED, comparing
 from benchmarks.measure import Ended, Engine, Say, WrongAnswerError, about, in_turn, process, whole
-from benchmarks.replay import JOBS as OUR_JOBS, comparing
-from benchmarks.results import Found, Note, Scale, Versus
+from benchmarks.results import Found, Note, Scale, beside
 from benchmarks.server import serving
 from benchmarks.tools import JOBS, TOOLS, Checks, Tool
 
-OURS = "compare --no-record"
+OURS = "`compare --no-record`"
+MOST_SECONDS = 10.0
+"""Seconds that a slow tool gets for its rounds."""
 
 
 def rows(scale: Scale, say: Say) -> Found:
@@ -30,8 +32,8 @@ def rows(scale: Scale, say: Say) -> Found:
                 say(f"can {tool.name} fail?")
                 _fails(tool, Path(folder), server.url, bodies[:10])
             engines = [
-                comparing(OURS, made, ["--no-record"], lambda: None),
-                *_engines(tools, Path(folder), Checks(server.url, bodies), scale),
+                comparing(OURS, made.root, count, UNRECORDED, "-j", OUR_JOBS),
+                *_engines(tools, Path(folder), Checks(server.url, bodies)),
             ]
             times = in_turn(engines, scale.rounds, about(say, f"{count:,} checks"), broken)
     if OURS in broken:
@@ -40,13 +42,12 @@ def rows(scale: Scale, say: Say) -> Found:
         if tool.name in broken:
             yield Note(f"{tool.name} did not pass its own checks: {broken[tool.name].splitlines()[0]}")
             continue
-        what, goal = f"{count:,} checks, status and whole body", _goal(tool)
-        for of, short in (("wall", f"{what}, wall time"), ("cpu", "")):
-            yield Versus(times).row(what, OURS, tool.name, of=of, goal=goal, short=short)
+        goal = 1 if tool.program == "python" else 0.25
+        yield beside(times, f"{OURS} of {count:,} literal baselines", OURS, tool.name, goal)
     yield from _notes(tools, server.name)
 
 
-def _engines(tools: Sequence[Tool], folder: Path, checks: Checks, scale: Scale) -> Iterator[Engine]:
+def _engines(tools: Sequence[Tool], folder: Path, checks: Checks) -> Iterator[Engine]:
     for tool in tools:
         here = folder / tool.name
         here.mkdir()
@@ -57,13 +58,8 @@ def _engines(tools: Sequence[Tool], folder: Path, checks: Checks, scale: Scale) 
             _all_passed(tool, len(checks.bodies)),
             cwd=str(here),
             env=tool.settings(here),
-            at_most=scale.regex_budget,
+            at_most=MOST_SECONDS,
         )
-
-
-def _goal(tool: Tool) -> float | None:
-    """A file of tests is no product: there is no goal beside it."""
-    return None if tool.program == "python" else 0.25
 
 
 def _all_passed(tool: Tool, count: int) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PEERS = Path(__file__).with_name("peers")
-PLACES = (PEERS / "node_modules" / ".bin", PEERS / "venv" / "bin")
+PLACES = (PEERS / "node_modules" / ".bin",)
 JOBS = "32"
 """At once, for the tools that can: they are quickest so."""
 
@@ -160,25 +160,6 @@ def _promptfoo(folder: Path, checks: Checks) -> None:
     (folder / "promptfooconfig.json").write_text(json.dumps(config), "utf-8")
 
 
-def _tavern(folder: Path, checks: Checks) -> None:
-    documents = [
-        json.dumps(
-            {
-                "test_name": str(number),
-                "stages": [
-                    {
-                        "name": "ask",
-                        "request": {"url": checks.address(number), "method": "GET"},
-                        "response": {"status_code": 200, "strict": ["json:on"], "json": body},
-                    }
-                ],
-            }
-        )
-        for number, body in enumerate(checks.bodies)
-    ]
-    (folder / "test_checks.tavern.yaml").write_text("\n---\n".join(documents), "utf-8")
-
-
 _QUIET = {
     "PROMPTFOO_DISABLE_TELEMETRY": "1",
     "PROMPTFOO_DISABLE_UPDATE": "1",
@@ -225,5 +206,4 @@ TOOLS = (
         r"([\d,]+) passed",
         {**_QUIET, "NO_COLOR": "1", "PROMPTFOO_CONFIG_DIR": "FOLDER"},
     ),
-    Tool("tavern", "tavern-ci", _tavern, ("FOLDER/test_checks.tavern.yaml",), r"([\d,]+) passed"),
 )

@@ -2,7 +2,7 @@
 ask for more is not reported; any other change is only listed."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
@@ -25,9 +25,9 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in
-from baselinekit.placeholders.narrowest import takes_all
-from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.formats import FORMATS
+from baselinekit.placeholders.grammar import Token, describes_many, has_marker, texts_in
+from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
 from baselinekit.structs import Struct, convert, plain
 from baselinekit.values.changes import match_elements
@@ -189,7 +189,7 @@ class _OutputWalk:
             yield self.way(path, f"a value became a placeholder: {change}", True)
         elif _is_only_other_text(before, after):
             yield self.way(path, f"another expectation: {change}", False)
-        elif not takes_all(before, after):
+        elif not _is_narrower(before, after):
             yield self.way(path, f"another placeholder: {change}", True)
 
 
@@ -221,6 +221,52 @@ def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inlin
         return False
     takes_text = any(isinstance(part, Slot) and part.kind.any_text for part in after.parts)
     return not takes_text and Counter(after.tokens) <= Counter(before.tokens)
+
+
+_FORMATS = {format.name for format in FORMATS}
+_WIDE: dict[str, Callable[[str], bool]] = {
+    "any": lambda name: True,
+    "any_string": lambda name: name in _FORMATS or types_of(name) == frozenset({"string"}),
+    "any_nonempty_string": lambda name: name in _FORMATS,
+    "any_number": lambda name: name in ("any_integer", "any_float", "number"),
+}
+"""Which other placeholders accept less than one of these without arguments."""
+
+_BETWEEN = ("any_integer", "any_number", "any_float", "any_string", "any_nonempty_string", "any_token")
+"""Placeholders whose arguments are a least and a most."""
+
+
+def _is_narrower(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
+    """Whether a placeholder, or those in a text, are known to accept no more than before."""
+    if isinstance(before, Inline):
+        return (
+            isinstance(after, Inline)
+            and len(before.parts) == len(after.parts)
+            and all(
+                _asks_as_much(old.token, new.token)
+                if isinstance(old, Slot) and isinstance(new, Slot)
+                else old == new
+                for old, new in zip(before.parts, after.parts, strict=True)
+            )
+        )
+    if isinstance(after, Inline):
+        return before.token.text in ("<<any>>", "<<any_string>>")
+    return _asks_as_much(before.token, after.token)
+
+
+def _asks_as_much(old: Token, new: Token) -> bool:
+    allows_mark = (new.optional and not old.optional) or (new.nullable and not old.nullable)
+    if allows_mark or old.key not in (None, new.key):
+        return False
+    if old.name != new.name:
+        return not old.args and old.name in _WIDE and _WIDE[old.name](new.name)
+    if old.name == "one_of":
+        return set(new.args) <= set(old.args)
+    if old.name in _BETWEEN:
+        (low, high), (least, most) = ((*token.args, None, None)[:2] for token in (old, new))
+        is_above = low is None or (least is not None and least >= low)
+        return is_above and (high is None or (most is not None and most <= high))
+    return old.args in ((), new.args)
 
 
 def compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Way]:

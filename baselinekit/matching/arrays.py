@@ -8,14 +8,13 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, Rule, State, mode_of
+from baselinekit.matching.rules import Mode, Rule, State, mode_of, steps_below
 from baselinekit.matching.walk import Mismatch, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import (
     Bindings,
     escape_value,
-    has_marker,
     tokens_in,
 )
 from baselinekit.values.alignment import (
@@ -49,10 +48,7 @@ def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, pl
     if (
         mode.type == "numeric"
         and at is not None
-        and not any(
-            walk.is_compared(item, mode, stored.step(n, item, len(e)) if stored else None)
-            for n, item in enumerate(e)
-        )
+        and not any(walk.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
     ):
         return e
     if not isinstance(a, list):
@@ -92,6 +88,8 @@ class Rows:
             return WalkPlace(self.mode, None, None, at, path)
         index, size = (m, len(self.a)) if self.describing else (n, len(self.e))
         stored = self.stored.step(index, self.e[n], size, paired=True)
+        if self.actual is self.stored and not self.selects:
+            return WalkPlace(self.mode, stored, stored, at, path)
         actual = None if self.actual is None else self.actual.step(m, self.a[m], len(self.a))
         return WalkPlace(self.mode, stored, actual, at, path)
 
@@ -165,18 +163,9 @@ class Rows:
         return {
             key: value
             for key, value in row.items()
-            if not self._holds_marker(value)
-            and (
-                state is None
-                or (below := state.step(key, value, len(row))) is None
-                or not below.reaches(value)
-            )
+            if not self.walk.is_touched(value)
+            and (state is None or (below := state.step(key, value, len(row))) is None or below.here is None)
         }
-
-    def _holds_marker(self, value: Json) -> bool:
-        if isinstance(value, dict | list):
-            return id(value) in self.walk.with_placeholders
-        return isinstance(value, str) and has_marker(value)
 
     # One element that describes all, and elements that are paired by a key.
 
@@ -511,10 +500,12 @@ class Rows:
     def matches_only_itself(self, n: int) -> bool:
         value = self.e[n]
         if not isinstance(value, dict | list):
-            return not self._holds_marker(value)
+            return not self.walk.is_touched(value)
         mode, state = self.mode_of_row(n)
-        literal = not mode.asks_for_change and mode.type != "numeric" and not self._holds_marker(value)
-        return literal and (state is None or not state.reaches(value))
+        is_selected = state is not None and state.here is not None
+        return not (
+            is_selected or mode.asks_for_change or mode.type == "numeric" or self.walk.is_touched(value)
+        )
 
     def is_same(self, n: int, m: int) -> bool:
         """Whether values that are equal as keys are also equal where the type counts."""
@@ -538,7 +529,7 @@ class Rows:
         after, label = self.a, ""
         if any(isinstance(value, dict | list) for value in self.a):
             key = identifying_key(self.e, self.a)
-            if key is not None and not any(self._holds_marker(row[key]) for row in self.e):
+            if key is not None and not any(self.walk.is_touched(row[key]) for row in self.e):
                 before, after, label = [row[key] for row in before], [row[key] for row in after], f" by {key}"
             else:
                 before, after, label = [*range(len(order))], [*order], " by their old places"
@@ -619,12 +610,13 @@ class Rows:
         """The key of the rows that can match an expected one, if only equal rows can; else None."""
         value = self.e[n]
         mode, state = self.mode_of_row(n)
-        if not mode.only_equal_rows_match or (state is not None and (self.selects or state.reaches(value))):
+        is_selected = state is not None and (self.selects or state.here is not None)
+        if is_selected or not mode.only_equal_rows_match:
             return None
         if isinstance(value, str):
             literal = self.walk.templates.of(value)
             return freeze(literal) if isinstance(literal, str) else None
-        return None if self._holds_marker(value) or value is None else freeze(value)
+        return None if self.walk.is_touched(value) or value is None else freeze(value)
 
     def literal_values(self, n: int) -> dict[str, Json]:
         """The literal values that every row matching an expected one must have."""

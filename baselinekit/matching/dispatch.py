@@ -8,7 +8,16 @@ from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
+from baselinekit.matching.rules import (
+    Form,
+    Mode,
+    Rule,
+    RuleKind,
+    State,
+    asks_for_change,
+    field_tolerance,
+    start,
+)
 from baselinekit.matching.stored import Stored
 from baselinekit.matching.walk import Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
@@ -288,8 +297,20 @@ class Matcher(Struct):
 
     def new_walk(self, answers: Answers = _NO_ANSWERS) -> Walk:
         stored = self.stored
-        templates, modes, ids = stored.templates, stored.modes, stored.with_placeholders
-        walk = Walk(_arrays, _wording, templates, modes, self.form, ids, stored.has_bindings, answers)
+        walk = Walk(
+            _arrays,
+            _wording,
+            stored.templates,
+            stored.modes,
+            self.form,
+            stored.touched,
+            stored.has_bindings,
+            any(
+                asks_for_change(field_tolerance(rule.fields) if rule.fields else rule.tolerance)
+                for rule in self.path_rules
+            ),
+            answers,
+        )
         walk.hits.update(stored.hits)
         return walk
 

@@ -19,12 +19,12 @@ from baselinekit.model.baselines import (
     Type,
     least_similarity,
 )
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import freeze
 from baselinekit.values.paths import Pattern, Specificity, reached, without_deep
-from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, children, fits
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, fits
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
@@ -78,11 +78,11 @@ class State:
     `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what is
     below."""
 
-    __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "positions")
+    __slots__ = ("_joint", "_known", "below", "by_index", "by_value", "here", "positions")
 
     def __init__(self, positions: Positions, known: "dict[Positions, State]"):
         self.positions, self._known = positions, known
-        self._below: dict[str | int | None, State | None] = {}
+        self.below = _Below(self)
         self._joint: dict[State | None, tuple[ActiveRules | None, State | None]] = {}
         self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
@@ -100,16 +100,13 @@ class State:
                     segment, key, value, size, _holds_placeholder if paired and rule.ignores else None
                 )
             )
-        memo = key if key.__class__ is str else None
-        if memo not in self._below:
-            self._below[memo] = self._step(lambda rule, segment: fits(segment, key, value, size))
-        return self._below[memo]
+        return self.below[key if key.__class__ is str else 0]
 
     def below_any(self) -> "State | None":
         """The state below a key or index that no rule names: only wildcards lead there."""
-        if -1 not in self._below:
-            self._below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
-        return self._below[-1]
+        if -1 not in self.below:
+            self.below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
+        return self.below[-1]
 
     def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State | None":
         return _state(
@@ -158,14 +155,34 @@ class State:
         ends = [(rule.pattern.segments, at) for rule, at in self.positions]
         return all(at[0] == len(path) - 1 and path[at[0]] is Wild.DEEP for path, at in ends)
 
-    def reaches(self, value: Json) -> bool:
-        """Whether any rule may apply to a value of the stored output or within it."""
-        if self.here is not None:
-            return True
-        if isinstance(value, list) and self.by_index:
-            return True
-        below = ((self.step(key, item, len(value), paired=True), item) for key, item in children(value))
-        return any(state is not None and state.reaches(item) for state, item in below)
+
+def steps_below(
+    state: State | None, value: dict[str, Json] | list[Json]
+) -> Iterator[tuple[str | int, Json, State | None]]:
+    """Each key or index of a stored value, with the value there and its state."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield index, item, None if state is None else state.step(index, item, len(value))
+    else:
+        known = None if state is None or state.by_value else state.below
+        for key, item in value.items():
+            if known is not None:
+                yield key, item, known[key]
+            else:
+                yield key, item, None if state is None else state.step(key, item, len(value))
+
+
+class _Below(dict[str | int, State | None]):
+    """The state below each key, made when it is first asked for: for keys that no filter has to look at. All
+    indexes share that of 0, unless the rules tell them apart."""
+
+    def __init__(self, state: State):
+        self._state = state
+
+    def __missing__(self, key: str | int) -> State | None:
+        below = self._state._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
+        self[key] = below
+        return below
 
 
 def start(rules: Iterable[Rule]) -> State | None:
@@ -229,6 +246,11 @@ def _select_active(rules: list[Rule]) -> ActiveRules | None:
     return ActiveRules(tuple(rules), ignore, tuple(tolerances), best.get("arrays"), best.get("fields"))
 
 
+def asks_for_change(bounds: Tolerance | None) -> bool:
+    """Whether an unchanged number is out of tolerance: then equality is not enough."""
+    return bounds is not None and ((bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0)
+
+
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
@@ -254,12 +276,7 @@ class Mode(Struct):
 
     @property
     def asks_for_change(self) -> bool:
-        """Whether an unchanged number is out of tolerance: then equality is not enough."""
-        return any(
-            (tolerance.min_delta is not None and tolerance.min_delta > 0)
-            or (tolerance.max_delta is not None and tolerance.max_delta < 0)
-            for tolerance, _ in self.tolerances
-        )
+        return any(asks_for_change(tolerance) for tolerance, _ in self.tolerances)
 
     @property
     def literal_keys_decide(self) -> bool:

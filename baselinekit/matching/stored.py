@@ -2,7 +2,16 @@
 something, the arrays with a mode of their own."""
 
 from baselinekit.errors import Problem
-from baselinekit.matching.rules import Form, Mode, Modes, Rule, State, mode_of, reason_against_key
+from baselinekit.matching.rules import (
+    Form,
+    Mode,
+    Modes,
+    Rule,
+    State,
+    mode_of,
+    reason_against_key,
+    steps_below,
+)
 from baselinekit.matching.walk import Link, Templates, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
@@ -25,23 +34,24 @@ class Stored(MutableStruct):
     arrays: dict[Path, str] = field(default_factory=dict)
     is_checked: bool = False
     uncompared: int = 0
-    with_placeholders: set[int] = field(default_factory=set)
-    """The ids of the objects and arrays that hold a placeholder."""
+    touched: set[int] = field(default_factory=set)
+    """The ids of the objects and arrays that hold a placeholder or a value that a rule selects."""
 
     @property
     def has_bindings(self) -> bool:
         return any(map(binds, self.templates.known.values()))
 
     def look(self, value: Json, mode: Mode, state: State | None, at: Link = None) -> bool:
-        """Look at a value and all below it; return whether it holds a placeholder."""
-        array_rule = None
-        if state is not None and (here := state.here) is not None:
+        """Look at a value and all below it; return whether it holds a placeholder or a rule selects any of
+        it."""
+        array_rule, here = None, None if state is None else state.here
+        if here is not None:
             self.hits.update(here.rules)
             if here.ignore is not None:
                 numeric = mode.type == "numeric" and not holds_compared_number(value)
                 keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
                 self.is_checked |= keeps and at is not None and not numeric
-                return self.find_placeholders(value)
+                return self.touch(value)
             mode, array_rule = self.modes.under(mode, here), here.arrays
         if isinstance(value, dict | list):
             in_form = bool(self.form) and unroll(at) in self.form
@@ -50,16 +60,18 @@ class Stored(MutableStruct):
                 return False
             array_mode = None if array_rule is None else array_rule.arrays
             if isinstance(value, list) and not self.look_at_array(value, array_mode, mode, state, at):
-                return self.find_placeholders(value)
-            size, found = len(value), False
-            for key, item in children(value):
-                below = None if state is None else state.step(key, item, size)
-                found |= self.look(item, mode, below, (at, key))
-            if found:
-                self.with_placeholders.add(id(value))
+                return self.touch(value)
+            touched = here is not None or (state is not None and state.by_index and isinstance(value, list))
+            for key, item, below in steps_below(state, value):
+                if mode.type != "numeric" and (below is None or below.here is None) and is_literal(item):
+                    self.is_checked = True
+                else:
+                    touched |= self.look(item, mode, below, (at, key))
+            if touched:
+                self.touched.add(id(value))
             if not value and not in_form:
                 self.is_checked |= mode.type != "numeric" or isinstance(value, list)
-            return found
+            return touched
         if isinstance(value, str) and has_marker(value):
             template = self.templates.of(value)
             if value in self.templates.invalid:
@@ -73,17 +85,17 @@ class Stored(MutableStruct):
             self.uncompared += 1
         else:
             self.is_checked = True
-        return False
+        return here is not None
 
-    def find_placeholders(self, value: Json) -> bool:
+    def touch(self, value: Json) -> bool:
         """Look at a value that is left out here: where the actual output decides otherwise it is compared."""
         if isinstance(value, dict | list):
-            items = (item for _, item in children(value))
-            found = may_hold_marker(value) and {*map(self.find_placeholders, items)} >= {True}
-            if found:
-                self.with_placeholders.add(id(value))
-            return found
-        return isinstance(value, str) and has_marker(value) and self.templates.of(value) is not None
+            self.touched.add(id(value))
+            for _, item in children(value) if may_hold_marker(value) else ():
+                self.touch(item)
+        elif isinstance(value, str) and has_marker(value):
+            self.templates.of(value)
+        return True
 
     def look_at_array(
         self, value: list[Json], array_mode: ArrayMode | None, mode: Mode, state: State | None, at: Link
@@ -101,9 +113,11 @@ class Stored(MutableStruct):
         if array_mode is not None:
             self.arrays[unroll(at)] = str(array_mode)
         if isinstance(array_mode, By):
-            below = [state and state.step(n, row, len(value)) for n, row in enumerate(value)]
-            left_out = [found and found.here and found.here.ignore for found in below]
-            compared = [row for row, ignored in zip(value, left_out, strict=True) if not ignored]
+            compared = [
+                row
+                for _, row, below in steps_below(state, value)
+                if below is None or below.here is None or below.here.ignore is None
+            ]
             if reason := reason_against_key(compared, array_mode.by):
                 self.report(at, Problem("BK221", reason, "use unordered, or another key"))
         return True
@@ -111,6 +125,11 @@ class Stored(MutableStruct):
     def report(self, at: Link, *problems: Problem) -> None:
         path = ("baseline", "output", *unroll(at))
         self.problems += [replace(problem, at=path) for problem in problems]
+
+
+def is_literal(value: Json) -> bool:
+    """Whether a value is a scalar without a placeholder."""
+    return value.__class__ not in (dict, list) and not (isinstance(value, str) and has_marker(value))
 
 
 def may_hold_marker(value: Json) -> bool:

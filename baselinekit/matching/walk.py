@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.matching.rules import Form, Mode, Modes, Rule, State
+from baselinekit.matching.rules import Form, Mode, Modes, Rule, State, steps_below
 from baselinekit.matching.tolerance import describe_change, within
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -98,10 +98,12 @@ class Walk(MutableStruct):
     templates: Templates
     modes: Modes
     form: Form
-    with_placeholders: set[int]
-    """The ids of the stored objects and arrays that hold a placeholder."""
+    touched: set[int]
+    """The ids of the stored objects and arrays that hold a placeholder or a value that a rule selects."""
     has_bindings: bool
     """Whether there are bindings anywhere: then a match depends on the values walked before."""
+    asks_for_change: bool
+    """Whether there are rules by which an unchanged number is out of tolerance."""
     answers: Answers = field(default_factory=dict)
     collecting_questions: bool = True
     """Whether an open question is asked, and counts as similar until it is answered; else it counts as not
@@ -197,7 +199,7 @@ class Walk(MutableStruct):
         mode, stored, actual, at, path = place
         array_rule = None
         if stored is not None:
-            here, _ = stored.with_actual(actual)
+            here = stored.here if actual is stored else stored.with_actual(actual)[0]
             if here is not None:
                 if actual is not stored:
                     self.hits.update(here.rules)
@@ -209,7 +211,8 @@ class Walk(MutableStruct):
                 place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
-            if stored is None and array_rule is None and self.is_identical(e, a, mode):
+            settled = stored is None or not self.asks_for_change
+            if settled and array_rule is None and self.is_identical(e, a, mode):
                 return e
             if kind is dict:
                 return self.object(e, a, place)
@@ -224,10 +227,16 @@ class Walk(MutableStruct):
         return self.scalar(e, literal, a, place)
 
     def is_identical(self, e: Json, a: Json, mode: Mode) -> bool:
-        """Whether a value that no rule reaches, without placeholders, is the same in every type and in the
-        order of keys. It is the one fast path."""
-        literal = e.__class__ is a.__class__ and id(e) not in self.with_placeholders
+        """Whether a value in which no rule selects anything, without placeholders, is the same in every type
+        and in the order of keys. It is the one fast path."""
+        literal = e.__class__ is a.__class__ and id(e) not in self.touched
         return literal and not mode.asks_for_change and bytes_of(e) == bytes_of(a)
+
+    def is_touched(self, value: Json) -> bool:
+        """Whether a stored value holds a placeholder, or anything that a rule selects."""
+        if isinstance(value, dict | list):
+            return id(value) in self.touched
+        return isinstance(value, str) and has_marker(value)
 
     def left_out(self, e: Json, a: Json, rule: Rule, place: WalkPlace) -> Json:
         """A value that a rule leaves out of the comparison."""
@@ -285,11 +294,7 @@ class Walk(MutableStruct):
         if isinstance(e, dict | list):
             if isinstance(e, list) and stored is not None and stored.every_element() is not None:
                 return holds_compared_number(e)
-            size = len(e)
-            return any(
-                self.is_compared(item, mode, stored.step(key, item, size) if stored else None)
-                for key, item in (e.items() if isinstance(e, dict) else enumerate(e))
-            )
+            return any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
         if isinstance(e, str) and has_marker(e):
             return not isinstance(self.templates.of(e), str)
         return is_number(e)
@@ -313,10 +318,7 @@ class Walk(MutableStruct):
             numeric
             and form is None
             and at is not None
-            and not any(
-                self.is_compared(item, mode, stored.step(key, item, len(e)) if stored else None)
-                for key, item in e.items()
-            )
+            and not any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
         ):
             return e
         if a.__class__ is not dict:
@@ -326,15 +328,25 @@ class Walk(MutableStruct):
         changed: dict[str, Json] = {}
         e_size, a_size = len(e), len(a)
         plain = not mode.asks_for_change
+        known = None if stored is None or stored.by_value else stored.below
         members = list(e.items())
         if self.has_bindings:  # what stands here binds before what is searched for in the arrays below
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
-            below = None if stored is None else stored.step(key, item, e_size, paired=True)
+            if known is not None:
+                below = known[key]
+            else:
+                below = None if stored is None else stored.step(key, item, e_size, paired=True)
             value = a.get(key, ABSENT)
             kind = value.__class__
-            same = kind is item.__class__ and kind in _SCALARS and value == item and plain
-            if same and (below is None or below.here is None) and (kind is not str or not has_marker(item)):
+            if (
+                plain
+                and (below is None or below.here is None)
+                and kind is item.__class__
+                and kind in _SCALARS
+                and value == item
+                and (kind is not str or not has_marker(item))
+            ):
                 continue
             if value is ABSENT:
                 alone = None if stored is None else stored.with_actual(actual)[1]

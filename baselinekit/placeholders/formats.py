@@ -16,7 +16,6 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import (
     Args,
-    Extent,
     Kind,
     LearningRule,
     PlaceholderType,
@@ -44,7 +43,6 @@ from baselinekit.placeholders.moments import (
     unit_of,
     with_zone,
 )
-from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -86,46 +84,32 @@ _UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
 """No format contains a blank, except the one between a date and a time."""
 
 Texts = Sequence[str]
-Lengths = tuple[int, int | None]
 
 
-def texts(
-    pattern: str,
-    check: Callable[[str], bool] | None = None,
-    lengths: Lengths = (0, None),
-    *names: str,
-    furthest: str = _UNTIL_BLANK,
-) -> Kind:
-    """The kind of texts that match the pattern as a whole and pass the check; `names` are further tests that
-    they pass."""
+def texts(pattern: str, check: Callable[[str], bool] | None = None, furthest: str = _UNTIL_BLANK) -> Kind:
+    """The kind of texts that match the pattern as a whole and pass the check."""
     full = re.compile(pattern).fullmatch
 
     def accepts(value: Json) -> bool:
         return isinstance(value, str) and full(value) is not None and (check is None or check(value))
 
-    extent = Extent(frozenset({"string"}), lengths, names=frozenset(names))
-    return Kind(accepts, pattern, furthest=furthest, extent=extent)
+    return Kind(accepts, pattern, furthest=furthest)
 
 
 def text_format(
     name: str,
     build: str | Callable[[Args, float], Kind],
     learnt: LearningRule,
-    lengths: Lengths = (1, None),
     *,
     check: Callable[[str], bool] | None = None,
-    narrower_than: tuple[str, ...] = (),
     types: frozenset[str] | None = frozenset({"string"}),
     bounded: bool = False,
 ) -> PlaceholderType:
     """The row of a format. `build`: an expression, if the format takes no arguments, else the function that
-    builds its kind. `lengths` and `check` are for an expression. The kind without arguments is made once, on
-    first use."""
+    builds its kind. `check` is for an expression. The kind without arguments is made once, on first use."""
 
     def kind_with(args: Args, now: float) -> Kind:
-        kind = texts(build, check, lengths) if isinstance(build, str) else build(args, now)
-        names = {name, *narrower_than, *(kind.extent.names or ())}
-        return replace(kind, extent=replace(kind.extent, names=frozenset(names)))
+        return texts(build, check) if isinstance(build, str) else build(args, now)
 
     plain = cache(lambda: kind_with((), 0.0))
 
@@ -142,24 +126,21 @@ def uuid(args: Args, now: float) -> Kind:
     form: test data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
     if version is None:
-        return texts(_UUID, None, (36, 36))
+        return texts(_UUID)
     digit = "[0-9a-fA-F]"
     pattern = rf"{digit}{{8}}-{digit}{{4}}-{version}{digit}{{3}}-[89abAB]{digit}{{3}}-{digit}{{12}}"
-    return texts(pattern, None, (36, 36), f"any_uuid({version})")
+    return texts(pattern)
 
 
 def hex_digits(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
-    names = ("any_token", "any_base64") if length and length % 4 != 1 else ("any_token",)
-    pattern = rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+"
-    return texts(pattern, None, (length or 1, length), *names)
+    return texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
 
 
 def ip(args: Args, now: float) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
-    names = () if version is None else (f"any_ip({version})",)
     versions = (4, 6) if version is None else (version,)
-    return texts(r"[0-9A-Fa-f:.]{2,45}", lambda text: ip_version(text) in versions, (2, 45), *names)
+    return texts(r"[0-9A-Fa-f:.]{2,45}", lambda text: ip_version(text) in versions)
 
 
 def time_span(name: str, args: Args) -> Decimal | None:
@@ -175,8 +156,7 @@ def iso_datetime(args: Args, now: float) -> Kind:
         moment = iso_moment(text)
         return moment is not None and (span is None or abs(with_zone(moment).timestamp() - now) <= span)
 
-    kind = texts(ISO, check, (16, 35))
-    return replace(kind, extent=replace(kind.extent, within=span))
+    return texts(ISO, check)
 
 
 def unix_timestamp(args: Args, words: Any) -> Kind:
@@ -191,14 +171,7 @@ def unix_timestamp(args: Args, words: Any) -> Kind:
                 return span is None or abs(float(value / unit) - words.now) <= span
         return False
 
-    extent = Extent(
-        frozenset(("number",)),
-        numbers=(Decimal(10**9), Decimal(10**19)),
-        within=span,
-        names=frozenset({"any_unix_timestamp"}),
-    )
-    inline = r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?"
-    return Kind(accepts, inline, read_number, furthest="[0-9.]+", extent=extent)
+    return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
 
 
 def is_email(text: str) -> bool:
@@ -305,9 +278,7 @@ def moments(
         return texts(
             f"(?:{either(forms) if form is None else forms()[str(form)].pattern})",
             lambda text: read(text) is not None,
-            (6, _LONGEST_MOMENT),
-            *([] if form is None else [f"{name}({form})"]),
-            furthest=rf"[^\n]{{1,{_LONGEST_MOMENT}}}",
+            rf"[^\n]{{1,{_LONGEST_MOMENT}}}",
         )
 
     return build
@@ -383,8 +354,7 @@ def token(args: Args, now: float) -> Kind:
         )
 
     inline = rf"[A-Za-z0-9._~+/=%-]{{{low},{'' if high is None else high}}}"
-    extent = Extent(frozenset({"string"}), (low, high), names=frozenset())
-    return Kind(accepts, inline, furthest=r"\S*", extent=extent)
+    return Kind(accepts, inline, furthest=r"\S*")
 
 
 def is_random(text: str) -> bool:
@@ -450,13 +420,11 @@ FORMATS = (
             "sizes",
             piece=lambda: _SIZE,
         ),
-        (2, None),
     ),
     text_format(
         "any_digits",
         "[0-9]+",
         LearningRule("texts of digits", when="likely"),
-        narrower_than=("any_numeric", "any_hex", "any_token"),
     ),
     text_format(
         "any_numeric",
@@ -473,7 +441,6 @@ FORMATS = (
             piece=lambda: _UUID,
             in_rows=True,
         ),
-        narrower_than=("any_hostname", "any_base64", "any_token"),
         bounded=True,
     ),
     text_format(
@@ -482,7 +449,6 @@ FORMATS = (
         LearningRule(
             "JSON web tokens", piece=lambda: r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
         ),
-        (6, None),
         check=is_jwt,
     ),
     text_format(
@@ -493,8 +459,6 @@ FORMATS = (
             fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
             in_rows=True,
         ),
-        (26, 26),
-        narrower_than=("any_base64", "any_token"),
     ),
     text_format(
         "any_iso_datetime",
@@ -504,15 +468,12 @@ FORMATS = (
             piece=lambda: ISO,
             in_rows=True,
         ),
-        narrower_than=("any_datetime",),
     ),
     text_format(
         "any_iso_date",
         DATE,
         LearningRule("dates", piece=lambda: DATE, in_rows=True),
-        (10, 10),
         check=is_date,
-        narrower_than=("any_hostname", "any_base64", "any_token"),
     ),
     text_format(
         "any_time",
@@ -523,14 +484,12 @@ FORMATS = (
             fits=lambda values: not all(text.startswith("00:") for text in values),
             piece=lambda: rf"{CLOCK_OF_12}|{CLOCK}",
         ),
-        (5, 24),
         check=is_time,
     ),
     text_format(
         "any_semver",
         _SEMVER,
         LearningRule("versions", piece=lambda: r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
-        (5, None),
     ),
     text_format(
         "any_ip",
@@ -547,10 +506,9 @@ FORMATS = (
         "any_email",
         rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
         LearningRule("e-mail addresses", when="likely", in_rows=True),
-        (5, _MOST_EMAIL),
         check=is_email,
     ),
-    text_format("any_url", _URL, LearningRule("URLs", when="likely", in_rows=True), (6, None), check=is_url),
+    text_format("any_url", _URL, LearningRule("URLs", when="likely", in_rows=True), check=is_url),
     text_format(
         "any_duration",
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
@@ -560,7 +518,6 @@ FORMATS = (
             fits=are_mixed,
             piece=lambda: f"{_SHORT_DURATION}|{_ISO_DURATION}",
         ),
-        (2, None),
         # ISO 8601: only the smallest unit may have a fraction.
         check=lambda text: not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text)),
         types=frozenset({"number", "string"}),
@@ -592,9 +549,7 @@ FORMATS = (
                 and min(map(len, values)) >= 16
             ),
         ),
-        (2, None),
         check=is_base64,
-        narrower_than=("any_token",),
     ),
     text_format(
         "any_hostname",
@@ -606,7 +561,6 @@ FORMATS = (
                 "." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values
             ),
         ),
-        (1, _MOST_HOST),
         # RFC 1123: the last label is never a number, as the host would be read as an address.
         check=lambda text: len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal(),
     ),
@@ -618,7 +572,6 @@ FORMATS = (
             fits=lambda values: all(" " in text or text.count(":") == 2 for text in values),
             piece=lambda: rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN})",
         ),
-        (2, None),
     ),
     text_format(
         "any_token",

@@ -236,31 +236,6 @@ _MOST_DIGITS = 1_000
 _MOST = 1_000_000_000
 _LENGTH_OF_TIME = lazy_pattern(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
-TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
-
-
-class Extent(Struct):
-    """The set of values that a placeholder accepts, by their properties: their types; the lengths of a text,
-    an array or an object; the range and form of a number (`whole`: written without a fraction, or only with
-    one; `within` so many seconds of the present moment); the `names` of the tests it passes (formats and
-    expressions; None: unknown); the kind of its elements; or a list of values. The length of a format follows
-    from its name: it is for callers that ask for a length only."""
-
-    types: frozenset[str] = TYPES
-    lengths: tuple[int, int | None] = (0, None)
-    numbers: tuple[Decimal | None, Decimal | None] = (None, None)
-    whole: bool | None = None
-    within: Decimal | None = None
-    names: frozenset[str] | None = frozenset()
-    element: "Kind | None" = None
-    values: tuple[Json, ...] | None = None
-
-
-UNKNOWN = Extent(names=None)
-
-
-def of_types(*types: str) -> Extent:
-    return Extent(frozenset(types))
 
 
 class Kind(Struct):
@@ -269,7 +244,7 @@ class Kind(Struct):
     candidate into the value to judge.
     `timed`: the expression is the user's own, so it needs the time limit. From the beginning of a candidate,
     `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`: every
-    text of these lengths is accepted. `extent` describes the accepted values, to compare two kinds."""
+    text of these lengths is accepted."""
 
     accepts: Callable[[Json], bool]
     inline: str | None = None
@@ -277,7 +252,6 @@ class Kind(Struct):
     timed: bool = False
     furthest: str | None = None
     any_text: tuple[int, int | None] | None = None
-    extent: Extent = UNKNOWN
 
 
 def read_number(text: str) -> Json:
@@ -315,8 +289,8 @@ class LearningRule(Struct):
 class PlaceholderType(Struct):
     """A placeholder as one row of the table: its name, the function that builds its kind from its arguments
     (and the words of a project), the types of the values that are stored as it (None: any), and how it is
-    learnt, if it is. The extent of its kind tells which placeholders it is narrower than. `bounded`: its
-    arguments are limits or a version; without them it means the same and accepts more."""
+    learnt, if it is. `bounded`: its arguments are limits or a version; without them it means the same and
+    accepts more."""
 
     name: str
     build: Callable[[Args, Any], Kind]

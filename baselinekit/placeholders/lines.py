@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
-from baselinekit.placeholders.grammar import Token, escape, split
+from baselinekit.placeholders.grammar import Token, escape, read_number, split
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
 from baselinekit.structs import Struct
@@ -242,7 +242,7 @@ def _fits(old: Sequence[str | Slot], i: int, new: Sequence[str], start: int, end
     if slot.kind.any_text is not None or slot.kind.timed:
         is_anchored = before and after
     else:
-        is_anchored = before or after or "number" not in slot.kind.extent.types
+        is_anchored = before or after or slot.kind.read is not read_number
     return is_anchored and _slot_matches(slot, "".join(new[start:end]))
 
 

@@ -1,127 +1,18 @@
-"""Finds the narrowest placeholders that accept all seen values, and tells whether one accepts all that
-another does."""
+"""Finds the narrowest placeholders that accept all seen values."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal
-from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, whole
+from baselinekit.placeholders.grammar import escape, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
 from baselinekit.placeholders.table import TABLE, PlaceholderContext, Table
-from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
+from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import EXACT, decimal, is_number
-
-# Whether one template accepts all that another accepts. Each placeholder has an `Extent`, which describes the
-# values that it accepts: the first accepts them all if everything that it requires follows from the extent of
-# the second. Short lists of values are tried one by one. Where an extent is unknown the answer is no: one
-# difference too many is better than one too few.
-
-
-_NULL = "null"
-_MOST_VALUES = 1_000
-_TEXT = frozenset(("string",))
-_NUMBER = frozenset(("number",))
-
-
-def takes_all(wide: Placeholder | Inline, narrow: Placeholder | Inline) -> bool:
-    """Whether every value that `narrow` accepts, bindings and absence included, is accepted by `wide`: both
-    are placeholders, or texts that differ only in their placeholders; or `wide` takes any text."""
-    try:
-        if isinstance(narrow, Inline):
-            if isinstance(wide, Inline):
-                return _slots_take_all(wide.parts, narrow.parts)
-            return wide.kind.any_text == (0, None) and not wide.token.key
-        if isinstance(wide, Inline) or not _marks_allow(wide.token, wide.kind, narrow.token):
-            return False
-        only_null = narrow.kind.extent.types == {_NULL}
-        return (wide.token.nullable and only_null) or kind_takes_all(wide.kind, narrow.kind)
-    except BaselinekitError:  # an expression that takes too long proves nothing
-        return False
-
-
-def _marks_allow(wide: Token, kind: Kind, narrow: Token) -> bool:
-    """Whether the marks of `wide` (optional, nullable, binding) allow whatever those of `narrow` allow."""
-    if (wide.key is not None and wide.key != narrow.key) or (narrow.optional and not wide.optional):
-        return False
-    return wide.nullable or not narrow.nullable or kind.accepts(None)
-
-
-def kind_takes_all(wide: Kind, narrow: Kind) -> bool:
-    """Whether every value of the narrow kind is a value of the wide one."""
-    values = narrow.extent.values
-    if values is not None and len(values) <= _MOST_VALUES:
-        return all(wide.accepts(value) for value in _spellings(values))
-    return follows(wide.extent, narrow.extent)
-
-
-def follows(required: Extent, known: Extent) -> bool:
-    """Whether everything that `required` states follows from `known`."""
-    if required == Extent():
-        return True
-    if required.names is None or known.names is None or required.values is not None:
-        return False
-    same_form = required.whole is None or required.whole == known.whole
-    return (
-        known.types <= required.types
-        and required.names <= known.names
-        and is_within(known.lengths, required.lengths)
-        and ("number" not in known.types or (same_form and is_within(known.numbers, required.numbers)))
-        and (required.within is None or (known.within is not None and known.within <= required.within))
-        and (
-            required.element is None
-            or known.lengths[1] == 0
-            or (known.element is not None and kind_takes_all(required.element, known.element))
-        )
-    )
-
-
-def is_within(inner: tuple[Json, Json], outer: tuple[Json, Json]) -> bool:
-    """Whether one range lies within another; None means unbounded."""
-    (least, most), (low, high) = inner, outer
-    above = low is None or (least is not None and low <= least)
-    return above and (high is None or (most is not None and most <= high))
-
-
-def _spellings(values: Sequence[Json]) -> Iterator[Json]:
-    """The values in each spelling: 5 is also 5.0, which is no integer."""
-    for value in values:
-        yield value
-        if is_number(value) and decimal(value) == decimal(value).to_integral_value():
-            yield int(value)
-            yield Decimal(value) if isinstance(value, int) else value
-
-
-# Inside a text.
-
-
-def _slots_take_all(wide: Sequence[Part], narrow: Sequence[Part]) -> bool:
-    """Whether the texts between the placeholders are the same, and each placeholder of `wide` accepts all
-    that its counterpart accepts."""
-    return len(wide) == len(narrow) and all(
-        _slot_takes_all(left, right) if isinstance(left, Slot) and isinstance(right, Slot) else left == right
-        for left, right in zip(wide, narrow, strict=True)
-    )
-
-
-def _slot_takes_all(wide: Slot, narrow: Slot) -> bool:
-    kind, extent = wide.kind, narrow.kind.extent
-    if not _marks_allow(wide.token, kind, narrow.token):
-        return False
-    is_same_type = kind.extent.types == extent.types
-    if wide.token.key is not None and not is_same_type:
-        return False  # 5 as a number and as a part of a text are bound as different values
-    if kind.any_text == (0, None):
-        return True
-    is_text = extent.types == _TEXT
-    if not is_same_type or not (is_text or (extent.types == _NUMBER and kind.inline == narrow.kind.inline)):
-        return False
-    return kind_takes_all(kind, narrow.kind)
-
 
 # Proposals for seen values: a placeholder that accepts all of them, or a text with placeholders in it.
 
@@ -227,11 +118,7 @@ def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> It
     wider = list(proposals_from_table(values, "number", "type", words))
     for moments in proposals_from_table(values, "number", "sure", words):
         yield moments
-        templates: list[Any] = [compile_text(proposal.text, words) for proposal in (moments, *wider)]
-        narrow = templates.pop(0)
-        yield from (
-            proposal for proposal, wide in zip(wider, templates, strict=True) if takes_all(wide, narrow)
-        )
+        yield from wider[-1:]
         return
     numbers = [decimal(value) for value in values]
     least, most = min(numbers), max(numbers)

@@ -12,7 +12,6 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import FORMATS, unix_timestamp
 from baselinekit.placeholders.grammar import (
     Args,
-    Extent,
     Kind,
     LearningRule,
     PlaceholderType,
@@ -21,7 +20,6 @@ from baselinekit.placeholders.grammar import (
     between,
     bounds,
     count,
-    of_types,
     read_number,
     take,
     whole,
@@ -29,7 +27,7 @@ from baselinekit.placeholders.grammar import (
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.secrets.variables import Scope, as_text
 from baselinekit.structs import MutableStruct, Struct, field, replace
-from baselinekit.values.equality import EXACT, decimal, delta, is_number, same_json
+from baselinekit.values.equality import delta, is_number, same_json
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # The time that all regular expressions of one baseline may take: many that are each just quick enough add up.
@@ -229,8 +227,7 @@ def of_length(low: int, high: int | None, *types: str) -> Kind:
         return isinstance(value, classes) and low <= len(value) and (high is None or len(value) <= high)
 
     inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
-    extent = replace(of_types(*types), lengths=(low, high))
-    return Kind(accepts, inline, any_text=(low, high), extent=extent)
+    return Kind(accepts, inline, any_text=(low, high))
 
 
 def string(args: Args, words: PlaceholderContext, name: str = "any_string", least: int = 0) -> Kind:
@@ -252,11 +249,7 @@ def number(
 
     inline = r"-?[0-9]+" if only is int else _NUMBER
     furthest = r"-?[0-9]{1,1001}" if only is int else _NUMBER_END
-    exact = tuple(None if bound is None else decimal(bound) for bound in (low, high))
-    extent = replace(
-        of_types("number"), numbers=(exact[0], exact[1]), whole=None if only is None else only is int
-    )
-    return Kind(accepts, inline, read_number, furthest=furthest, extent=extent)
+    return Kind(accepts, inline, read_number, furthest=furthest)
 
 
 def number_near(args: Args, words: PlaceholderContext) -> Kind:
@@ -269,9 +262,6 @@ def number_near(args: Args, words: PlaceholderContext) -> Kind:
         _NUMBER,
         read_number,
         furthest=_NUMBER_END,
-        extent=replace(
-            of_types("number"), numbers=(EXACT.subtract(middle, distance), EXACT.add(middle, distance))
-        ),
     )
 
 
@@ -282,10 +272,7 @@ def array(args: Args, words: PlaceholderContext) -> Kind:
     if of is None:
         return replace(arrays, inline=None, any_text=None)
     element = kind_of(Token(of, (), False, False, None, f"<<{of}>>"), words)
-    return Kind(
-        lambda value: arrays.accepts(value) and all(map(element.accepts, value)),
-        extent=replace(arrays.extent, element=element),
-    )
+    return Kind(lambda value: arrays.accepts(value) and all(map(element.accepts, value)))
 
 
 def one_of(args: Args, words: PlaceholderContext) -> Kind:
@@ -297,8 +284,7 @@ def one_of(args: Args, words: PlaceholderContext) -> Kind:
         return any(same_json(value, arg) for arg in args)
 
     inline = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
-    types = {json_type(arg) for arg in args}
-    return Kind(accepts, inline, texts.get, extent=replace(of_types(*types), values=args))
+    return Kind(accepts, inline, texts.get)
 
 
 def regex(args: Args, words: PlaceholderContext) -> Kind:
@@ -317,7 +303,6 @@ def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
         lambda value: isinstance(value, str) and full_match(expression, value, regex_budget) is not None,
         inline,
         timed=True,
-        extent=replace(of_types("string"), names=frozenset((f"regex {unanchored(pattern)}",))),
     )
 
 
@@ -330,7 +315,6 @@ def text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Place
         return Kind(
             lambda value: isinstance(value, str) and test(value, part),
             inline.replace("PART", re.escape(part)),
-            extent=Extent(frozenset(("string",)), (len(part), None), names=frozenset((f"{name} {part}",))),
         )
 
     return PlaceholderType(name, build)
@@ -351,7 +335,6 @@ def variable(args: Args, words: PlaceholderContext) -> Kind:
         lambda actual: same_json(actual, value),
         re.escape(as_text(value)),
         lambda text: value,
-        extent=replace(of_types(json_type(value)), values=(value,)),
     )
 
 
@@ -366,14 +349,13 @@ def without_args(name: str, kind: Kind) -> Callable[[Args, PlaceholderContext], 
 def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderType:
     """A placeholder for all values of one type. `values`: all of them, if there are few."""
     inline = "|".join(map(as_text, values)) or None
-    extent = replace(of_types(type), values=values or None)
     read = {as_text(value): value for value in values}
-    kind = Kind(lambda value: json_type(value) == type, inline, read.get, extent=extent)
+    kind = Kind(lambda value: json_type(value) == type, inline, read.get)
     learnt = LearningRule(words, type, "sure" if values else "type", in_rows=type != "null")
     return PlaceholderType(name, without_args(name, kind), frozenset({type}), learnt)
 
 
-_ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None), extent=Extent())
+_ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None))
 _IS_NUMBER = frozenset({"number"})
 
 _ROWS = (

@@ -1,4 +1,4 @@
-"""A new placeholder is one row: what it accepts, what it is narrower than, how it is learnt and written."""
+"""A new placeholder is one row: what it accepts, how it is learnt and written."""
 
 import re
 
@@ -7,8 +7,8 @@ import pytest
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
 from baselinekit.placeholders.formats import text_format
-from baselinekit.placeholders.grammar import Extent, Kind, LearningRule, PlaceholderType
-from baselinekit.placeholders.narrowest import for_rows, narrowest, takes_all
+from baselinekit.placeholders.grammar import Kind, LearningRule, PlaceholderType
+from baselinekit.placeholders.narrowest import for_rows, narrowest
 from baselinekit.placeholders.table import TABLE, PlaceholderContext, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
@@ -22,8 +22,6 @@ COLOUR = text_format(
         piece=lambda: "#[0-9A-Fa-f]{6}",
         in_rows=True,
     ),
-    (7, 7),
-    narrower_than=("any_code",),
 )
 DARK = COLOUR.build
 
@@ -33,7 +31,7 @@ def build(args: tuple[Json, ...], words: PlaceholderContext) -> Kind:
     if args != ("dark",):
         return DARK(args, words)
     plain = DARK((), words)
-    return Kind(lambda value: plain.accepts(value) and value < "#8", plain.inline, extent=plain.extent)
+    return Kind(lambda value: plain.accepts(value) and value < "#8", plain.inline)
 
 
 CODE = PlaceholderType(
@@ -41,7 +39,6 @@ CODE = PlaceholderType(
     lambda args, words: Kind(
         lambda value: isinstance(value, str) and re.fullmatch("#[0-9A-Za-z]+", value) is not None,
         "#[0-9A-Za-z]+",
-        extent=Extent(frozenset({"string"}), (2, None), names=frozenset({"any_code"})),
     ),
 )
 ROWS = (PlaceholderType(COLOUR.name, build, COLOUR.types, COLOUR.learnt), CODE)
@@ -76,14 +73,6 @@ def test_without_its_row_nobody_knows_it() -> None:
     with pytest.raises(InvalidInput) as raised:
         compile_text("<<any_color>>", WORDS)
     assert "any_colour" in raised.value.problems[0].hint
-
-
-def test_what_it_is_narrower_than() -> None:
-    colour = template("<<any_colour>>")
-    for wide in ("<<any_code>>", "<<any_string>>", "<<any_string(7, 7)>>", "<<any>>"):
-        assert takes_all(template(wide), colour), wide
-        assert not takes_all(colour, template(wide)), wide
-    assert not takes_all(template("<<any_uuid>>"), colour)
 
 
 @pytest.mark.parametrize(
