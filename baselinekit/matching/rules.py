@@ -78,7 +78,7 @@ class State:
     `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what is
     below."""
 
-    __slots__ = ("_joint", "_known", "below", "by_index", "by_value", "here", "positions")
+    __slots__ = ("_joint", "_known", "below", "by_index", "by_value", "here", "named", "positions")
 
     def __init__(self, positions: Positions, known: "dict[Positions, State]"):
         self.positions, self._known = positions, known
@@ -86,6 +86,7 @@ class State:
         self._joint: dict[State | None, tuple[ActiveRules | None, State | None]] = {}
         self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
+        self.named = {str(getattr(step, "name", step)) for step in steps if isinstance(step, str | Key)}
         self.by_value = any(isinstance(step, FilterSegment) for step in steps)
         self.by_index = any(
             step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
@@ -173,16 +174,18 @@ def steps_below(
 
 
 class _Below(dict[str | int, State | None]):
-    """The state below each key, made when it is first asked for: for keys that no filter has to look at. All
-    indexes share that of 0, unless the rules tell them apart."""
+    """The state below each key that no filter has to look at, made when it is first asked for. Keys that no
+    rule names share one, and so do all indexes, unless the rules tell them apart."""
 
     def __init__(self, state: State):
         self._state = state
 
     def __missing__(self, key: str | int) -> State | None:
-        below = self._state._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
-        self[key] = below
-        return below
+        if key in self._state.named:
+            self[key] = self._state._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
+        else:
+            self[key] = self._state.below_any()
+        return self[key]
 
 
 def start(rules: Iterable[Rule]) -> State | None:
