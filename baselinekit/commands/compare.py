@@ -152,7 +152,7 @@ def make_plan(
 
         git = Git(context.clients.execute, project.root)
         touched, touched_notes = select_touched(project, git, selection.since, checker.baselines(selected))
-        notes += touched_notes
+        notes += (*touched_notes,)
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))

@@ -15,7 +15,7 @@ from baselinekit.commands.history import Part, merge
 from baselinekit.commands.judging import check
 from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import used_files
+from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
@@ -108,9 +108,9 @@ def missing_sources(
 
 
 def _is_using(baseline: Baseline, project: Project, names: Collection[str]) -> bool:
-    files, folders = used_files(baseline, project)
-    inside = tuple(f"{folder}/" for folder in folders)
-    return any(name in names for name in files) or any(name.startswith(inside) for name in names)
+    used = used_by(baseline, project)
+    inside = tuple(f"{folder}/" for folder in used.folders)
+    return any(name in names for name in used.files) or any(name.startswith(inside) for name in names)
 
 
 def is_gone(problem: Problem, baseline: Baseline) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import used_files
+from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
@@ -104,14 +104,14 @@ def _places(project: Project, paths: Sequence[str]) -> Iterator[str]:
 
 def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
     try:
-        files, folders = used_files(baseline, project)
+        used = used_by(baseline, project)
     except BaselinekitError:
         return
-    for file in files:
+    for file in used.files:
         path = os.path.join(project.root, file)
         if "." in os.path.basename(file) or os.path.isfile(path):
             yield path
-    for folder in folders:
+    for folder in used.folders:
         yield from _paths_below(os.path.join(project.root, folder))
 
 
