@@ -6,7 +6,7 @@ from baselinekit import __version__
 from baselinekit.commands.checking import MOST_HELD, Checker, Key, ReadFiles, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import Elsewhere, Terms, in_threads
-from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline, keep_seen
+from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline
 from baselinekit.commands.loading import (
     find_files,
     provide_schema,
@@ -14,7 +14,7 @@ from baselinekit.commands.loading import (
     with_lines,
 )
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.recording import Recorder
+from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.commands.selection import Selection, Share, select, stamp_shard, wanted
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry

@@ -26,14 +26,11 @@ from baselinekit.model.results import (
     Coverage,
     History,
     KeptRun,
-    Moment,
-    PastRun,
     Report,
     Result,
     Shard,
     Summary,
     Trend,
-    Trends,
 )
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
@@ -310,14 +307,8 @@ def read_run(raw: Json, file: str) -> tuple[KeptRun, list[tuple[str, Appearance]
     """Return one run of a result file, and the outcome of each baseline in it."""
     about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
     summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
-    run = KeptRun(
-        str(about["id"]),
-        str(about["started"]),
-        float(about["seconds"]),
-        summary,
-        None if commit is None else str(commit),
-        file,
-    )
+    started, seconds = str(about["started"]), float(about["seconds"])
+    run = KeptRun(str(about["id"]), started, seconds, summary, commit and str(commit), file)
     appearances = []
     for result in raw["results"]:
         id, outcome, observed = result["id"], result["outcome"], result["observed"]
@@ -342,16 +333,10 @@ def with_trends(report: Report, root: str) -> Report:
     except BaselinekitError:
         return report
     ids = {result.id for result in report.results}
-    runs = tuple(
-        PastRun(run.started, run.seconds, run.summary) for run in history.runs if run.started < report.started
-    )
-    moments = {
-        trend.id: tuple(
-            Moment(appearance.run.started, appearance.outcome, appearance.seconds)
-            for appearance in trend.seen
-            if appearance.run.started < report.started
-        )
+    runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
+    earlier = [
+        Trend(trend.id, tuple(one for one in trend.seen if one.run.started < report.started))
         for trend in history.trends
         if trend.id in ids
-    }
-    return replace(report, trends=Trends(runs[-_MOST:], moments))
+    ]
+    return replace(report, past=History(runs, tuple(earlier)))
