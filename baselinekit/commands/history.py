@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from glob import iglob
+from typing import Any
 
 from baselinekit.commands.selection import list_names
 from baselinekit.errors import (
@@ -58,12 +59,16 @@ def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
     """Return the result file that belongs to another report of a run, to a folder of runs or to `latest`, as
     the operator would write it; None if there is none."""
     full_path, found = os.path.join(cwd, path), None
-    if os.path.isdir(full_path):
+    if os.path.isdir(full_path):  # the last one by name, which is a date; `latest` is a link to one
         for pattern in _BELOW:
-            files = iglob(os.path.join(full_path, pattern))
-            results = [file for file in files if _RESULT.fullmatch(os.path.basename(file))]
-            results.sort(key=lambda file: (not os.path.islink(os.path.dirname(file)), file))
-            found = found or next(reversed(results), None)
+            files = [
+                file
+                for file in iglob(os.path.join(full_path, pattern))
+                if _RESULT.fullmatch(os.path.basename(file))
+            ]
+            found = found or max(
+                files, key=lambda file: (not os.path.islink(os.path.dirname(file)), file), default=None
+            )
     elif os.path.lexists(full_path):
         folder, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
         file = os.path.join(folder, f"{name.partition('.')[0]}.json")
@@ -245,18 +250,13 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
 
 
 def _spent(reports: Sequence[Report]) -> ModelUsage | None:
-    spent_by_run = [report.spent for report in reports if report.spent is not None]
-    if not spent_by_run:
-        return None
-    return ModelUsage(
-        sum(spent.calls for spent in spent_by_run),
-        sum(spent.tokens for spent in spent_by_run),
-        sum((spent.usd for spent in spent_by_run), Decimal(0)),
-        sum(spent.unanswered for spent in spent_by_run),
-        sum(spent.may_tokens for spent in spent_by_run),
-        sum((spent.may_usd for spent in spent_by_run), Decimal(0)),
-        sum(spent.full_price or 0 for spent in spent_by_run) or None,
-    )
+    spent = [report.spent for report in reports if report.spent is not None]
+    names = ("calls", "tokens", "usd", "unanswered", "may_tokens", "may_usd", "full_price")
+    sums: dict[str, Any] = {
+        name: sum((getattr(one, name) or 0 for one in spent), Decimal(0) if "usd" in name else 0)
+        for name in names
+    }
+    return ModelUsage(**{**sums, "full_price": sums["full_price"] or None}) if spent else None
 
 
 def _coverage(reports: Sequence[Report]) -> Coverage:
