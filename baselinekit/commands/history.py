@@ -1,7 +1,6 @@
 """Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -46,8 +45,9 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_OWN_OPTIONS = ("--shard", "-o")
+_OWN_OPTIONS = lazy_pattern(r" (?:--shard[ =]|-o ?)(?:'[^']*'|\S)+")
+"""The options of one shard alone: its number, and the file of its results."""
+
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
 _RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
@@ -132,7 +132,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     return replace(
         min(reports, key=lambda report: report.started),
         seconds=max(report.seconds for report in reports),
-        command=_without_shard_options(command) if shards else command,
+        command=_OWN_OPTIONS.sub("", command) if shards else command,
         results=results,
         complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
@@ -143,20 +143,6 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         shard=None,
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
-    )
-
-
-def _without_shard_options(command: str) -> str:
-    """Return the command of a shard without its own options: its number, and the file of its results."""
-    try:
-        words = shlex.split(command)
-    except ValueError:  # a line of an older version, which did not quote
-        words = command.split()
-    pairs = zip(["", *words], words, strict=False)
-    return shlex.join(
-        word
-        for before, word in pairs
-        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
     )
 
 
@@ -174,23 +160,20 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     files: dict[int, str] = {}
     for file, report in ordered:
         for field, here, there in _common_fields(report, first_report):
-            shown = f": {_short(here)}, not {_short(there)}" if field not in _HASHED else ""
+            is_shown = field not in _HASHED
             if here != there and field not in different:
+                shown = f": {_short(here)}, not {_short(there)}" if is_shown else ""
                 hint = "take the files of one run of your CI"
                 hint += f", or pass --allow-different {field}" if field in MAY_DIFFER else ""
-                problems.append(
-                    Problem("BK131", f"is of another {field} than {first}{shown}", hint, Place(file))
-                )
+                problems += cannot_merge(f"is of another {field} than {first}{shown}", hint, file).problems
             elif here != there and field != "version":  # reported anyway
-                sides = f"{first}, and {file}"
-                if shown:
-                    sides = f"{_short(there)} in {first}, and {_short(here)} in {file}"
-                allowed[f"{field} {file}"] = f"shards of another {field}: {sides}"
+                sides = f"{_short(there)} in {first}, and {_short(here)} in" if is_shown else f"{first}, and"
+                allowed[f"{field} {file}"] = f"shards of another {field}: {sides} {file}"
         number = report.shard.number if report.shard else 0
         if number and number in files:
             repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
             message = f"is shard {report.shard}, and {repeated}"
-            problems.append(Problem("BK131", message, "name one of the two", Place(file)))
+            problems += cannot_merge(message, "name one of the two", file).problems
         files[number] = file
     if problems:
         raise InvalidInput(*problems)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import load_partly
@@ -17,7 +17,8 @@ from baselinekit.files.text import decode
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Baseline, Known, Source, Variant
+from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
@@ -289,17 +290,7 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
     return [change] if ways else [], old or Config()
 
 
-class Identified(Protocol):
-    """A baseline or an eval case."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def source(self) -> Source: ...
-
-
-T = TypeVar("T", bound=Identified)
+T = TypeVar("T", Baseline, Case)
 
 
 def changes_between(
