@@ -368,10 +368,8 @@ def entry_of(baseline: Baseline, size: int, claim: str | None) -> Entry:
     source, stored = baseline.source, baseline.baseline
     content = case_digest(source.digest)
     versions: list[Known | Variant] = [stored, *stored.variants] if stored is not None else []
-    beside = [version.output for version in versions if version.output_file]
-    if beside:
-        read_outputs = [output for output in beside if output is not ABSENT]
-        content = digest_of({"case": content, "outputs": read_outputs})
+    if beside := [version.output for version in versions if version.output_file]:
+        content = digest_of({"case": content, "outputs": [one for one in beside if one is not ABSENT]})
     kind = baseline.current.kind
     return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size)
 

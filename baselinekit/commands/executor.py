@@ -319,12 +319,11 @@ class Elsewhere(Generic[Item, Judged]):
     def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
         """Have files read. Return for each part of them which worker has read, and so holds, it, and the
         result."""
-        workers, results = self.workers, dict[tuple[str, ...], tuple[int, Any]]()
-        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
+        workers, results = self.workers, list[tuple[int, Sequence[str], Any]]()
 
         def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
             if not isinstance(outcome, int):
-                results[chunk.items] = worker, outcome
+                results.append((worker, chunk.items, outcome))
             elif not again(turns, chunk, outcome):
                 message = f"a process that was to read files ended {LOSSES} times: killed, or out of memory"
                 raise cannot_replay("BK360", message, "start fewer: --processes 1")
@@ -332,9 +331,10 @@ class Elsewhere(Generic[Item, Judged]):
         def work(worker: int, chunk: Chunk[str]) -> Any:
             return workers.call(worker, "read", chunk.items, *arguments)
 
-        turns = Turns(Chunk(part) for part in parts)
+        starts = range(0, len(files), _MOST_READ)
+        turns = Turns(Chunk(tuple(files[start : start + _MOST_READ])) for start in starts)
         take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
-        return [(results[part][0], part, results[part][1]) for part in parts]
+        return sorted(results, key=lambda result: files.index(result[1][0]))
 
     def run(
         self,

@@ -63,22 +63,17 @@ def select(baselines: Sequence[Chosen], selection: Selection) -> list[Chosen]:
 
 def test_of(selection: Selection) -> Test:
     """Return a test whether a baseline is chosen by its id, its name and its tags."""
-    tests: list[Test] = []
-    if selection.ids:
-        plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
-        globs = [glob for glob in selection.ids if glob not in plain]
-        tests.append(
-            lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs)
-        )
-    if selection.tags:
-        tests.append(lambda baseline: bool({*selection.tags} & {*baseline.tags}))
-    if selection.exclude_tags:
-        tests.append(lambda baseline: not {*selection.exclude_tags} & {*baseline.tags})
-    if selection.expression:
-        tests.append(expression(selection.expression))
-    if (among := selection.among) is not None:
-        tests.append(lambda baseline: baseline.id in among)
-    return lambda baseline: all(test(baseline) for test in tests)
+    plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
+    globs = [glob for glob in selection.ids if glob not in plain]
+    tags, excluded, among = {*selection.tags}, {*selection.exclude_tags}, selection.among
+    mentions = expression(selection.expression) if selection.expression else lambda baseline: True
+    return lambda baseline: (
+        (not selection.ids or baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs))
+        and not (tags and tags.isdisjoint(baseline.tags))
+        and excluded.isdisjoint(baseline.tags)
+        and mentions(baseline)
+        and (among is None or baseline.id in among)
+    )
 
 
 def wanted(selection: Selection) -> Test:
@@ -117,6 +112,10 @@ def expression(text: str) -> Test:
     """Parse `and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
     words = deque(match[1] or match[2] for match in _WORD.finditer(text))
 
+    def error(reason: str) -> InvalidInput:
+        message = f"the expression {text!r} cannot be read: {reason}"
+        return InvalidInput(Problem("BK507", message, 'as in "users and not slow"'))
+
     def joined_by(word: str, operand: Callable[[], Test], join: Callable[[Iterable[bool]], bool]) -> Test:
         tests = [operand()]
         while words and words[0] == word:
@@ -129,34 +128,25 @@ def expression(text: str) -> Test:
 
     def one() -> Test:
         if not words or words[0] in ("and", "or", ")"):
-            raise _expression_error(text, "a word is missing")
+            raise error("a word is missing")
         word = words.popleft()
         if word == "not":
             inner = one()
             return lambda baseline: not inner(baseline)
         if word != "(":
-            return _mentions(word.casefold())
+            part = word.casefold()
+            return lambda baseline: any(
+                part in text.casefold() for text in (baseline.id, baseline.name or "", *baseline.tags)
+            )
         test = either()
         if not words or words.popleft() != ")":
-            raise _expression_error(text, "a parenthesis is not closed")
+            raise error("a parenthesis is not closed")
         return test
 
     test = either()
     if words:
-        raise _expression_error(text, f"nothing can follow before {words[0]!r}")
+        raise error(f"nothing can follow before {words[0]!r}")
     return test
-
-
-def _mentions(word: str) -> Test:
-    return lambda baseline: any(
-        word in text.casefold() for text in (baseline.id, baseline.name or "", *baseline.tags)
-    )
-
-
-def _expression_error(text: str, reason: str) -> InvalidInput:
-    return InvalidInput(
-        Problem("BK507", f"the expression {text!r} cannot be read: {reason}", 'as in "users and not slow"')
-    )
 
 
 # Sharding: which baseline belongs to which shard of a run, and its position in the whole run.

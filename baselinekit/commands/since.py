@@ -17,7 +17,7 @@ from baselinekit.files.text import decode
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
@@ -103,7 +103,7 @@ class Used(Struct):
 
 def used_by(baseline: Baseline, project: Project) -> Used:
     """Return what a baseline may use. Each word of its recipe may be the name of a file."""
-    recipe, stored, config = baseline.current, baseline.baseline, project.config
+    recipe, config = baseline.current, project.config
     family, name = kind_of(recipe).asks(recipe)
     words = {name, *_texts([recipe, baseline.comparison])}
     folders = []
@@ -121,13 +121,11 @@ def used_by(baseline: Baseline, project: Project) -> Used:
         os.path.normpath(entry.folder) for entry in entries if isinstance(entry, Skill) and entry.folder
     ]
     modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
-    versions: list[Known | Variant] = [stored, *stored.variants] if stored else []
-    texts = [version.output_file for version in versions if version.output_file is not None]
     starts = (*_starts(baseline), "")
     files = [
         *(
             name
-            for text in (*texts, *_expanded(_texts(recipe), project))
+            for text in (*baseline.output_files, *_expanded(_texts(recipe), project))
             for name in possible_files(text, starts)
         ),
         *(name for text in _texts(entries) for name in possible_files(text, ("",))),
