@@ -1,8 +1,9 @@
 """The workers of a run of evals in several processes or on a cluster. Each builds its own project, clients
 and the other resources of evals; whatever has to be written is sent back on slips."""
 
+import os
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import build_outside
@@ -13,9 +14,6 @@ from baselinekit.evals.attempts import EvalClients, PendingWrites
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.workers import OF_ATTEMPTS, CaseOrder, CasesElsewhere, CaseTurn, JudgedAttempt
 from baselinekit.structs import replace
-
-if TYPE_CHECKING:  # only needed on a cluster
-    from baselinekit.commands.shipping import UsedFiles
 
 
 class RunWorker:
@@ -51,13 +49,11 @@ def run_elsewhere(
             options.processes, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS
         )
     from baselinekit.cli.shipping import on_cluster
-    from baselinekit.evals.shipping import files_of_case
-    from baselinekit.suites.ratings import Ratings
+    from baselinekit.suites import ratings
 
-    rated = Ratings(job.project.root).contents()
-
-    def used_by(turn: CaseTurn) -> "UsedFiles":
-        return files_of_case(turn.case, job.project, rated)
+    root = job.project.root
+    rated = ratings.Ratings(root).contents()
+    stated = {os.path.join(root, ratings.FILE): rated} if rated else {}
 
     def build(order: Order, chunk: Chunk[CaseTurn]) -> Build:
         ids = {turn.case.id for turn in chunk.items}
@@ -68,4 +64,4 @@ def run_elsewhere(
         }
         return partial(RunWorker, order, together, saves)
 
-    return on_cluster(options.dask, job, build, used_by, OF_ATTEMPTS)
+    return on_cluster(options.dask, job, build, lambda turn: turn.case.source.file, OF_ATTEMPTS, stated)

@@ -12,8 +12,9 @@ from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating, keep_report, mask_report
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating
 from baselinekit.commands.project import Project
+from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report

@@ -14,8 +14,8 @@ from baselinekit.cli.options import (
 from baselinekit.cli.running import keep_run, plan_suite, run_suite
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
-from baselinekit.commands.judging import mask_report
 from baselinekit.commands.project import Project
+from baselinekit.commands.recording import mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
 from baselinekit.evals.cases import PlanJournals

@@ -25,9 +25,9 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
 from baselinekit.commands.executor import Elsewhere
-from baselinekit.commands.judging import keep_report, mask_report
 from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
+from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier

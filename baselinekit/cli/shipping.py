@@ -1,9 +1,10 @@
 """`--dask`: which options and files of the project are sent to the workers of a cluster."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -13,25 +14,27 @@ from baselinekit.cli.clients import CACHE, operator_path
 from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
-from baselinekit.commands.cluster import check_place, connect_to_cluster
+from baselinekit.commands.cluster import (
+    Parcel,
+    Sealed,
+    SenderPath,
+    check_place,
+    connect_to_cluster,
+    listed_files,
+    pack,
+)
 from baselinekit.commands.compare import OF_BASELINES
-from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import Chunk, Elsewhere, Grant
 from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
-from baselinekit.commands.shipping import Parcel, Sealed, SenderPath, UsedFiles, read_files
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Baseline, Entry
+from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.store.journal import files_of, name_of
-from baselinekit.store.project import CONFIG_NAME
-from baselinekit.store.reading import load
+from baselinekit.store.project import CONFIG_NAME, repository_of
 from baselinekit.structs import replace
-
-_FILES_READ = 8
-"""Files whose baselines are remembered, as the next items are often of the same file."""
 
 _WORD = lazy_pattern(r"\w+")
 
@@ -50,51 +53,61 @@ def compare_on_cluster(place: str, job: Job, policy: ComparePolicy) -> Elsewhere
     """The workers of a cluster for a compare."""
     check_dask_option(place)
 
-    @lru_cache(_FILES_READ)
-    def baselines_in(file: str) -> list[Baseline]:
-        return load([file], job.project.root)
-
-    def used_by(entry: Entry) -> UsedFiles:
-        used = UsedFiles(job.project)
-        for baseline in baselines_in(entry.source.file):
-            if baseline.id == entry.id:
-                used.add_baseline(baseline)
-        return used
-
     def build(order: Order, chunk: Chunk[Entry]) -> Build:
         return partial(CompareWorker, order, policy)
 
-    return on_cluster(place, job, build, used_by, OF_BASELINES)
+    return on_cluster(place, job, build, lambda entry: entry.source.file, OF_BASELINES)
 
 
 def on_cluster(
     place: str,
     job: Job,
     build: Callable[[Order, Chunk[Any]], Build],
-    used_by: Callable[[Any], UsedFiles],
+    source_of: Callable[[Any], str],
     terms: Any,
+    stated: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Elsewhere[Any, Any]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
-    made for a chunk; `used_by`: the files that an item uses."""
+    made for a chunk; `source_of`: the file of an item; `stated`: files with the content that they must have
+    there, whatever they contain here."""
+    project, execute = job.project, job.context.clients.execute
+    root = project.root
     order = order_to_send(job)
-    shared = cache(lambda: _shared_files(job, order))
-    environment = CaptureEnvironment(job.project, job.context.clients)
+    environment = CaptureEnvironment(project, job.context.clients)
     recording = order.recording
     answers = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
-    answers += [os.path.join(job.project.root, CACHE)] if recording.cache else []
-    answers += files_of(job.project.root, name_of("answers", order.about)) if order.resume else []
+    answers += [os.path.join(root, CACHE)] if recording.cache else []
+    answers += files_of(root, name_of("answers", order.about)) if order.resume else []
+
+    @cache
+    def shared() -> tuple[bytes, frozenset[str]]:
+        places = {root: listed_files(Git(execute, root)) or [root], "/": _files_of_settings(project, order)}
+        return pack(places, {project.cwd: None, **stated, **_stated_configuration(job, order)})
+
+    @cache
+    def in_repository(folder: str) -> list[str]:
+        return listed_files(Git(execute, folder))
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
         if not environment.seen:
             with suppress(BaselinekitError):
                 environment.environment()
         sent = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
-        used = [shared(), *map(used_by, chunk.items)]
-        folders = [SenderPath(folder) for each in used for folder in each.folders]
-        return Parcel(build(sent, chunk), chunk, grant, read_files(used, answers), folders).sealed()
+        sources = {source_of(item) for item in chunk.items}
+        tops = {repository_of(root, file) for file in sources} - {root}
+        places = {
+            "/": [os.path.join(root, file) for file in sources],
+            **{top: in_repository(top) for top in tops},
+        }
+        files, paths = pack(
+            {**places, **{answer: [answer] for answer in answers}},
+            {os.path.join(top, ".git"): None for top in tops},  # marks the root of its repository there
+        )
+        return Parcel(build(sent, chunk), chunk, grant, files).sealed(paths | shared()[1])
 
-    private = is_private(job.project, order.operator)
-    return job.given_to(connect_to_cluster(place, private, job.jobs, seal), terms)
+    private = is_private(project, order.operator)
+    cluster = connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed.of(shared()[0]))
+    return job.given_to(cluster, terms)
 
 
 def order_to_send(job: Job) -> Order:
@@ -154,24 +167,22 @@ def _targets_files(project: Project, operator: Operator) -> list[str]:
     return [os.path.normpath(os.path.join(folder, file))] if isinstance(file, str) else []
 
 
-def _shared_files(job: Job, order: Order) -> UsedFiles:
-    """What is sent with every chunk: the configuration, and the files that it names for all requests."""
-    project, config = job.project, str(order.operator.config)
-    shared = UsedFiles(project)
-    shared.folders |= {project.root: None, project.cwd: None}
-    if project.config_file is None or project.operator.config_from is not None:
-        shared.stated[config] = _configuration(project, job.context)
+def _files_of_settings(project: Project, order: Order) -> list[str]:
+    """The configuration, and the files that it names for all requests."""
     http = project.config.http
-    files = [config, *_targets_files(project, order.operator)]
-    files += [os.path.join(project.root, name) for name in (http.verify, http.cert) if isinstance(name, str)]
-    shared.paths |= dict.fromkeys(files)
-    return shared
+    named = [name for name in (http.verify, http.cert) if isinstance(name, str)]
+    named = [os.path.normpath(os.path.join(project.root, name)) for name in named]
+    return [str(order.operator.config), *_targets_files(project, order.operator), *named]
 
 
-def _configuration(project: Project, context: RunContext) -> bytes:
+def _stated_configuration(job: Job, order: Order) -> dict[str, bytes]:
     """The configuration of the run, where that is not what its file contains now."""
+    project = job.project
     if project.config_file is None:
-        return b"version: 1\n"
-    git = Git(context.clients.execute, project.root)
+        return {str(order.operator.config): b"version: 1\n"}
+    if project.operator.config_from is None:
+        return {}
+    git = Git(job.context.clients.execute, project.root)
     tree = git.tree(git.commit(str(project.operator.config_from), "--config-from"))
-    return git.contents({project.config_file: tree[project.config_file]})[project.config_file]
+    content = git.contents({project.config_file: tree[project.config_file]})
+    return {str(order.operator.config): content[project.config_file]}

@@ -50,7 +50,7 @@ class Watch:
             return self._code
         try:
             while view is not None:
-                text = f"watching {count_noun(len(view.records), 'baseline')}; Ctrl-C stops"
+                text = f"watching {count_noun(len(view.baselines), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
                 view = self._compare_next_change(view)
         except KeyboardInterrupt:
@@ -63,7 +63,7 @@ class Watch:
         while True:
             _wait(before)
             now = self._take_view()
-            touched = watching.changed_baselines(before, now, self._settings)
+            touched = watching.changed_baselines(before, now)
             if now.problems and now.problems != before.problems:
                 screen.line(screen.safe("\n".join(map(str, now.problems))), err=True)
             names = [
@@ -72,7 +72,7 @@ class Watch:
             before = now
             if not touched or now.problems:
                 continue
-            ids = touched | (self._failing_ids & now.records.keys())
+            ids = touched | (self._failing_ids & now.baselines.keys())
             listed = ", ".join(names[:_MOST_SHOWN]) + (
                 f" and {len(names) - _MOST_SHOWN} more" if names[3:] else ""
             )

@@ -1,27 +1,47 @@
-"""Workers on the machines of a Dask cluster. No other file knows Dask."""
+"""Workers on the machines of a Dask cluster, and what is sent to them: sealed values, and the files of the
+project. A worker lays the files out in a private folder, below which each keeps its whole path. No other file
+knows Dask."""
 
+import io
 import logging
+import os
+import pickle
 import secrets
 import signal
 import sys
+import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
+from fnmatch import fnmatchcase
+from functools import partial
 from multiprocessing import resource_tracker
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit import __version__
+from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
-from baselinekit.commands.executor import Chunk, Grant
-from baselinekit.commands.processes import without_main
-from baselinekit.commands.shipping import Sealed, judge_parcel, stop_run
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.commands.executor import Chunk, ChunkDone, Grant
+from baselinekit.commands.processes import Build, without_main
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    Problem,
+    Refused,
+    cannot_replay,
+    internal_error,
+)
 from baselinekit.lazy import lazy_pattern
+from baselinekit.store import atomic
+from baselinekit.structs import Struct
 
 _LOCAL = lazy_pattern(r"local:(\d{1,3})")
 _ADDRESS = lazy_pattern(r"(?:(?:tcp|tls|ws|wss|ucx)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}/?")
@@ -32,14 +52,201 @@ _MOST_LOCAL = 512
 _CONNECT_SECONDS, _WORKER_SECONDS, _STOP_SECONDS = 10.0, 60.0, 5.0
 """How long to wait for a scheduler, for a first worker, and for workers that are to stop."""
 
+_NEVER_SENT = (os.pardir, ".git", "__pycache__", atomic.STATE_FOLDER, ".env", ".env.*")
+MOST_BYTES = 256_000_000
+"""The limit for all files that are sent together."""
+
+# What is sent: values that nobody can read on their way, and files.
+
+
+class SenderPath(str):
+    """A path of the sender. For the worker it is where the file or folder is laid out."""
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles what `moved` returns in place of a text (None: the text itself). The reader may change it
+    again."""
+
+    def __init__(self, file: io.BytesIO, moved: Callable[[str], str | None]):
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._moved = moved
+
+    def persistent_id(self, value: object) -> str | None:
+        return self._moved(value) if isinstance(value, str) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, move: Callable[[str], str]):
+        super().__init__(file)
+        self._move = move
+
+    def persistent_load(self, text: str) -> str:
+        return self._move(text)
+
+
+class Sealed:
+    """A value on its way through a scheduler: its content does not appear in logs or on web pages. It is
+    compressed, so that no text of it is readable in the memory of the scheduler. `version`: of the sender."""
+
+    def __init__(self, packed: bytes, version: str = __version__):
+        self._packed, self._version = packed, version
+
+    @classmethod
+    def of(cls, value: object, moved: Callable[[str], str | None] = lambda text: None) -> "Sealed":
+        file = io.BytesIO()
+        _Pickler(file, moved).dump(value)
+        return cls(zlib.compress(file.getvalue(), 1))
+
+    def opened(self, move: Callable[[str], str] = str) -> Any:
+        if self._version != __version__:
+            text = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
+            raise cannot_replay("BK361", text, "install the same version on both")
+        return _Unpickler(io.BytesIO(zlib.decompress(self._packed)), move).load()
+
+    def __repr__(self) -> str:
+        return "<sealed>"
+
+    def __sizeof__(self) -> int:
+        return len(self._packed)
+
+
+def listed_files(git: Git) -> list[str]:
+    """Return the absolute paths of the files in a folder that git tracks or would add; none without git."""
+    try:
+        listed = git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    except BaselinekitError:  # no git, or no repository
+        return []
+    return [os.path.join(git.folder, os.fsdecode(name)) for name in listed.split(b"\0")[:-1]]
+
+
+def pack(
+    places: Mapping[str, Iterable[str]], stated: Mapping[str, bytes | None] = MappingProxyType({})
+) -> tuple[bytes, frozenset[str]]:
+    """Return an archive of files, and of folders with all that is in them, and the paths in it. `places`: by
+    folder what is packed of it. Links are followed, but not out of that folder. `stated`: files with the
+    content that they must have there, whatever they contain here, and folders (None). One that is gone is
+    missing there as well, and what needs it reports that."""
+    packed, size = io.BytesIO(), 0
+
+    def chosen(top: str, member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        nonlocal size
+        path = f"/{member.name}"
+        real = os.path.realpath(path)
+        inside = os.path.relpath(real, top).split(os.sep)
+        is_circle = os.path.islink(path) and f"{path}/".startswith(f"{real}/")
+        if stated.get(path) is not None or is_circle or not (member.isreg() or member.isdir()):
+            return None
+        if any(fnmatchcase(name, never) for name in inside for never in _NEVER_SENT):
+            return None
+        if (size := size + member.size) > MOST_BYTES:
+            message = f"the files of this project have more than {MOST_BYTES:,} bytes together"
+            hint = "list in .gitignore what the run does not need, or do it here, without --dask"
+            raise cannot_replay("BK362", f"they cannot be sent: {message}", hint)
+        return member if os.access(path, os.R_OK) else None
+
+    with tarfile.open(fileobj=packed, mode="w", dereference=True) as archive:
+        for top, paths in places.items():
+            for path in dict.fromkeys(paths):
+                with suppress(OSError):
+                    archive.add(path, filter=partial(chosen, os.path.realpath(top)))
+        for path, data in stated.items():
+            member = tarfile.TarInfo(path.lstrip("/"))
+            member.type, member.size = tarfile.DIRTYPE if data is None else tarfile.REGTYPE, len(data or b"")
+            archive.addfile(member, io.BytesIO(data or b""))
+        return packed.getvalue(), frozenset(f"/{name}" for name in archive.getnames())
+
+
+class Parcel(Struct):
+    """What a worker elsewhere needs for one chunk, besides the files of the project. `build`: makes the
+    worker, once all files are there; `files`: an archive of further ones."""
+
+    build: Build
+    chunk: Chunk[Any]
+    grant: Grant
+    files: bytes = b""
+
+    def sealed(self, paths: Collection[str]) -> Sealed:
+        """Seal it. Texts that are one of these paths are moved with the files."""
+        return Sealed.of(
+            self, lambda text: str(text) if isinstance(text, SenderPath) or text in paths else None
+        )
+
+
+# On the worker.
+
+_cancels: dict[str, list[Callable[[], None]]] = {}
+_stopped: set[str] = set()
+"""The runs whose parcels this machine works on, and those that were stopped."""
+
+
+def _stop_run(run: str) -> None:
+    """Cancel what is under way of a run, and start nothing more of it."""
+    _stopped.add(run)
+    for cancel in list(_cancels.get(run, ())):
+        cancel()
+
+
+def judge_parcel(run: str, sealed: Sealed, shared: Sealed, within: str | None = None) -> Sealed:
+    """Judge a chunk. All files are laid out in a new folder, `within` one that Dask removes when the worker
+    is killed; what is handed back names the paths of the sender. Errors are values: those that are raised
+    only appear in the log of the worker."""
+    if (dask := sys.modules.get("distributed")) is not None:  # every worker has loaded it
+        with suppress(ValueError):
+            within = dask.get_worker().local_directory
+    with tempfile.TemporaryDirectory(prefix="baselinekit-", dir=within, ignore_cleanup_errors=True) as folder:
+        top = os.path.realpath(folder)
+        try:
+            parcel = sealed.opened(lambda path: path_below(path, top))
+            for files in filter(None, (shared.opened(), parcel.files)):
+                with tarfile.open(fileobj=io.BytesIO(files)) as archive:
+                    archive.extraction_filter = getattr(tarfile, "data_filter", None)
+                    archive.extractall(top)
+            done = _judge(run, parcel)
+        except BaselinekitError as error:
+            return Sealed.of(error.problems[0])
+        except Exception as error:
+            return Sealed.of(internal_error(error).problems[0])
+        return Sealed.of(done, lambda text: text.replace(top, "") if top in text else None)
+
+
+def _judge(run: str, parcel: Parcel) -> ChunkDone[Any]:
+    worker = parcel.build()
+    cancels = _cancels.setdefault(run, [])
+    cancels.append(worker.cancel)
+    try:
+        if run in _stopped:
+            worker.cancel()
+        return worker.judge(parcel.chunk, parcel.grant)
+    finally:
+        cancels.remove(worker.cancel)
+        worker.close()
+
+
+def path_below(path: str, top: str) -> str:
+    """Return where a path of the caller is below a folder. It cannot lead out of that, whatever the path
+    is."""
+    return top + os.path.normpath("///" + path)  # two slashes at the beginning would stay
+
+
+# Here.
+
 
 class Cluster:
     """The workers of a cluster, reached by a Dask client. `is_private`: secrets are sent too, and only to
     workers whose connection nobody can read. `jobs`: how many items all of them do at once. `seal`: what is
-    sent."""
+    sent for a chunk, besides the `files`."""
 
-    def __init__(self, client: Any, is_private: bool, jobs: int, seal: Callable[[Chunk[Any], Grant], Sealed]):
-        self._client, self._is_private, self._seal = client, is_private, seal
+    def __init__(
+        self,
+        client: Any,
+        is_private: bool,
+        jobs: int,
+        seal: Callable[[Chunk[Any], Grant], Sealed],
+        files: Sealed,
+    ):
+        self._client, self._is_private, self._seal, self._files = client, is_private, seal, files
+        self._sent: Any = None
+        self._sending = threading.Lock()
         self._run = secrets.token_hex(8)
         self._under_way: set[Future[Any]] = set()
         self.count = max(1, min(len(self.admitted(is_start=True)), jobs))
@@ -72,7 +279,11 @@ class Cluster:
         options = {"pure": False, "workers": workers, "allow_other_workers": False}
         try:
             sealed = self._seal(*arguments)
-            future: Future[Any] = self._client.get_executor(**options).submit(_judge, self._run, sealed)
+            with self._sending:
+                if self._sent is None or self._sent.status != "finished":  # all that had it may be lost
+                    self._sent = self._client.scatter(self._files, workers, broadcast=True, hash=False)
+            executor = self._client.get_executor(**options)
+            future: Future[Any] = executor.submit(judge_parcel, self._run, sealed, self._sent)
             self._under_way.add(future)
             while not wait([future], SIGNAL_CHECK).done:
                 with suppress(OSError):  # where all are lost that may have it, Dask would wait for ever
@@ -104,20 +315,11 @@ class Cluster:
     def _tell_workers(self) -> None:
         until = time.monotonic() + _STOP_SECONDS
         with suppress(Exception):
-            self._client.run(stop_run, self._run, on_error="ignore")
+            self._client.run(_stop_run, self._run, on_error="ignore")
         while self._under_way and time.monotonic() < until:
             time.sleep(0.1)
         for future in [*self._under_way]:
             future.cancel()
-
-
-def _judge(run: str, sealed: Sealed) -> Sealed:
-    """On a worker: judge a chunk in a folder that Dask removes when the worker is killed."""
-    folder = None
-    if (dask := sys.modules.get("distributed")) is not None:  # every worker has loaded it
-        with suppress(ValueError):
-            folder = dask.get_worker().local_directory
-    return judge_parcel(run, sealed, folder)
 
 
 def is_private_address(address: str) -> bool:
@@ -142,9 +344,14 @@ def check_place(text: str) -> None:
 
 @contextmanager
 def connect_to_cluster(
-    place: str, is_private: bool, jobs: int, seal: Callable[[Chunk[Any], Grant], Sealed]
+    place: str,
+    is_private: bool,
+    jobs: int,
+    seal: Callable[[Chunk[Any], Grant], Sealed],
+    pack: Callable[[], Sealed],
 ) -> Iterator[Cluster]:
-    """Connect to the cluster at a place, until this context ends."""
+    """Connect to the cluster at a place, until this context ends. `pack`: returns the files to send."""
+    files = pack()
     with ExitStack() as stack:
         for name in ("distributed", "tornado", "asyncio"):  # these logs are for the cluster's operators
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -164,7 +371,7 @@ def connect_to_cluster(
             hint = "check the address; for tls:// Dask's own settings name the certificates"
             raise CannotReplay(Problem("BK361", message, hint)) from None
         stack.callback(_close, client)
-        yield Cluster(client, is_private, jobs, seal)
+        yield Cluster(client, is_private, jobs, seal, files)
 
 
 def _close(opened: Any) -> None:

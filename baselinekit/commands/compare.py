@@ -6,7 +6,7 @@ from baselinekit import __version__
 from baselinekit.commands.checking import MOST_HELD, Checker, Key, ReadFiles, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import Elsewhere, Terms, in_threads
-from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline, keep_seen
+from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline
 from baselinekit.commands.loading import (
     find_files,
     provide_schema,
@@ -14,14 +14,15 @@ from baselinekit.commands.loading import (
     with_lines,
 )
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.recording import Recorder
-from baselinekit.commands.selection import Selection, Share, select, stamp_shard, wanted
+from baselinekit.commands.recording import Recorder, keep_seen
+from baselinekit.commands.selection import Selection, select, shard_of, stamp_shard, wanted
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry
-from baselinekit.model.results import Coverage, Report, Result, Typed
+from baselinekit.model.results import Coverage, Report, Result, Shard, Typed
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import find_repeated_ids
+from baselinekit.structs import Struct, replace
 
 _VERDICTS = {"passed": True, "failed": False}
 _FAILURES = ("failed", "error")
@@ -35,6 +36,17 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
         unjudged_result(entry, "error", problem.with_hint, code=problem.code)
     ),
 )
+
+
+class Plan(Struct):
+    """What a run does: the baselines of this shard, with their positions among all that are selected; which
+    worker holds a file; and what the report says of the selection."""
+
+    chosen: list[tuple[int, Entry]]
+    shard: Shard | None
+    homes: dict[str, int]
+    coverage: Coverage
+    notes: tuple[str, ...]
 
 
 def compare(
@@ -52,9 +64,8 @@ def compare(
     at_once = ModelThreads(context.clients, policy.jobs)
     room = MOST_HELD if elsewhere is None else 0
     checker = Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
-    plan = make_plan(project, paths, selection, policy, context, checker, elsewhere)
-    share, homes, coverage, notes = plan
-    entries = share.entries
+    plan = _plan(project, paths, selection, policy, context, checker, elsewhere)
+    entries = [entry for _, entry in plan.chosen]
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
     recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop)
     by_key, failed, warnings = dict[Key, Result](), list[Entry](), set[str]()
@@ -63,19 +74,21 @@ def compare(
         """Record the verdict as soon as it is known, and keep the new output for a refresh."""
         if elsewhere is None and stop.is_set():  # it may have been cut off
             return ()
-        settled = judged.result.id if judged.settles else ""
-        if warning := keep_seen(project.root, judged.pending, settled, judged.warning):
+        result = judged.result
+        if warning := keep_seen(
+            project.root, judged.pending, result.id if judged.settles else "", judged.warning
+        ):
             warnings.add(warning)
         if policy.record != "never":
-            noise = judged.result.verdict == "noise"  # which says nothing about the target
-            recorder.add(entry.source, None if noise else _VERDICTS.get(judged.result.outcome))
-        by_key[key_of(entry)] = judged.result
-        failed.extend([entry] if judged.result.outcome in _FAILURES else [])
-        advance(judged.result.outcome)
+            noise = result.verdict == "noise"  # which says nothing about the target
+            recorder.add(entry.source, None if noise else _VERDICTS.get(result.outcome))
+        by_key[key_of(entry)] = result
+        failed.extend([entry] if result.outcome in _FAILURES else [])
+        advance(result.outcome)
         return ()
 
     with stop.heard(), at_once:
-        turns = [entries[number] for number in selection.in_turn([entry.id for entry in entries])]
+        turns = sorted(entries, key=lambda entry: entry.id not in selection.first)
         try:
             if elsewhere is None:
                 work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
@@ -85,40 +98,40 @@ def compare(
                     goes_on=lambda: policy.maxfail is None or len(failed) < policy.maxfail,
                 )
             elif turns:
-                groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
+                groups = [(entry.claim, plan.homes.get(entry.source.file), (entry,)) for entry in turns]
                 elsewhere.run(groups, checker.judge, stop, context.cancel, finished)
         finally:
             recorder.close()
         results = with_lines([by_key.get(key_of(entry)) for entry in entries], sources, project.root)
     provide_schema(project.root)
-    interrupted = stop.is_set()
-    reason = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
+    reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,
         seconds=context.clock.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
-        results=share.placed(
-            [
-                result or unjudged_result(entry, "skipped", reason, verdict="limit")
-                for result, entry in zip(results, entries, strict=True)
-            ]
+        results=tuple(
+            replace(
+                result or unjudged_result(entry, "skipped", reason, verdict="limit"),
+                position=None if plan.shard is None else position,
+            )
+            for result, (position, entry) in zip(results, plan.chosen, strict=True)
         ),
         complete=all(result and result.code != OUT_OF_BUDGET for result in results),
-        interrupted=interrupted,
+        interrupted=stop.is_set(),
         environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
         config=project.config_file,
-        warnings=tuple(sorted({*recorder.notes, *warnings, *notes})),
+        warnings=tuple(sorted({*recorder.notes, *warnings, *plan.notes})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
-        shard=share.shard,
-        coverage=coverage,
+        shard=plan.shard,
+        coverage=plan.coverage,
         typed=Typed(unkept=bool(warnings)),
     )
 
 
-def make_plan(
+def _plan(
     project: Project,
     paths: Sequence[str],
     selection: Selection,
@@ -126,9 +139,8 @@ def make_plan(
     context: RunContext,
     checker: Checker,
     elsewhere: Elsewhere[Entry, JudgedBaseline] | None,
-) -> tuple[Share, dict[str, int], Coverage, tuple[str, ...]]:
-    """Read, check and select the baselines. Return also which worker holds a file, which part of the project
-    they are, needed to find orphans, and notes."""
+) -> Plan:
+    """Read, check and select the baselines."""
     discovery, shard = find_files(project, paths), selection.shard
     found, homes = ReadFiles(), dict[str, int]()
     if elsewhere is None or selection.since is not None or not elsewhere.reads:
@@ -151,11 +163,15 @@ def make_plan(
         from baselinekit.commands.since import select_touched
 
         git = Git(context.clients.execute, project.root)
-        touched, touched_notes = select_touched(project, git, selection.since, checker.baselines(selected))
-        notes += touched_notes
-        ids = {baseline.id for baseline in touched}
+        touched, more = select_touched(project, git, selection.since, checker.baselines(selected))
+        notes, ids = (*notes, *more), {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
-    share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
-    unfit = [found.unfit[key] for entry in share.entries if (key := key_of(entry)) in found.unfit]
+    chosen = [
+        (position, entry)
+        for position, entry in enumerate(selected)
+        if shard is None or shard_of(entry.id, shard.of) == shard.number
+    ]
+    unfit = [found.unfit[key] for _, entry in chosen if (key := key_of(entry)) in found.unfit]
     raise_unless_variables(broken, unfit, project.root)
-    return share, homes, selection.coverage(paths, len(found.entries) - len(selected)), notes
+    shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
+    return Plan(chosen, shard, homes, selection.coverage(paths, len(found.entries) - len(selected)), notes)

@@ -27,7 +27,7 @@ from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
 from baselinekit.values.texts import Mask, mask_and_clip
@@ -81,9 +81,16 @@ def _missing_folders(project: Project) -> list[Problem]:
                 at: Path = (key,) if isinstance(setting, str) else (key, number)
                 hint = "check the name" + ("; the first capture makes it" if key == "baselines" else "")
                 missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=at))
-    if not missing or project.config_file is None or project.operator.config_from is not None:
-        return missing
-    return place_in_config(project.root, project.config_file, missing)
+    return _placed(project, missing)
+
+
+def _placed(project: Project, problems: list[Problem]) -> list[Problem]:
+    """Return problems with their places in the configuration, if it is a file that is here."""
+    placed = [problem for problem in problems if problem.at is not None]
+    if not placed or project.config_file is None or project.operator.config_from is not None:
+        return problems
+    others = [problem for problem in problems if problem.at is None]
+    return [*place_in_config(project.root, project.config_file, placed), *others]
 
 
 def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
@@ -100,27 +107,17 @@ def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[Mov
 
 def find_short_secrets(project: Project) -> list[Problem]:
     """Return the secrets that are masked only as whole values, with the place of their declaration."""
-    unplaced, declared = [], []
+    config, chosen, problems = project.config, project.operator.environment, []
     for name, secret in sorted(project.scope.secrets.items()):
-        if not 0 < len(secret.value) < SHORTEST_WITHIN:
-            continue
-        message = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
-        message += ", so it is masked only as a whole value and not inside a longer text"
-        problem = Problem("BK510", message, f"use a secret of {SHORTEST_WITHIN} characters or more")
-        at = _place_of_variable(project, name)
-        if at is None or project.config_file is None or project.operator.config_from is not None:
-            unplaced.append(problem)
-        else:
-            declared.append(replace(problem, at=at))
-    placed = place_in_config(project.root, project.config_file or "", declared) if declared else []
-    return [*placed, *unplaced]
-
-
-def _place_of_variable(project: Project, name: str) -> Path | None:
-    chosen = project.operator.environment
-    if chosen is not None and name in project.config.environments[chosen].variables:
-        return "environments", chosen, "variables", name
-    return ("variables", name) if name in project.config.variables else None
+        if 0 < len(secret.value) < SHORTEST_WITHIN:
+            message = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
+            message += ", so it is masked only as a whole value and not inside a longer text"
+            at: Path | None = ("variables", name) if name in config.variables else None
+            if chosen is not None and name in config.environments[chosen].variables:
+                at = "environments", chosen, "variables", name
+            hint = f"use a secret of {SHORTEST_WITHIN} characters or more"
+            problems.append(Problem("BK510", message, hint, at=at))
+    return _placed(project, problems)
 
 
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:

@@ -22,6 +22,8 @@ from baselinekit.structs import Struct, field, replace
 ASKED_ELSEWHERE = "BK621"
 """The code of a result whose worker has no share of what its model answers at once."""
 
+_SHARE_TOO_SMALL = (OUT_OF_BUDGET, ASKED_ELSEWHERE)
+
 _MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
 """A worker gets at least so many chunks, so that all of them end at about the same time."""
@@ -40,14 +42,14 @@ Judged = TypeVar("Judged")
 
 class Chunk(Struct, Generic[Item]):
     """Items for one worker. Nothing else that has the same `claim` is worked on meanwhile. `home`: the worker
-    that is preferred, or required if it `is_bound`; `is_short`: the last grant was too small; `losses`: how
-    many workers were lost with it."""
+    that is preferred, or required if it `is_bound`; `needs_all`: a share of the limits was too small;
+    `losses`: how many workers were lost with it."""
 
     items: tuple[Item, ...]
     claim: str | None = None
     home: int | None = None
     is_bound: bool = False
-    is_short: bool = False
+    needs_all: bool = False
     losses: int = 0
 
 
@@ -56,30 +58,28 @@ class Turns(Generic[Item]):
     is left of the budget come after these, and those that claim everything last: each of both kinds alone."""
 
     def __init__(self, chunks: Iterable[Chunk[Item]]):
-        self._queues: tuple[list[Chunk[Item]], ...] = ([], [], [])
+        self.clear()
         self._under_way: list[str | None] = []
         for chunk in chunks:
             self._queue_of(chunk).append(chunk)
 
+    def clear(self) -> None:
+        self._queues: tuple[list[Chunk[Item]], ...] = ([], [], [])
+
     def _queue_of(self, chunk: Chunk[Item]) -> list[Chunk[Item]]:
-        return self._queues[2 if chunk.claim == ALONE else int(chunk.is_short)]
+        return self._queues[2 if chunk.claim == ALONE else int(chunk.needs_all)]
 
     def add(self, chunk: Chunk[Item]) -> None:
         """Add a chunk in front of the others."""
         self._queue_of(chunk).insert(0, chunk)
-
-    def clear(self) -> None:
-        for queue in self._queues:
-            queue.clear()
 
     def next(self, worker: int) -> Chunk[Item] | None:
         """Return the next chunk for a worker, its own ones first; None if it has to wait."""
         queue, busy = next(filter(None, self._queues), []), {*self._under_way} - {None}
         if queue is not self._queues[0] and self._under_way:
             return None
-        waiting = [n for n, chunk in enumerate(queue) if chunk.claim not in busy]
-        own = (n for n in waiting if queue[n].home in (None, worker))
-        others = (n for n in reversed(waiting) if not queue[n].is_bound)
+        own = (n for n, chunk in enumerate(queue) if chunk.home in (None, worker) and chunk.claim not in busy)
+        others = (n for n in range(len(queue))[::-1] if not queue[n].is_bound and queue[n].claim not in busy)
         if (number := next(itertools.chain(own, others), None)) is None:
             return None
         self._under_way.append(queue[number].claim)
@@ -319,24 +319,22 @@ class Elsewhere(Generic[Item, Judged]):
     def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
         """Have files read. Return for each part of them which worker has read, and so holds, it, and the
         result."""
-        workers, results = self.workers, dict[tuple[str, ...], tuple[int, Any]]()
-        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
+        workers, results = self.workers, list[tuple[int, Sequence[str], Any]]()
 
         def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
             if not isinstance(outcome, int):
-                results[chunk.items] = worker, outcome
-            elif chunk.losses + outcome < LOSSES:
-                turns.add(replace(chunk, losses=chunk.losses + outcome))
-            else:
+                results.append((worker, chunk.items, outcome))
+            elif not again(turns, chunk, outcome):
                 message = f"a process that was to read files ended {LOSSES} times: killed, or out of memory"
                 raise cannot_replay("BK360", message, "start fewer: --processes 1")
 
         def work(worker: int, chunk: Chunk[str]) -> Any:
             return workers.call(worker, "read", chunk.items, *arguments)
 
-        turns = Turns(Chunk(part) for part in parts)
+        starts = range(0, len(files), _MOST_READ)
+        turns = Turns(Chunk(tuple(files[start : start + _MOST_READ])) for start in starts)
         take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
-        return [(results[part][0], part, results[part][1]) for part in parts]
+        return sorted(results, key=lambda result: files.index(result[1][0]))
 
     def run(
         self,
@@ -355,7 +353,8 @@ class Elsewhere(Generic[Item, Judged]):
                 self._asked.take_over()
                 return ChunkDone((here(chunk.items[0]),))
             with self._lock:
-                self._grants[worker] = grant = self._grant(worker, workers.count, chunk.is_short)
+                number, of = (0, 1) if chunk.needs_all else (worker, workers.count)
+                self._grants[worker] = grant = self._grant(number, of)
             done: ChunkDone[Judged] | Problem | int = workers.call(worker, "judge", chunk, grant)
             return done
 
@@ -368,34 +367,33 @@ class Elsewhere(Generic[Item, Judged]):
                 if isinstance(outcome, ChunkDone) and not is_here:
                     self._asked.take(outcome)
                     self.seen = self.seen or outcome.seen
-            if isinstance(outcome, int) and chunk.losses + outcome < LOSSES:
-                lost = replace(chunk, losses=chunk.losses + outcome)
-                alone = [replace(lost, items=(item,)) for item in reversed(chunk.items)]
-                for again in alone if lost.losses >= _LOSSES_TOGETHER else [lost]:
-                    turns.add(again)
-                return
             if isinstance(outcome, int):
+                if again(turns, chunk, outcome):
+                    return
                 outcome = workers.lost(terms.id(chunk.items[0]))
             if isinstance(outcome, Problem):
                 outcome = ChunkDone(tuple(terms.error(item, outcome) for item in chunk.items))
             settle(worker, chunk, outcome.judged)
 
         def settle(worker: int, chunk: Chunk[Item], results: Sequence[Judged | None]) -> None:
-            again: dict[tuple[bool, int | None, bool], list[Item]] = {}
+            rest: list[Item] = []
+            too_much: list[Item] = []
+            further: list[Item] = []
             for item, judged in zip(chunk.items, results, strict=True):
-                code = None if judged is None else terms.code(judged)
                 if judged is None:
-                    again.setdefault((chunk.is_short, chunk.home, chunk.is_bound), []).append(item)
-                elif code == ASKED_ELSEWHERE and chunk.claim != ALONE:
-                    again.setdefault((chunk.is_short, 0, True), []).append(item)
-                elif code == OUT_OF_BUDGET and not chunk.is_short and chunk.claim != ALONE:
-                    again.setdefault((True, chunk.home, chunk.is_bound), []).append(item)
+                    rest.append(item)
+                elif terms.code(judged) in _SHARE_TOO_SMALL and not (chunk.needs_all or chunk.claim == ALONE):
+                    too_much.append(item)
                 else:
                     self._failures += terms.is_failure(item, judged)
-                    for further in finished(item, judged):
-                        again.setdefault((False, worker, True), []).append(further)
-            for (is_short, home, is_bound), items in again.items():
-                turns.add(Chunk(tuple(items), chunk.claim, home, is_bound, is_short))
+                    further += finished(item, judged)
+            for items, changes in (
+                (rest, {}),
+                (too_much, {"needs_all": True}),
+                (further, {"home": worker, "is_bound": True, "needs_all": False}),
+            ):
+                if items:
+                    turns.add(replace(chunk, items=tuple(items), losses=0, **changes))
             if self._maxfail is not None and self._failures >= self._maxfail:
                 turns.clear()
 
@@ -410,18 +408,26 @@ class Elsewhere(Generic[Item, Judged]):
         turns = Turns(divide(groups, most))
         take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
-    def _grant(self, worker: int, count: int, is_all: bool) -> Grant:
-        """Grant a share of what is left, or all of it; with `maxfail`, until the first failure."""
+    def _grant(self, number: int, of: int) -> Grant:
+        """Grant a share of what is left; with `maxfail`, until the first failure."""
         spent, total = self._asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
             if (limit := getattr(self._asked.limits, name)) is not None:
                 used = Decimal(getattr(spent.at_most, name))
                 left = max(Decimal(str(limit)) - used, Decimal(0))
-                share = left if is_all else left / count
-                if name != "usd":
-                    share = share.to_integral_value(ROUND_CEILING)
+                share = left / of if name == "usd" else (left / of).to_integral_value(ROUND_CEILING)
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
         failures = None if self._maxfail is None else 1
-        return Grant(self._now(), failures, spent, total, worker, count)
+        return Grant(self._now(), failures, spent, total, number, of)
+
+
+def again(turns: Turns[Item], chunk: Chunk[Item], losses: int) -> bool:
+    """Add a chunk again with which workers were lost, or its items one by one. False if it had its turns."""
+    if (losses := chunk.losses + losses) >= LOSSES:
+        return False
+    parts = [(item,) for item in reversed(chunk.items)] if losses >= _LOSSES_TOGETHER else [chunk.items]
+    for items in parts:
+        turns.add(replace(chunk, items=items, losses=losses))
+    return True

@@ -1,11 +1,11 @@
 """Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from glob import iglob
+from typing import Any
 
 from baselinekit.commands.selection import list_names
 from baselinekit.errors import (
@@ -26,14 +26,11 @@ from baselinekit.model.results import (
     Coverage,
     History,
     KeptRun,
-    Moment,
-    PastRun,
     Report,
     Result,
     Shard,
     Summary,
     Trend,
-    Trends,
 )
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
@@ -48,8 +45,9 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_OWN_OPTIONS = ("--shard", "-o")
+_OWN_OPTIONS = lazy_pattern(r" (?:--shard[ =]|-o ?)(?:'[^']*'|\S)+")
+"""The options of one shard alone: its number, and the file of its results."""
+
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
 _RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
@@ -61,12 +59,16 @@ def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
     """Return the result file that belongs to another report of a run, to a folder of runs or to `latest`, as
     the operator would write it; None if there is none."""
     full_path, found = os.path.join(cwd, path), None
-    if os.path.isdir(full_path):
+    if os.path.isdir(full_path):  # the last one by name, which is a date; `latest` is a link to one
         for pattern in _BELOW:
-            files = iglob(os.path.join(full_path, pattern))
-            results = [file for file in files if _RESULT.fullmatch(os.path.basename(file))]
-            results.sort(key=lambda file: (not os.path.islink(os.path.dirname(file)), file))
-            found = found or next(reversed(results), None)
+            files = [
+                file
+                for file in iglob(os.path.join(full_path, pattern))
+                if _RESULT.fullmatch(os.path.basename(file))
+            ]
+            found = found or max(
+                files, key=lambda file: (not os.path.islink(os.path.dirname(file)), file), default=None
+            )
     elif os.path.lexists(full_path):
         folder, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
         file = os.path.join(folder, f"{name.partition('.')[0]}.json")
@@ -130,7 +132,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     return replace(
         min(reports, key=lambda report: report.started),
         seconds=max(report.seconds for report in reports),
-        command=_without_shard_options(command) if shards else command,
+        command=_OWN_OPTIONS.sub("", command) if shards else command,
         results=results,
         complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
@@ -141,20 +143,6 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         shard=None,
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
-    )
-
-
-def _without_shard_options(command: str) -> str:
-    """Return the command of a shard without its own options: its number, and the file of its results."""
-    try:
-        words = shlex.split(command)
-    except ValueError:  # a line of an older version, which did not quote
-        words = command.split()
-    pairs = zip(["", *words], words, strict=False)
-    return shlex.join(
-        word
-        for before, word in pairs
-        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
     )
 
 
@@ -172,23 +160,20 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     files: dict[int, str] = {}
     for file, report in ordered:
         for field, here, there in _common_fields(report, first_report):
-            shown = f": {_short(here)}, not {_short(there)}" if field not in _HASHED else ""
+            is_shown = field not in _HASHED
             if here != there and field not in different:
+                shown = f": {_short(here)}, not {_short(there)}" if is_shown else ""
                 hint = "take the files of one run of your CI"
                 hint += f", or pass --allow-different {field}" if field in MAY_DIFFER else ""
-                problems.append(
-                    Problem("BK131", f"is of another {field} than {first}{shown}", hint, Place(file))
-                )
+                problems += cannot_merge(f"is of another {field} than {first}{shown}", hint, file).problems
             elif here != there and field != "version":  # reported anyway
-                sides = f"{first}, and {file}"
-                if shown:
-                    sides = f"{_short(there)} in {first}, and {_short(here)} in {file}"
-                allowed[f"{field} {file}"] = f"shards of another {field}: {sides}"
+                sides = f"{_short(there)} in {first}, and {_short(here)} in" if is_shown else f"{first}, and"
+                allowed[f"{field} {file}"] = f"shards of another {field}: {sides} {file}"
         number = report.shard.number if report.shard else 0
         if number and number in files:
             repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
             message = f"is shard {report.shard}, and {repeated}"
-            problems.append(Problem("BK131", message, "name one of the two", Place(file)))
+            problems += cannot_merge(message, "name one of the two", file).problems
         files[number] = file
     if problems:
         raise InvalidInput(*problems)
@@ -248,18 +233,13 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
 
 
 def _spent(reports: Sequence[Report]) -> ModelUsage | None:
-    spent_by_run = [report.spent for report in reports if report.spent is not None]
-    if not spent_by_run:
-        return None
-    return ModelUsage(
-        sum(spent.calls for spent in spent_by_run),
-        sum(spent.tokens for spent in spent_by_run),
-        sum((spent.usd for spent in spent_by_run), Decimal(0)),
-        sum(spent.unanswered for spent in spent_by_run),
-        sum(spent.may_tokens for spent in spent_by_run),
-        sum((spent.may_usd for spent in spent_by_run), Decimal(0)),
-        sum(spent.full_price or 0 for spent in spent_by_run) or None,
-    )
+    spent = [report.spent for report in reports if report.spent is not None]
+    names = ("calls", "tokens", "usd", "unanswered", "may_tokens", "may_usd", "full_price")
+    sums: dict[str, Any] = {
+        name: sum((getattr(one, name) or 0 for one in spent), Decimal(0) if "usd" in name else 0)
+        for name in names
+    }
+    return ModelUsage(**{**sums, "full_price": sums["full_price"] or None}) if spent else None
 
 
 def _coverage(reports: Sequence[Report]) -> Coverage:
@@ -310,14 +290,8 @@ def read_run(raw: Json, file: str) -> tuple[KeptRun, list[tuple[str, Appearance]
     """Return one run of a result file, and the outcome of each baseline in it."""
     about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
     summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
-    run = KeptRun(
-        str(about["id"]),
-        str(about["started"]),
-        float(about["seconds"]),
-        summary,
-        None if commit is None else str(commit),
-        file,
-    )
+    started, seconds = str(about["started"]), float(about["seconds"])
+    run = KeptRun(str(about["id"]), started, seconds, summary, commit and str(commit), file)
     appearances = []
     for result in raw["results"]:
         id, outcome, observed = result["id"], result["outcome"], result["observed"]
@@ -342,16 +316,10 @@ def with_trends(report: Report, root: str) -> Report:
     except BaselinekitError:
         return report
     ids = {result.id for result in report.results}
-    runs = tuple(
-        PastRun(run.started, run.seconds, run.summary) for run in history.runs if run.started < report.started
-    )
-    moments = {
-        trend.id: tuple(
-            Moment(appearance.run.started, appearance.outcome, appearance.seconds)
-            for appearance in trend.seen
-            if appearance.run.started < report.started
-        )
+    runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
+    earlier = [
+        Trend(trend.id, tuple(one for one in trend.seen if one.run.started < report.started))
         for trend in history.trends
         if trend.id in ids
-    }
-    return replace(report, trends=Trends(runs[-_MOST:], moments))
+    ]
+    return replace(report, past=History(runs, tuple(earlier)))

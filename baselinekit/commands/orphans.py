@@ -15,11 +15,11 @@ from baselinekit.commands.history import Part, merge
 from baselinekit.commands.judging import check
 from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import used_files
+from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Report
 from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
@@ -108,9 +108,9 @@ def missing_sources(
 
 
 def _is_using(baseline: Baseline, project: Project, names: Collection[str]) -> bool:
-    files, folders = used_files(baseline, project)
-    inside = tuple(f"{folder}/" for folder in folders)
-    return any(name in names for name in files) or any(name.startswith(inside) for name in names)
+    used = used_by(baseline, project)
+    inside = tuple(f"{folder}/" for folder in used.folders)
+    return any(name in names for name in used.files) or any(name.startswith(inside) for name in names)
 
 
 def is_gone(problem: Problem, baseline: Baseline) -> bool:
@@ -126,12 +126,9 @@ def unnamed_outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator
     """Yield the files beside baselines that are named like outputs, and that no baseline refers to."""
     named_paths = set()
     for baseline in baselines:
-        versions: list[Known | Variant] = [baseline.baseline] if baseline.baseline else []
-        versions += baseline.baseline.variants if baseline.baseline else []
-        for version in versions:
-            if version.output_file:
-                root, name = records.output_location(project.root, baseline.source.file, version.output_file)
-                named_paths.add(os.path.realpath(os.path.join(root, name)))
+        for file in baseline.output_files:
+            root, name = records.output_location(project.root, baseline.source.file, file)
+            named_paths.add(os.path.realpath(os.path.join(root, name)))
     for folder in project.folders:
         for path, inside, files in os.walk(os.path.join(project.root, folder)):
             inside[:] = sorted(name for name in inside if not name.startswith("."))
@@ -148,18 +145,11 @@ def find_unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[l
     passed_over = {result.id: result.reason for run in full_runs for result in run.results}
     remaining = [baseline for baseline in baselines if baseline.id not in ran]
     orphans = [
-        Orphan(
-            "unrun",
-            baseline.id,
-            baseline.source.file,
-            f"every run skips it: {passed_over[baseline.id]}",
-            False,
-        )
-        for baseline in remaining
-        if baseline.id in passed_over
+        Orphan("unrun", one.id, one.source.file, f"every run skips it: {passed_over[one.id]}", False)
+        for one in remaining
+        if one.id in passed_over
     ]
     count = len(remaining) - len(orphans)
     reason = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
-    return orphans, [
-        f"{count_noun(count, 'baseline')} {reason}: nothing is reported about them"
-    ] if count else []
+    note = f"{count_noun(count, 'baseline')} {reason}: nothing is reported about them"
+    return orphans, [note] if count else []

@@ -1,21 +1,32 @@
-"""Verdicts are recorded while other baselines are still being replayed, by a thread of its own: those on a
-file when all its baselines are judged, or when the run ends."""
+"""What a run writes down: the verdicts on baselines, new outputs for a refresh, and its report. A checkout
+that cannot be written does not make the run fail."""
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from baselinekit.commands.context import Stop
-from baselinekit.errors import NotRecorded
+from baselinekit.errors import BaselinekitError, NotRecorded, internal_error
 from baselinekit.model.baselines import Source
+from baselinekit.model.results import Report, Result
+from baselinekit.report.resultfile import compact
+from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import WAIT
-from baselinekit.store.record import Mark, Recorded, record_all, record_free
+from baselinekit.store.record import Mark, Recorded, record_all
+from baselinekit.store.results import drop_accepted, drop_pending, keep_results, save_pending
+from baselinekit.structs import Struct, replace
+
+if TYPE_CHECKING:  # only needed when something fails
+    from baselinekit.model.changes import KeptOutput
+
+Masked = TypeVar("Masked", bound=Struct)
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none, from any thread. `close` waits until all is written;
-    in a `hurry` nothing waits long for a lock."""
+    """Takes a verdict on each of the baselines, or none. Those on a file are written by a thread of its own
+    when all its baselines are judged, or when the run ends. `close` waits until all is written; in a `hurry`
+    nothing waits long for a lock."""
 
     def __init__(
         self,
@@ -26,15 +37,12 @@ class Recorder:
         hurry: Stop | None = None,
         wait: float = WAIT,
     ):
-        self._root, self._now, self._daily, self._hurry, self._wait = root, now, daily, hurry, wait
+        self._record = lambda marks: record_all(marks, root, now(), daily, wait, hurry)
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
         """By file, as long as not all its baselines are judged."""
-        self._ready: list[Mark] = []
-        """What is to be written, and what another process keeps from being written."""
-        self._lock = threading.Lock()
         self._writer = ThreadPoolExecutor(1, "record")
-        self._written: list[Future[None]] = []
+        self._written: list[Future[Recorded]] = []
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
@@ -46,32 +54,89 @@ class Recorder:
         return tuple(f"{problem}{advice if problem.code == 'BK120' else ''}" for problem in problems)
 
     def add(self, source: Source, passed: bool | None) -> None:
-        with self._lock:
-            self._open[source.file] -= 1
-            if passed is not None:
-                self._marks.setdefault(source.file, []).append(Mark(source, passed))
-            if self._open[source.file] or source.file not in self._marks:
-                return
-            self._ready += self._marks.pop(source.file)
-        self._written.append(self._writer.submit(self._write_free))
+        self._open[source.file] -= 1
+        if passed is not None:
+            self._marks.setdefault(source.file, []).append(Mark(source, passed))
+        if not self._open[source.file]:
+            self._write(self._marks.pop(source.file, []))
 
     def close(self) -> None:
+        self._write([mark for marks in self._marks.values() for mark in marks])
         self._writer.shutdown()
-        rest = [*self._ready, *(mark for marks in self._marks.values() for mark in marks)]
-        self._marks, self._ready = {}, []
-        self._add(record_all(rest, self._root, self._now(), self._daily, self._wait, self._hurry))
         for future in self._written:
-            future.result()
+            self.notes += future.result().notes
+            self.failures += future.result().failures
 
-    def _write_free(self) -> None:
-        """Write what waits, but nothing that another process is writing: that is written last."""
-        with self._lock:
-            marks, self._ready = self._ready, []
-        done = record_free(marks, self._root, self._now(), self._daily)
-        self._add(done)
-        with self._lock:
-            self._ready += done.held
+    def _write(self, marks: Sequence[Mark]) -> None:
+        if marks:
+            self._written.append(self._writer.submit(self._record, marks))
 
-    def _add(self, done: Recorded) -> None:
-        self.notes += done.notes
-        self.failures += done.failures
+
+def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:
+    """Keep the new output for a refresh, or drop the kept one of the id that is `settled`. Return a warning
+    if that fails: a checkout that cannot be written does not make the run fail."""
+    try:
+        if pending is not None:
+            save_pending(root, pending)
+        elif settled:
+            drop_pending(root, settled)
+        if id := pending.id if pending is not None else settled:
+            drop_accepted(root, id)
+    except BaselinekitError as error:
+        reason = error.problems[0].message
+    except Exception as error:
+        reason = str(internal_error(error))
+    return f"the new output could not be kept for a refresh: {reason}" if reason else ""
+
+
+def mask_report(report: Report, redactor: Redactor) -> Report:
+    """Mask a report, except ids and file names: everything is found by them. Outputs are masked already."""
+
+    def masked(item: Masked, *names: str, mask: Callable[[Any], Any] = redactor.mask_value) -> Masked:
+        return replace(item, **{name: mask(getattr(item, name)) for name in names})
+
+    against, earlier, typed = report.against, report.earlier, report.typed
+    if against is not None:
+        changes = [masked(item, "how", "approved_by", "reason") for item in against.changes]
+        against = replace(against, changes=tuple(changes))
+    if earlier is not None:  # it may come from any file
+        cases = [masked(case, "why") for case in earlier.cases]
+        earlier = replace(masked(earlier, "run"), cases=tuple(cases))
+    return replace(
+        masked(report, "command", "environment", "warnings", "not_recorded"),
+        results=tuple(mask_result(result, redactor) for result in report.results),
+        typed=masked(
+            *(typed, "operator", "asking", "selection", "paths"),
+            mask=lambda words: tuple(map(redactor.mask, words)),
+        ),
+        coverage=masked(report.coverage, "chosen"),
+        against=against,
+        earlier=earlier,
+    )
+
+
+def mask_result(result: Result, redactor: Redactor) -> Result:
+    """Mask a result."""
+    mask = redactor.mask_value
+    names = ("name", "reason", "target", "notes", "environment_drift")
+    changed: dict[str, Any] = {name: mask(getattr(result, name)) for name in names}
+    changed["differences"] = tuple(
+        replace(
+            spot,
+            path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
+            rule=mask(spot.rule),
+        )
+        for spot in result.differences
+    )
+    return replace(result, **changed)
+
+
+def keep_report(root: str, report: Report) -> bool:
+    """Keep the results of a run, without the outputs: those that failed are pending anyway. An empty run is
+    not kept, and a checkout that cannot be written does not make the run fail."""
+    if not report.results:
+        return False
+    try:
+        return keep_results(root, report.started, compact(report))
+    except BaselinekitError:
+        return False

@@ -4,15 +4,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.kinds.dispatch import digest
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Entry
+from baselinekit.model.baselines import Baseline, Entry
 from baselinekit.model.recipes import Variable
-from baselinekit.model.results import Coverage, Result, Shard
+from baselinekit.model.results import Coverage, Shard
 from baselinekit.structs import Struct, replace
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
@@ -20,20 +20,8 @@ _MOST_NAMED = 8
 _GLOB = frozenset("*?[")
 
 
-class Selectable(Protocol):
-    """A baseline, or its entry."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def name(self) -> str | None: ...
-
-    @property
-    def tags(self) -> Sequence[str]: ...
-
-
-Chosen = TypeVar("Chosen", bound=Selectable)
+Selectable = Baseline | Entry
+Chosen = TypeVar("Chosen", Baseline, Entry)
 Test = Callable[[Selectable], bool]
 
 
@@ -49,10 +37,6 @@ class Selection(Struct):
     shard: Shard | None = None
     since: str | None = None
     """Only what has changed since this commit."""
-
-    def in_turn(self, ids: Sequence[str]) -> list[int]:
-        """Return the order in which they are run."""
-        return sorted(range(len(ids)), key=lambda number: ids[number] not in self.first)
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
         """Return what a run was narrowed to, as the result file states it."""
@@ -71,8 +55,7 @@ class Selection(Struct):
 def select(baselines: Sequence[Chosen], selection: Selection) -> list[Chosen]:
     """Return the chosen ones, in their order. An empty selection is an error: a run that cannot fail must not
     pass."""
-    test = test_of(selection)
-    chosen = [baseline for baseline in baselines if test(baseline)]
+    chosen = list(filter(test_of(selection), baselines))
     if not chosen:
         raise NothingSelected(Problem("BK509", *_describe_no_match(baselines, selection)))
     return chosen
@@ -80,22 +63,17 @@ def select(baselines: Sequence[Chosen], selection: Selection) -> list[Chosen]:
 
 def test_of(selection: Selection) -> Test:
     """Return a test whether a baseline is chosen by its id, its name and its tags."""
-    tests: list[Test] = []
-    if selection.ids:
-        plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
-        globs = [glob for glob in selection.ids if glob not in plain]
-        tests.append(
-            lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs)
-        )
-    if selection.tags:
-        tests.append(lambda baseline: bool({*selection.tags} & {*baseline.tags}))
-    if selection.exclude_tags:
-        tests.append(lambda baseline: not {*selection.exclude_tags} & {*baseline.tags})
-    if selection.expression:
-        tests.append(expression(selection.expression))
-    if (among := selection.among) is not None:
-        tests.append(lambda baseline: baseline.id in among)
-    return lambda baseline: all(test(baseline) for test in tests)
+    plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
+    globs = [glob for glob in selection.ids if glob not in plain]
+    tags, excluded, among = {*selection.tags}, {*selection.exclude_tags}, selection.among
+    mentions = expression(selection.expression) if selection.expression else lambda baseline: True
+    return lambda baseline: (
+        (not selection.ids or baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs))
+        and not (tags and tags.isdisjoint(baseline.tags))
+        and excluded.isdisjoint(baseline.tags)
+        and mentions(baseline)
+        and (among is None or baseline.id in among)
+    )
 
 
 def wanted(selection: Selection) -> Test:
@@ -134,6 +112,10 @@ def expression(text: str) -> Test:
     """Parse `and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
     words = deque(match[1] or match[2] for match in _WORD.finditer(text))
 
+    def error(reason: str) -> InvalidInput:
+        message = f"the expression {text!r} cannot be read: {reason}"
+        return InvalidInput(Problem("BK507", message, 'as in "users and not slow"'))
+
     def joined_by(word: str, operand: Callable[[], Test], join: Callable[[Iterable[bool]], bool]) -> Test:
         tests = [operand()]
         while words and words[0] == word:
@@ -146,34 +128,25 @@ def expression(text: str) -> Test:
 
     def one() -> Test:
         if not words or words[0] in ("and", "or", ")"):
-            raise _expression_error(text, "a word is missing")
+            raise error("a word is missing")
         word = words.popleft()
         if word == "not":
             inner = one()
             return lambda baseline: not inner(baseline)
         if word != "(":
-            return _mentions(word.casefold())
+            part = word.casefold()
+            return lambda baseline: any(
+                part in text.casefold() for text in (baseline.id, baseline.name or "", *baseline.tags)
+            )
         test = either()
         if not words or words.popleft() != ")":
-            raise _expression_error(text, "a parenthesis is not closed")
+            raise error("a parenthesis is not closed")
         return test
 
     test = either()
     if words:
-        raise _expression_error(text, f"nothing can follow before {words[0]!r}")
+        raise error(f"nothing can follow before {words[0]!r}")
     return test
-
-
-def _mentions(word: str) -> Test:
-    return lambda baseline: any(
-        word in text.casefold() for text in (baseline.id, baseline.name or "", *baseline.tags)
-    )
-
-
-def _expression_error(text: str, reason: str) -> InvalidInput:
-    return InvalidInput(
-        Problem("BK507", f"the expression {text!r} cannot be read: {reason}", 'as in "users and not slow"')
-    )
 
 
 # Sharding: which baseline belongs to which shard of a run, and its position in the whole run.
@@ -215,26 +188,8 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
     target = ", ".join(filter(None, (project.redactor.mask(str(base_url)) if base_url else "", environment)))
     return replace(
         shard,
+        total=len(chosen),
         target=target or "as the files say",
         configuration=digest([fixed_config, values, models, strict_rules]),
         content=digest([[entry.id, entry.content] for entry in sorted(chosen, key=lambda entry: entry.id)]),
     )
-
-
-class Share:
-    """The part of the selected baselines that is run here, and their positions in the whole. Without a shard:
-    all."""
-
-    def __init__(self, chosen: Sequence[Entry], shard: Shard | None):
-        numbered = list(enumerate(chosen))
-        if shard is not None:
-            numbered = [(n, entry) for n, entry in numbered if shard_of(entry.id, shard.of) == shard.number]
-        self.entries = [entry for _, entry in numbered]
-        self.shard = None if shard is None else replace(shard, total=len(chosen))
-        self._positions = [number for number, _ in numbered]
-
-    def placed(self, results: Sequence[Result]) -> tuple[Result, ...]:
-        """Return the results, each with its position if this is not the whole."""
-        if self.shard is None:
-            return tuple(results)
-        return tuple(replace(result, position=n) for result, n in zip(results, self._positions, strict=True))

@@ -1,11 +1,11 @@
 """What a change touches (--changed-since), and which baselines it loosens (--base)."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import load_partly
@@ -17,7 +17,8 @@ from baselinekit.files.text import decode
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Baseline, Known, Source, Variant
+from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
@@ -42,28 +43,25 @@ _MODULE = lazy_pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 def select_touched(
     project: Project, git: Git, rev: str, chosen: list[Baseline]
-) -> tuple[list[Baseline], tuple[str, ...]]:
+) -> tuple[list[Baseline], list[str]]:
     """Return those of the chosen baselines that have changed, or that use something changed, since the commit
     at which this checkout branched off `rev`; and notes on how that was determined."""
     if not chosen:
-        return [], ()
-    start, is_fork = _branched_at(git, rev, "--changed-since")
-    notes = [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
-    notes = [] if is_fork else notes
+        return [], []
+    start, notes = branched_at(git, rev, "--changed-since")
     settings = settings_changed(project, git, start)
-    general = sorted(settings.keys() - set(_BY_NAME) - _IRRELEVANT_KEYS)
-    if general:
+    if general := sorted(settings.keys() - set(_BY_NAME) - _IRRELEVANT_KEYS):
         message = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
-        return chosen, (*notes, f"{message}, so that all baselines are compared")
+        return chosen, [*notes, f"{message}, so that all baselines are compared"]
+    entries = set[str]().union(*(settings.get(family, ()) for family in _BY_NAME))
     files = git.changed_since(start)
-    folders = {*files, *(str(folder) for name in files for folder in PurePosixPath(name).parents)}
+    folders = {str(folder) for name in files for folder in PurePosixPath(name).parents}
     root = os.path.realpath(project.root)
     in_changed_files = [  # only the record may have changed, which does not count
         baseline
         for baseline in chosen
         for file in [baseline.source.file]
-        if not os.path.isabs(file)
-        and not files.isdisjoint([file, os.path.relpath(os.path.realpath(os.path.join(root, file)), root)])
+        if not files.isdisjoint([file, os.path.relpath(os.path.realpath(os.path.join(root, file)), root)])
     ]
     before = at_revision.case_digests(git, start, {baseline.source.file for baseline in in_changed_files})
     edited = {
@@ -75,67 +73,65 @@ def select_touched(
     def is_touched(baseline: Baseline) -> bool:
         if baseline.id in edited or os.path.isabs(baseline.source.file):  # one outside is unknown to git
             return True
-        names = names_used(baseline, project)
-        if any(names[family] & settings.get(family, set()) for family in _BY_NAME):
-            return True
-        used, used_folders = used_files(baseline, project)
-        return not files.isdisjoint(used) or not folders.isdisjoint(used_folders)
+        used = used_by(baseline, project)
+        return not (
+            entries.isdisjoint(used.words)
+            and files.isdisjoint(used.files)
+            and folders.isdisjoint(used.folders)
+        )
 
-    return [baseline for baseline in chosen if is_touched(baseline)], tuple(notes)
+    return [baseline for baseline in chosen if is_touched(baseline)], notes
 
 
-def _branched_at(git: Git, rev: str, option: str) -> tuple[str, bool]:
-    """Return the commit at which this checkout branched off `rev`, or `rev` itself if git sees none."""
+def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
+    """Return the commit at which this checkout branched off `rev`; `rev` itself, and a note, if git sees
+    none."""
     commit = git.commit(rev, option)
-    fork = git.fork(commit)
-    return fork or commit, fork is not None
+    if (fork := git.fork(commit)) is not None:
+        return fork, []
+    return commit, [f"git sees no common ancestor with {rev} here: compared with {rev} itself"]
 
 
-def names_used(baseline: Baseline, project: Project) -> dict[str, set[str]]:
-    """Return the names of the configuration that a baseline uses, for its recipe or its comparison."""
-    recipe, rules = baseline.current, baseline.comparison
-    models: set[str | None] = {rules.method, *(rule.method for rule in rules.fields.values())}
-    models.add(recipe.scores.model if recipe.scores else None)
-    names: dict[str, set[str]] = {family: set() for family in _BY_NAME}
+class Used(Struct):
+    """What a baseline may use: `words` of its recipe and rules, which may be names in the configuration;
+    files, and folders with all their content, relative to the root, whether they exist or not."""
+
+    words: frozenset[str]
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+def used_by(baseline: Baseline, project: Project) -> Used:
+    """Return what a baseline may use. Each word of its recipe may be the name of a file."""
+    recipe, config = baseline.current, project.config
     family, name = kind_of(recipe).asks(recipe)
-    if name:
-        names[family].add(name)
-    if family == "skills" and name:
-        entry = project.config.skills.get(name)
-        models.add((entry or Skill()).model if entry is None or entry.folder else None)
-    names["models"] |= {model for model in models if model}
-    return names
-
-
-def used_files(baseline: Baseline, project: Project) -> tuple[list[str], list[str]]:
-    """Return the files, and the folders with all their content, that a baseline may use: relative to the
-    root, whether they exist or not."""
-    recipe, stored, config = baseline.current, baseline.baseline, project.config
-    names = names_used(baseline, project)
-    configured: dict[str, Mapping[str, Any]] = {family: getattr(config, family) for family in _BY_NAME}
+    words = {name, *_texts([recipe, baseline.comparison])}
+    folders = []
+    if family == "skills":
+        folders = [f"{folder}/{name}" for folder in _SKILL_FOLDERS]
+        skill = config.skills.get(name)
+        words |= {skill.model} if skill and skill.folder else {Skill().model} if skill is None else set()
     entries = [
-        configured[family][name]
-        for family in ("commands", "skills", "models")
-        for name in sorted(names[family])
-        if name in configured[family]
+        entry
+        for group in (config.commands, config.skills, config.models)
+        for word, entry in group.items()
+        if word in words
     ]
-    versions: list[Known | Variant] = [stored, *stored.variants] if stored else []
-    outputs = [version.output_file for version in versions if version.output_file is not None]
-    starts = (*_starts(baseline), "")
-    files = [
-        name
-        for text in (*outputs, *_expanded(_texts(recipe), project))
-        for name in possible_files(text, starts)
-    ]
-    files += [name for text in _texts(entries) for name in possible_files(text, ("",))]
-    modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
-    files += [f"{module}.py" for module in modules]
-    family, skill = kind_of(recipe).asks(recipe)
-    folders = [f"{folder}/{skill}" for folder in _SKILL_FOLDERS if skill and family == "skills"]
     folders += [
         os.path.normpath(entry.folder) for entry in entries if isinstance(entry, Skill) and entry.folder
     ]
-    return files, [*folders, *modules]  # of a package any part may be imported
+    modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
+    starts = (*_starts(baseline), "")
+    files = [
+        *(
+            name
+            for text in (*baseline.output_files, *_expanded(_texts(recipe), project))
+            for name in possible_files(text, starts)
+        ),
+        *(name for text in _texts(entries) for name in possible_files(text, ("",))),
+        *(f"{module}.py" for module in modules),
+    ]
+    return Used(frozenset(words), tuple(files), (*folders, *modules))  # of a package any part may be imported
 
 
 def _starts(baseline: Baseline) -> tuple[str, ...]:
@@ -240,7 +236,7 @@ _RELEVANT_KEYS = (
 def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
     """Compare the baselines of the whole project with those at the commit where this checkout branched off
     `ref`. `strict`: a weakened baseline makes the run fail."""
-    start, notes = base_of(git, ref)
+    start, notes = branched_at(git, ref, "--base")
     config_changes, old = config_then(project, git, start)
     old_folders = [old.baselines] if isinstance(old.baselines, str) else old.baselines
     folders = list(dict.fromkeys([*project.folders, *old_folders]))
@@ -275,14 +271,6 @@ def _approval(baseline: Baseline) -> tuple[str | None, str | None, str | None]:
     return known.captured_at, known.approved_by, known.reason
 
 
-def base_of(git: Git, ref: str) -> tuple[str, list[str]]:
-    """Return the commit to compare with, and a note if it is not where this checkout branched off."""
-    start, is_fork = _branched_at(git, ref, "--base")
-    return start, [] if is_fork else [
-        f"git sees no common ancestor with {ref} here: compared with {ref} itself"
-    ]
-
-
 def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineChange], Config]:
     """Return what has changed in the configuration, and the old configuration."""
     name = project.config_file or CONFIG_NAME
@@ -300,17 +288,7 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
     return [change] if ways else [], old or Config()
 
 
-class Identified(Protocol):
-    """A baseline or an eval case."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def source(self) -> Source: ...
-
-
-T = TypeVar("T", bound=Identified)
+T = TypeVar("T", Baseline, Case)
 
 
 def changes_between(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import used_files
+from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
@@ -23,12 +23,11 @@ Stamp = tuple[int, int, int] | None
 
 
 class ProjectSnapshot(Struct):
-    """The state of a project at one moment. `uses`: by file the baselines that use it."""
+    """The state of a project at one moment: of files, and for each baseline all that it depends on, apart
+    from its verdict."""
 
     stamps: dict[str, Stamp]
-    records: Mapping[str, str] = field(default_factory=dict)
-    uses: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    config: str | None = None
+    baselines: Mapping[str, object] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
     def is_stale(self) -> bool:
@@ -49,39 +48,24 @@ def view_files(files: Sequence[str], problems: Sequence[Problem]) -> ProjectSnap
 def take_snapshot(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -> ProjectSnapshot:
     """Return the present state. `settings`: files that all baselines depend on, besides the configuration."""
     config = os.path.join(project.root, project.config_file or "baselinekit.yaml")
-    stamps: dict[str, Stamp] = {file: _stamp(file) for file in (config, *settings)}
+    common = {file: _stamp(file) for file in (config, *settings)}
     baselines, broken = load_partly(project, paths)
-    for file in _places(project, paths):
-        stamps[file] = _stamp(file)
-    uses: dict[str, set[str]] = {}
-    for baseline in baselines:
-        for file in _used_paths(baseline, project):
-            if file in stamps or len(stamps) < MOST_FILES:
-                stamps.setdefault(file, _stamp(file))
-                uses.setdefault(file, set()).add(baseline.id)
+    stamps = common | {file: _stamp(file) for file in _places(project, paths)}
     own_files = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
-    return ProjectSnapshot(
-        stamps,
-        {baseline.id: case_digest(baseline.source.digest) for baseline in baselines},
-        {file: frozenset(ids) for file, ids in uses.items() if file not in own_files},
-        config,
-        broken.problems if broken else (),
-    )
+    depends: dict[str, object] = {}
+    for baseline in baselines:
+        used = [file for file in _used_paths(baseline, project) if file not in own_files]
+        for file in used:
+            if file not in stamps and len(stamps) < MOST_FILES:
+                stamps[file] = _stamp(file)
+        record = case_digest(baseline.source.digest)
+        depends[baseline.id] = record, common, {file: stamps.get(file) for file in used}
+    return ProjectSnapshot(stamps, depends, broken.problems if broken else ())
 
 
-def changed_baselines(
-    before: ProjectSnapshot, now: ProjectSnapshot, settings: Sequence[str] = ()
-) -> frozenset[str]:
+def changed_baselines(before: ProjectSnapshot, now: ProjectSnapshot) -> frozenset[str]:
     """Return the baselines that are new, or that use anything that has changed."""
-    differing = {
-        file for file in before.stamps | now.stamps if before.stamps.get(file) != now.stamps.get(file)
-    }
-    if before.config is None or differing & {now.config, *settings}:
-        return frozenset(now.records)
-    changed = {id for id, record in now.records.items() if before.records.get(id) != record}
-    for file in differing:
-        changed |= now.uses.get(file, frozenset()) | (before.uses.get(file, frozenset()) & now.records.keys())
-    return frozenset(changed)
+    return frozenset(id for id, state in now.baselines.items() if before.baselines.get(id) != state)
 
 
 def changed_files(before: ProjectSnapshot, now: ProjectSnapshot) -> list[str]:
@@ -104,14 +88,14 @@ def _places(project: Project, paths: Sequence[str]) -> Iterator[str]:
 
 def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
     try:
-        files, folders = used_files(baseline, project)
+        used = used_by(baseline, project)
     except BaselinekitError:
         return
-    for file in files:
+    for file in used.files:
         path = os.path.join(project.root, file)
         if "." in os.path.basename(file) or os.path.isfile(path):
             yield path
-    for folder in folders:
+    for folder in used.folders:
         yield from _paths_below(os.path.join(project.root, folder))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import base_of, changes_between, config_then, possible_files, texts_at
+from baselinekit.commands.since import branched_at, changes_between, config_then, possible_files, texts_at
 from baselinekit.commands.weakened import (
     Way,
     compare_metadata,
@@ -36,7 +36,7 @@ _OF_A_CASE = ("expected", "pass_rule", "retries", "weight", "scripts", "wanted",
 def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> BaselineChanges:
     """Compare the eval cases of the whole project with those at the commit where this checkout branched off
     `ref`. `strict`: a weakened case makes the run fail."""
-    start, notes = base_of(git, ref)
+    start, notes = branched_at(git, ref, "--base")
     config_changes, old_config = config_then(project, git, start)
     with tempfile.TemporaryDirectory() as root:
         then = replace(project, root=os.path.realpath(root), config=old_config)

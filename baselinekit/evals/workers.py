@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import ASKED_ELSEWHERE, Elsewhere, Group, Terms, in_threads
-from baselinekit.commands.judging import keep_seen
 from baselinekit.commands.pending import seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
+from baselinekit.commands.recording import keep_seen
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
 from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites, without_output
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of

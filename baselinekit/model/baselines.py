@@ -196,6 +196,12 @@ class Baseline(BaselineRecord):
     def tags(self) -> Sequence[str]:
         return self.metadata.tags
 
+    @property
+    def output_files(self) -> list[str]:
+        """The files beside its own in which its outputs are."""
+        versions: list[Known | Variant] = [self.baseline, *self.baseline.variants] if self.baseline else []
+        return [version.output_file for version in versions if version.output_file]
+
 
 class Entry(Struct):
     """What a run knows about a baseline before loading it: enough to select it, to locate it, and to run it

@@ -285,137 +285,6 @@ class Summary(Struct):
         return self.passed + self.failed + self.error + self.unscored + self.skipped
 
 
-class Moment(Struct):
-    """The result of one baseline in an earlier run."""
-
-    started: str
-    outcome: Outcome
-    seconds: float
-
-
-class PastRun(Struct):
-    """The summary of an earlier run."""
-
-    started: str
-    seconds: float
-    summary: Summary
-
-
-class Trends(Struct):
-    """The history, the oldest first: the runs, and the results of each baseline by its id."""
-
-    runs: tuple[PastRun, ...] = ()
-    moments: dict[str, tuple[Moment, ...]] = field(default_factory=dict)
-
-
-class Typed(Struct):
-    """What was typed for a run, as far as a following command has to repeat it. `operator`: the options about
-    the project, which every command needs; `asking`: those that say who is asked, and whether. `selection`
-    and `paths`: the baselines; `narrowed`: they were chosen by options that a refresh does not have.
-    `results`: the result files with the new outputs, for readers elsewhere. `unkept`: the new outputs are
-    not kept where it is read."""
-
-    operator: tuple[str, ...] = ()
-    asking: tuple[str, ...] = ()
-    selection: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    narrowed: bool = False
-    results: tuple[str, ...] = ()
-    unkept: bool = False
-
-
-class Report(Struct):
-    """One run, as the result file states it. `spent`: its use of models, if any. `folder`: the project's
-    folder in its repository, for tools that count paths from there; "" is the root. `commit`: the commit that
-    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run."""
-
-    id: str
-    started: str
-    seconds: float
-    tool: str
-    command: str
-    results: tuple[Result, ...]
-    complete: bool = True
-    interrupted: bool = False
-    environment: dict[str, Json] = field(default_factory=dict)
-    config: str | None = None
-    warnings: tuple[str, ...] = ()
-    not_recorded: tuple[str, ...] = ()
-    spent: ModelUsage | None = None
-    commit: str | None = None
-    shard: Shard | None = None
-    coverage: Coverage = NOT_NARROWED
-    folder: str = ""
-    trends: Trends = field(default_factory=Trends)
-    against: BaselineChanges | None = None
-    suite: SuiteFacts | None = None
-    earlier: EarlierComparison | None = None
-    typed: Typed = field(default_factory=Typed)
-
-    @property
-    def exit_code(self) -> int:
-        """The first that applies of 130, 4, 1, 3, 5, 0 (2 is an exception: nothing was replayed then)."""
-        summary = self.summary
-        if self.interrupted:
-            return 130
-        if any(result.verdict == "refused" for result in self.results):
-            return 4
-        if self._has_regressed or (self.against and self.against.strict and self.against.weakened):
-            return 1
-        earlier = self.earlier if self.earlier and self.earlier.strict else None
-        if earlier and earlier.regressed:
-            return 1
-        if earlier and earlier.tells_nothing:  # a comparison that could not fail is not a pass
-            return 3
-        if summary.error or summary.unscored or not self.complete or self.not_recorded:
-            return 3
-        if self.suite and any(metric.met is False for metric in self.suite.metrics):
-            return 3  # no available value is too low, but a metric with a threshold is not available
-        if (
-            self.nothing_changed
-        ):  # --changed-since selected nothing: a change that touches nothing breaks nothing
-            return 0
-        return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
-
-    @property
-    def thresholds(self) -> tuple[Metric, ...]:
-        """The metrics that have a threshold."""
-        metrics = self.suite.metrics if self.suite else ()
-        return tuple(metric for metric in metrics if metric.threshold is not None)
-
-    @property
-    def uncovered(self) -> tuple[Result, ...]:
-        """The failures that no threshold covers. A threshold for how many cases have to pass also says how
-        many may fail, but never a regression."""
-        failed = tuple(result for result in self.results if result.outcome == "failed")
-        if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):
-            return failed
-        return tuple(
-            result for result in failed if result.case is None or result.case.eval_type == "regression"
-        )
-
-    @property
-    def _has_regressed(self) -> bool:
-        """Whether something is worse than allowed."""
-        too_low = any(metric.value is not None and not metric.met for metric in self.thresholds)
-        return too_low or bool(self.uncovered)
-
-    @property
-    def nothing_changed(self) -> str:
-        """The commit since which no baseline was touched, if --changed-since selected nothing; else empty."""
-        since = self.coverage.chosen.get("changed_since")
-        return str(since) if since and not (self.results or self.shard) else ""
-
-    @property
-    def summary(self) -> Summary:
-        counts = dict.fromkeys(OUTCOMES, 0)
-        for result in self.results:
-            counts[result.outcome] += 1
-        return Summary(**counts, complete=self.complete)
-
-
-# Baselines over many runs.
-
 _TAIL_SHARE = 0.95
 
 
@@ -505,6 +374,112 @@ class History(Struct):
     """The kept runs, the oldest first, and the trend of each baseline. `unreadable`: files that cannot be
     read."""
 
-    runs: tuple[KeptRun, ...]
-    trends: tuple[Trend, ...]
+    runs: tuple[KeptRun, ...] = ()
+    trends: tuple[Trend, ...] = ()
     unreadable: tuple[str, ...] = ()
+
+
+class Typed(Struct):
+    """What was typed for a run, as far as a following command has to repeat it. `operator`: the options about
+    the project, which every command needs; `asking`: those that say who is asked, and whether. `selection`
+    and `paths`: the baselines; `narrowed`: they were chosen by options that a refresh does not have.
+    `results`: the result files with the new outputs, for readers elsewhere. `unkept`: the new outputs are
+    not kept where it is read."""
+
+    operator: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    narrowed: bool = False
+    results: tuple[str, ...] = ()
+    unkept: bool = False
+
+
+class Report(Struct):
+    """One run, as the result file states it. `spent`: its use of models, if any. `folder`: the project's
+    folder in its repository, for tools that count paths from there; "" is the root. `commit`: the commit that
+    was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run."""
+
+    id: str
+    started: str
+    seconds: float
+    tool: str
+    command: str
+    results: tuple[Result, ...]
+    complete: bool = True
+    interrupted: bool = False
+    environment: dict[str, Json] = field(default_factory=dict)
+    config: str | None = None
+    warnings: tuple[str, ...] = ()
+    not_recorded: tuple[str, ...] = ()
+    spent: ModelUsage | None = None
+    commit: str | None = None
+    shard: Shard | None = None
+    coverage: Coverage = NOT_NARROWED
+    folder: str = ""
+    past: History = field(default_factory=History)
+    against: BaselineChanges | None = None
+    suite: SuiteFacts | None = None
+    earlier: EarlierComparison | None = None
+    typed: Typed = field(default_factory=Typed)
+
+    @property
+    def exit_code(self) -> int:
+        """The first that applies of 130, 4, 1, 3, 5, 0 (2 is an exception: nothing was replayed then)."""
+        summary = self.summary
+        if self.interrupted:
+            return 130
+        if any(result.verdict == "refused" for result in self.results):
+            return 4
+        if self._has_regressed or (self.against and self.against.strict and self.against.weakened):
+            return 1
+        earlier = self.earlier if self.earlier and self.earlier.strict else None
+        if earlier and earlier.regressed:
+            return 1
+        if earlier and earlier.tells_nothing:  # a comparison that could not fail is not a pass
+            return 3
+        if summary.error or summary.unscored or not self.complete or self.not_recorded:
+            return 3
+        if self.suite and any(metric.met is False for metric in self.suite.metrics):
+            return 3  # no available value is too low, but a metric with a threshold is not available
+        if (
+            self.nothing_changed
+        ):  # --changed-since selected nothing: a change that touches nothing breaks nothing
+            return 0
+        return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
+
+    @property
+    def thresholds(self) -> tuple[Metric, ...]:
+        """The metrics that have a threshold."""
+        metrics = self.suite.metrics if self.suite else ()
+        return tuple(metric for metric in metrics if metric.threshold is not None)
+
+    @property
+    def uncovered(self) -> tuple[Result, ...]:
+        """The failures that no threshold covers. A threshold for how many cases have to pass also says how
+        many may fail, but never a regression."""
+        failed = tuple(result for result in self.results if result.outcome == "failed")
+        if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):
+            return failed
+        return tuple(
+            result for result in failed if result.case is None or result.case.eval_type == "regression"
+        )
+
+    @property
+    def _has_regressed(self) -> bool:
+        """Whether something is worse than allowed."""
+        too_low = any(metric.value is not None and not metric.met for metric in self.thresholds)
+        return too_low or bool(self.uncovered)
+
+    @property
+    def nothing_changed(self) -> str:
+        """The commit since which no baseline was touched, if --changed-since selected nothing; else empty."""
+        since = self.coverage.chosen.get("changed_since")
+        return str(since) if since and not (self.results or self.shard) else ""
+
+    @property
+    def summary(self) -> Summary:
+        counts = dict.fromkeys(OUTCOMES, 0)
+        for result in self.results:
+            counts[result.outcome] += 1
+        return Summary(**counts, complete=self.complete)

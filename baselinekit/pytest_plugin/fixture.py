@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import pytest
 
-from baselinekit.commands.judging import keep_seen
+from baselinekit.commands.recording import keep_seen
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import NoJsonError, as_json

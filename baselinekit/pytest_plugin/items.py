@@ -22,9 +22,10 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
 from baselinekit.commands.checking import Checker, Key, key_of, unjudged_result
 from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
-from baselinekit.commands.judging import ComparePolicy, keep_seen, mask_result
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
+from baselinekit.commands.recording import keep_seen, mask_result
 from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.kinds.kind import ALONE

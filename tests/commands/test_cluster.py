@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.cluster import Cluster, check_place, is_private_address
+from baselinekit.commands.cluster import Cluster, Sealed, check_place, is_private_address
 from baselinekit.errors import InvalidInput, Refused
 
 
@@ -39,7 +39,7 @@ def cluster(*workers: str, is_private: bool = True) -> Cluster:
         nthreads=lambda: dict.fromkeys(there, 1),
     )
     there = list(workers)
-    found = Cluster(client, is_private, 4, lambda chunk, grant: pytest.fail("nothing is sent"))
+    found = Cluster(client, is_private, 4, lambda chunk, grant: pytest.fail("nothing is sent"), Sealed(b""))
     there.append("tcp://10.0.0.5:2")  # it comes later
     return found
 

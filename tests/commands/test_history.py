@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.commands import history
-from baselinekit.commands.judging import keep_report
+from baselinekit.commands.recording import keep_report
 from baselinekit.errors import NothingSelected
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Appearance, KeptRun, Summary, Trend

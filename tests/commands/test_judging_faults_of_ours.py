@@ -1,15 +1,15 @@
 """What nobody expected is the error of the one baseline that met it: the others are judged and recorded."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from desk import Desk
 
+from baselinekit.commands.checking import Checker
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import BaselineRunner, ComparePolicy, Repeating
+from baselinekit.commands.judging import ComparePolicy, Repeating
 from baselinekit.commands.loading import prepare
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selection
@@ -84,8 +84,8 @@ def test_while_it_is_made_ready(desk: Desk) -> None:
     project, ways = desk.project, desk.context()
     here = CaptureEnvironment(project, ways.clients)
     prepared = [prepare(here, baseline) for baseline in faulty(desk)]
-    judge = BaselineRunner(here, ComparePolicy(), ways)
-    results = [judge.judge(pair[0], partial(judge.replay_once, *pair)).result for pair in prepared]
+    judge = Checker(here, ComparePolicy(), ways)
+    results = [judge.judge_prepared(*pair).result for pair in prepared]
     assert [(result.id, result.outcome, result.code) for result in results] == [
         ("a", "passed", None),
         ("b", "error", "BK399"),
@@ -103,9 +103,8 @@ def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
     ways = desk.context()
     here = CaptureEnvironment(desk.project, ways.clients)
     ways = replace(ways, clock=replace(ways.clock, timestamp=no_time))
-    judge = BaselineRunner(here, ComparePolicy(), ways)
-    baseline, matcher = prepare(here, *load(["baselines/a.yaml"], str(desk.folder)))
-    told = judge.judge(baseline, lambda: judge.replay_once(baseline, matcher))
+    judge = Checker(here, ComparePolicy(), ways)
+    told = judge.judge_prepared(*prepare(here, *load(["baselines/a.yaml"], str(desk.folder))))
     assert (told.result.outcome, told.pending) == ("failed", None)
     assert "BK399" in told.warning
 

@@ -11,8 +11,8 @@ import pytest
 from desk import Desk
 from storehelp import write
 
-from baselinekit.commands.judging import mask_report
 from baselinekit.commands.loading import load
+from baselinekit.commands.recording import mask_report
 from baselinekit.commands.refresh import (
     Permit,
     RefreshScope,

@@ -86,7 +86,7 @@ def here(tmp_path: Path) -> Checkout:
     return checkout
 
 
-def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[str], tuple[str, ...]]:
+def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[str], list[str]]:
     project = here.project(folder)
     found, notes = select_touched(project, here.asked(folder), rev, load(project, ()))
     return sorted(one.id for one in found), notes
@@ -127,14 +127,14 @@ def test_what_a_change_touches(
     change(here)
     if committed:
         here.commit()
-    assert chosen(here) == (ids, ())
+    assert chosen(here) == (ids, [])
 
 
 def test_a_change_of_what_all_use_selects_all_and_says_so(here: Checkout) -> None:
     edit("baselinekit.yaml", "127.0.0.1:9", "127.0.0.1:10")(here)
     ids, notes = chosen(here)
     assert len(ids) == 10
-    assert notes == ("baselinekit.yaml: base_url changed since then, so that all baselines are compared",)
+    assert notes == ["baselinekit.yaml: base_url changed since then, so that all baselines are compared"]
 
 
 def test_what_others_did_meanwhile_is_not_this_branch_s(here: Checkout) -> None:
@@ -145,7 +145,7 @@ def test_what_others_did_meanwhile_is_not_this_branch_s(here: Checkout) -> None:
     edit("prompts/ask.md", "x", "y")(here)
     here.commit()
     here.git("checkout", "-q", "work")
-    assert chosen(here, "main") == (["plain"], ())
+    assert chosen(here, "main") == (["plain"], [])
 
 
 def test_without_a_common_ancestor_everything_since_counts(here: Checkout) -> None:
@@ -159,7 +159,7 @@ def test_without_a_common_ancestor_everything_since_counts(here: Checkout) -> No
 
 def test_a_file_that_was_only_touched_is_as_it_was(here: Checkout) -> None:
     (here.folder / "prompts/ask.md").write_text(FILES["prompts/ask.md"])
-    assert chosen(here) == ([], ())
+    assert chosen(here) == ([], [])
 
 
 @pytest.mark.slow
@@ -168,9 +168,9 @@ def test_a_project_below_the_root_of_its_repository(tmp_path: Path) -> None:
     checkout.commit({f"service/{name}": text for name, text in FILES.items()} | {"prompts/ask.md": "x"})
     checkout.git("tag", "then")
     edit("prompts/ask.md", "x", "y")(checkout)
-    assert chosen(checkout, "then", "service") == ([], ())
+    assert chosen(checkout, "then", "service") == ([], [])
     edit("service/prompts/ask.md", "x", "y")(checkout)
-    assert chosen(checkout, "then", "service") == (["ask"], ())
+    assert chosen(checkout, "then", "service") == (["ask"], [])
 
 
 @pytest.mark.slow

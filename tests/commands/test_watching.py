@@ -74,7 +74,7 @@ def test_a_change_touches_what_leads_to_it(project: Project, file: str, text: st
     assert not before.is_stale()
     append(project, file, text)
     now = take_snapshot(project, (), settings)
-    assert sorted(changed_baselines(before, now, settings)) == sorted(touched)
+    assert sorted(changed_baselines(before, now)) == sorted(touched)
     assert before.is_stale() or not touched
     assert not now.is_stale()
 
@@ -98,7 +98,7 @@ def test_what_is_removed_is_run_no_more(project: Project) -> None:
 
 def test_only_what_was_named_is_watched(project: Project) -> None:
     before = take_snapshot(project, ("baselines/a.yaml",))
-    assert set(before.records) == {"a"}
+    assert set(before.baselines) == {"a"}
     append(project, "p/b.md")
     assert not before.is_stale()
 

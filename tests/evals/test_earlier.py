@@ -8,8 +8,8 @@ from evalreports import report, result
 from hypothesis import given, strategies as st
 from report.reports import metric
 
-from baselinekit.commands.judging import keep_report
 from baselinekit.commands.project import Operator, open_project
+from baselinekit.commands.recording import keep_report
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from baselinekit.escape import html
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.results import Moment, Summary
+from baselinekit.model.results import Appearance, Result, Summary
 from baselinekit.report.wording import format_brief
 
 _EMPTY = {"input", "meta"}
@@ -202,7 +202,7 @@ def spread_picture(seconds: Sequence[float], label: str) -> Markup:
     return _picture(width, _CHART_HEIGHT, label, joined(columns), "spread")
 
 
-def spark_picture(moments: Sequence[Moment]) -> Markup:
+def spark_picture(moments: Sequence[Appearance | Result]) -> Markup:
     """Return a line of the times that a baseline took, with a dot where it did not pass."""
     shown_moments = moments[-MOST_POINTS:]
     if len(shown_moments) < 2:

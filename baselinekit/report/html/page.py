@@ -11,7 +11,6 @@ from baselinekit.model.results import (
     EarlierComparison,
     History,
     Metric,
-    Moment,
     Report,
     Result,
     Trend,
@@ -75,11 +74,12 @@ def render(report: Report) -> str:
     room, cut_count, rows = LONGEST, 0, []
     shared, unshared_results = share(shown_results)
     typed = typed_of(report)
+    seen = {trend.id: trend.seen for trend in report.past.trends}
     for number, (result, unshared) in enumerate(zip(shown_results, unshared_results, strict=True), 1):
         details = results.result_details(result, unshared, typed) if room > 0 else None
         room -= len(details or "")
         cut_count += details is None and result.outcome != "passed"
-        rows.append(results.row(number, result, details, report.trends.moments.get(result.id, ())))
+        rows.append(results.row(number, result, details, seen.get(result.id, ())))
     notes = collect_warnings(report)[:_MOST_WARNINGS]
     if left_out := len(ordered) - len(shown_results):
         notes.append(f"{left_out:,} more results are not in this page: it would be too large (-o x.json)")
@@ -140,7 +140,7 @@ def _header(report: Report) -> Markup:
         element("p", cut_line(facts, 300), class_="dim"),
     )
     pictures = []
-    if past_summaries := [run.summary for run in report.trends.runs]:
+    if past_summaries := [run.summary for run in report.past.runs]:
         label = f"The last {len(past_summaries[-markup.MOST_POINTS :]) + 1:,} runs"
         summaries = [*past_summaries[1 - markup.MOST_POINTS :], report.summary]
         pictures.append(figure(markup.outcome_picture(summaries, label), label))
@@ -445,7 +445,6 @@ def history_row(trend: Trend) -> Markup:
         if regressed
         else ""
     )
-    moments = [Moment(past.run.started, past.outcome, past.seconds) for past in trend.seen]
     numbers = (
         format_rate(trend, "–"),
         f"{trend.flips}",
@@ -461,6 +460,6 @@ def history_row(trend: Trend) -> Markup:
         "tr",
         element("th", element("code", cut_line(trend.id, 200)), scores, scope="row"),
         [element("td", number, class_="number") for number in numbers],
-        element("td", markup.spark_picture(moments)),
+        element("td", markup.spark_picture(trend.seen)),
         element("td", cut_line(since, 120), class_="dim"),
     )

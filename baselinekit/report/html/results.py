@@ -6,7 +6,7 @@ from itertools import groupby
 
 from baselinekit.codes import explain
 from baselinekit.model.grades import Attempt, Grade, iterate_grades
-from baselinekit.model.results import Moment, Report, Result, Typed
+from baselinekit.model.results import Appearance, Report, Result, Typed
 from baselinekit.report.confusion import (
     NO_DECISION,
     Classification,
@@ -70,17 +70,16 @@ _FEWEST_COMMON = 6
 """Lines with fewer common characters are shown as entirely different."""
 
 
-def row(number: int, result: Result, details: Markup | None, moments: tuple[Moment, ...]) -> Markup:
+def row(number: int, result: Result, details: Markup | None, earlier: tuple[Appearance, ...]) -> Markup:
     difference_count = count_differences(result)
     parts = (result.name, result.criticality, result.verdict, *row_labels(result))
     labels = [cut_line(text or "", 200) for text in parts]
     labels.append(count_noun(difference_count, "difference") if difference_count else "")
-    now = Moment("", result.outcome, result.seconds)
     cells = joined(
         element("span", result.outcome, class_="outcome"),
         element("code", cut_line(result.id, 200), class_="id"),
         element("span", " · ".join(part for part in labels if part), class_="name"),
-        spark_picture([*moments, now]) or element("span"),
+        spark_picture([*earlier, result]) or element("span"),
         element("span", format_brief(result.seconds), class_="took"),
     )
     attributes = {"id": f"r{number}", "class_": f"result {result.outcome}", "data_outcome": result.outcome}

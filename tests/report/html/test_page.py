@@ -13,19 +13,21 @@ from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import (
+    Appearance,
     BaselineChange,
     BaselineChanges,
-    Moment,
-    PastRun,
+    History,
+    KeptRun,
     Report,
     Summary,
-    Trends,
+    Trend,
 )
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.html.markup import Markup, element, joined, page, read_asset
 
 STYLE, SCRIPT = read_asset("page.css"), read_asset("page.js")
 
+NOTHING = Summary(0, 0, 0, 0, 0, True)
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
 
@@ -50,7 +52,7 @@ def hostile(one: str, other: str) -> Report:
     wrong = result(other, "error", reason=f"{one}\n{other}", code="BK301")
     passed = result(one, "passed", notes=(other,))
     more: dict[str, Any] = {"command": one, "started": other, "tool": one, "config": other, "id": one}
-    moments = tuple(Moment(one, "failed", 0.5) for _ in range(3))
+    seen = tuple(Appearance(KeptRun(one, one, 0, NOTHING), "failed", 0.5) for _ in range(3))
     return report(
         failed,
         wrong,
@@ -58,7 +60,7 @@ def hostile(one: str, other: str) -> Report:
         **more,
         warnings=(one,),
         environment={one: other},
-        trends=Trends((), {one: moments}),
+        past=History((), (Trend(one, seen),)),
     )
 
 
@@ -191,10 +193,10 @@ def test_what_works_with_the_script_alone_is_hidden_until_it_runs() -> None:
 
 
 def test_every_control_and_picture_has_a_name() -> None:
-    runs = tuple(PastRun("", 1.0, Summary(3, k % 2, 0, 0, 0, True)) for k in range(5))
-    moments = {"users": tuple(Moment("", "passed", k / 10) for k in range(1, 6))}
+    runs = tuple(KeptRun("", "", 1.0, Summary(3, k % 2, 0, 0, 0, True)) for k in range(5))
+    seen = tuple(Appearance(runs[0], "passed", k / 10) for k in range(1, 6))
     many = [result(f"r{n}", "passed", seconds=1.7**n / 1000) for n in range(12)]
-    run = report(*a_run().results, *many, trends=Trends(runs, moments))
+    run = report(*a_run().results, *many, past=History(runs, (Trend("users", seen),)))
     parsed = page_of(run)
     pictures = [attributes for tag, attributes in parsed.elements if tag == "svg"]
     assert [attributes["class"] for attributes in pictures] == [

@@ -6,10 +6,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.model.results import Moment, Summary
+from baselinekit.model.results import Appearance, KeptRun, Summary
 from baselinekit.report.differences import DiffLine
 from baselinekit.report.html import markup, results
 
+RUN = KeptRun("", "", 0, Summary(0, 0, 0, 0, 0, True))
 COUNT = st.integers(0, 50)
 SECONDS = st.floats()
 TEXTS = st.text("ab1 <&", max_size=12)
@@ -64,10 +65,10 @@ def test_steps_of_times(seconds: list[float], said: list[str]) -> None:
 
 @given(
     st.lists(
-        st.builds(Moment, st.just(""), st.sampled_from(["passed", "failed", "error"]), st.floats(0, 1e6))
+        st.builds(Appearance, st.just(RUN), st.sampled_from(["passed", "failed", "error"]), st.floats(0, 1e6))
     )
 )
-def test_a_line_of_times_has_a_dot_where_it_did_not_pass(moments: list[Moment]) -> None:
+def test_a_line_of_times_has_a_dot_where_it_did_not_pass(moments: list[Appearance]) -> None:
     picture = markup.spark_picture(moments)
     shown = moments[-markup.MOST_POINTS :]
     assert bool(picture) == (len(shown) > 1)

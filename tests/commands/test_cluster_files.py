@@ -1,0 +1,145 @@
+"""What is sent to a worker on another machine: which files, how they are sealed, and where it finds them."""
+
+import io
+import os
+import pickle
+import tarfile
+from functools import partial
+from pathlib import Path
+
+import pytest
+from checkouts import EXECUTE, Checkout
+from hypothesis import given, strategies as st
+
+from baselinekit.clients.programs.git import Git
+from baselinekit.commands.cluster import (
+    Parcel,
+    Sealed,
+    SenderPath,
+    judge_parcel,
+    listed_files,
+    pack,
+    path_below,
+)
+from baselinekit.commands.executor import Chunk, ChunkDone, Grant
+from baselinekit.errors import CannotReplay
+
+SECRET = "tok-5f3a9c1e77d04b2a"
+
+
+def test_nothing_shows_what_is_sealed() -> None:
+    sealed = Sealed.of({"token": SECRET, "text": [SECRET] * 3})
+    there = pickle.loads(pickle.dumps(sealed))
+    assert there.opened() == {"token": SECRET, "text": [SECRET] * 3}
+    for shown in (repr(sealed), str(sealed), f"{[sealed]}", repr(there), repr(sealed.__reduce__())):
+        assert SECRET not in shown
+    assert SECRET.encode() not in pickle.dumps(sealed)
+
+
+@given(st.text(min_size=8, max_size=200).filter(lambda text: len(text.encode("utf-8", "replace")) >= 8))
+def test_no_text_stands_in_what_carries_it(text: str) -> None:
+    plain = text.encode("utf-8", "surrogatepass")
+    assert plain not in pickle.dumps(Sealed.of({"token": text, "other": f"Bearer {text}"}))
+
+
+def files_in(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def sent(folder: Path) -> set[str]:
+    git = Git(EXECUTE, str(folder))
+    _, paths = pack({str(folder): listed_files(git) or [str(folder)]})
+    return {os.path.relpath(path, folder) for path in paths if os.path.isfile(path)}
+
+
+FILES = {
+    "baselinekit.yaml": "version: 1\n",
+    "baselines/one.yaml": "id: one\n",
+    "build/large.bin": "x",
+    ".claude/skills/helper/SKILL.md": "x",
+    ".env": "TOKEN=1",
+    ".baselinekit/cache/x.json": "x",
+    "tools/__pycache__/x.pyc": "x",
+    "tools/run.sh": "x",
+}
+WANTED = {"baselinekit.yaml", "baselines/one.yaml", ".claude/skills/helper/SKILL.md", "tools/run.sh"}
+
+
+def test_all_files_of_a_folder_without_git_are_sent_but_what_a_run_keeps(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    files_in(folder, {**FILES, "../outside.txt": "not of the project"})
+    for name, target in (("out", "../outside.txt"), ("circle", "."), ("skills", ".claude/skills")):
+        (folder / name).symlink_to(target)
+    assert sent(folder) == {*WANTED, "build/large.bin", "skills/helper/SKILL.md"}
+
+
+def test_what_git_ignores_is_not_sent(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / "project")
+    checkout.commit({"baselines/one.yaml": "id: one\n", ".gitignore": "build\n", "gone.txt": ""})
+    (checkout.folder / "gone.txt").unlink()
+    files_in(checkout.folder, FILES)
+    (checkout.folder / "skills").symlink_to(".claude/skills")
+    assert sent(checkout.folder) == {*WANTED, ".gitignore", "skills/helper/SKILL.md"}
+
+
+class Looks:
+    """A worker that tells what was laid out, and where."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
+
+    def judge(self, chunk: Chunk[str], grant: Grant, /) -> ChunkDone[str]:
+        top = Path(self.folder)
+        found = [path for path in top.rglob("*") if path.is_file()]
+        assert {path.name for path in found if os.access(path, os.X_OK)} == {"tool"}
+        assert (top / "baselines").is_dir()
+        assert (top / "../shared/x.yaml").read_bytes() == b"x: 1"
+        return ChunkDone((*chunk.items, f"cannot read {top}/more", Path(chunk.items[1]).read_text()))
+
+    def cancel(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_a_worker_finds_files_where_they_were_and_tells_the_paths_of_the_sender(tmp_path: Path) -> None:
+    home, there = tmp_path / "ada", tmp_path / "dask"
+    for folder in (home / "project", home / "shared", there):
+        folder.mkdir(parents=True)
+    (home / "project/tool").write_text("#!/bin/sh")
+    (home / "project/tool").chmod(0o755)
+    (home / "shared/x.yaml").write_text("x: 1")
+    tool, project = str(home / "project/run.sh"), str(home / "project")
+    chunk = Chunk((project, tool))
+    stated = {tool: b"echo", str(home / "project/baselines"): None}
+    shared, paths = pack({str(home): [f"{project}/tool"]}, stated)
+    files, _ = pack({"/": [str(home / "shared/x.yaml")]})
+    parcel = Parcel(partial(Looks, SenderPath(project)), chunk, Grant(0.0), files)
+    done = judge_parcel("run", parcel.sealed(paths), Sealed.of(shared), str(there)).opened()
+    assert done.judged == (project, tool, f"cannot read {project}/more", "echo")
+    assert list(there.iterdir()) == []
+
+
+@given(st.lists(st.sampled_from(["..", ".", "a", "b", "", "/"]), max_size=8))
+def test_no_path_leads_out_of_where_it_is_laid_out(parts: list[str]) -> None:
+    path = path_below("/".join(parts), "/tmp/top")
+    assert os.path.normpath(path) == "/tmp/top" or os.path.normpath(path).startswith("/tmp/top/")
+
+
+def test_a_file_that_is_gone_is_left_out_and_a_stated_one_goes_as_stated(tmp_path: Path) -> None:
+    files_in(tmp_path, {"there": "now", "stated": "now"})
+    names = [str(tmp_path / name) for name in ("there", "stated", "there", "gone")]
+    data, _ = pack({"/": names, str(tmp_path): [str(tmp_path)]}, {names[1]: b"then", str(tmp_path): None})
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        files = {f"/{member.name}": archive.extractfile(member) for member in archive.getmembers()}
+        content = {name: file.read() for name, file in files.items() if file is not None}
+        assert content == {names[0]: b"now", names[1]: b"then"}
+
+
+def test_more_than_can_be_sent_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(300_000_000)
+    with pytest.raises(CannotReplay, match="256,000,000 bytes"):
+        pack({str(tmp_path): [str(tmp_path)]})
