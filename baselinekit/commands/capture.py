@@ -12,7 +12,7 @@ from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.environment import capture_environment
 from baselinekit.commands.judging import check
-from baselinekit.commands.loading import load, locate_problems
+from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project, environment_of, observed_for
 from baselinekit.errors import (
@@ -254,10 +254,9 @@ def capture(
                     for number, one in learnt.items():
                         with blaming(number):
                             done[number] = _store(project, one, bool(accepted), options, context)
-                        problems = errors[number].problems if number in errors else ()
-                        is_full = any(problem.code == "BK120" for problem in problems)
-                        if is_full:  # a full disk has no room for the next file either
-                            break
+                        failed = errors[number].problems if number in errors else ()
+                        if is_full := any(one.code == "BK120" for one in failed):
+                            break  # a full disk has no room for the next file either
                 if context.stop.is_set():
                     raise KeyboardInterrupt
                 if is_full:
@@ -357,51 +356,41 @@ def _store(
     project: Project, learnt: Learnt, accepted: bool, options: CaptureOptions, context: RunContext
 ) -> Captured:
     """Write the output of a baseline, and return a summary with the line of each place."""
-    new, root, limit = learnt.new, project.root, project.config.inline_limit
+    new, root, limit, count = learnt.new, project.root, project.config.inline_limit, len(learnt.observations)
     draft, observation = new.draft, learnt.observations[0]
     lesson = with_lookalikes(learnt.lesson) if accepted else learnt.lesson
-    output, hidden = hide_secrets(
-        lesson.output, project.redactor, options.hide_secrets, options.allow_secrets
-    )
+    hide, allow = options.hide_secrets, options.allow_secrets
+    output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
     around = capture_environment(root, project.config.environment, context.clients.execute, project.folders)
     known: dict[str, Json] = {
         "output": output,
         "captured_at": context.clock.timestamp(),
         "environment": environment_of(project, draft, observation, around),
+        "observed": observed_for(draft.comparison, observation),
+        "learnt": evidence_of(lesson.volatile, count, project.redactor),
     }
-    if observed := observed_for(draft.comparison, observation):
-        known["observed"] = observed
-    if evidence := evidence_of(lesson.volatile, len(learnt.observations), project.redactor):
-        known["learnt"] = dict(evidence)
+    known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
     file, notes = draft.source.file, list[str]()
     if new.record is None:
         writing.add_baseline(draft.source, known, root, limit)
     else:
+        file = f"{new.folder}/{draft.id}.yaml"
         record, notes = completed_record(project, new, known, options.version)
-        file = writing.write_new(
-            record,
-            os.path.basename(new.folder),
-            root,
-            project.folders[0],
-            limit,
-            schemafile.reference(root, new.folder),
-        )
+        writing.write_file(record, file, root, limit, schemafile.reference(root, new.folder))
     paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
-    places: Sequence[Place | None] = ()
-    if paths:
-        (written,) = (one for one in load(project, [f"{root}/{file}"]) if one.id == draft.id)
-        places = locate_all(written.source, [("baseline", "output", *path) for path in paths], root)
+    written = replace(draft.source, file=file)
+    places = locate_all(written, [("baseline", "output", *path) for path in paths], root) if paths else ()
     return Captured(
-        draft.id,
-        file,
-        output,
-        observation.seconds,
-        (*learnt.notes, *describe_hidden(hidden), *notes, *new.notes),
-        len(learnt.observations),
-        tuple(zip(lesson.volatile, places, strict=False)),
-        tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
-        lesson.lookalikes,
+        id=draft.id,
+        file=file,
+        output=output,
+        seconds=observation.seconds,
+        notes=(*learnt.notes, *describe_hidden(hidden), *notes, *new.notes),
+        replays=count,
+        learnt=tuple(zip(lesson.volatile, places, strict=False)),
+        unlearnt=tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
+        lookalikes=lesson.lookalikes,
     )
 
 
@@ -448,15 +437,11 @@ _MOST_NAMED = 3
 
 def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
     """Yield the remarks on the first observation, which is stored, and those that only later ones cause."""
+    recipe, remarks = draft.current, kind_of(draft.current).remarks
     later_note = "only a later replay did; the first one is stored"
-    remarks = kind_of(draft.current).remarks
-    first, *others = observations
-    yield from remarks(draft.current, first)
-    first_remarks = set(remarks(draft.current, first, later_note))
-    later_remarks = [
-        remark for observation in others for remark in remarks(draft.current, observation, later_note)
-    ]
-    yield from dict.fromkeys(remark for remark in later_remarks if remark not in first_remarks)
+    yield from remarks(recipe, observations[0])
+    first, *others = ([*remarks(recipe, observation, later_note)] for observation in observations)
+    yield from dict.fromkeys(remark for later in others for remark in later if remark not in first)
 
 
 # Outputs that are not stored as known-good.
@@ -472,20 +457,15 @@ _REFUSED: dict[Flag, tuple[str, str]] = {
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Refuse an answer with signs that it went wrong, unless the user has allowed them."""
     given = (options.allow_error_status, options.allow_empty, options.allow_failing)
-    allowed = [flag for flag, is_given in zip(_REFUSED, given, strict=True) if is_given]
-    problems = [
-        Problem(
-            _REFUSED[trouble.flag][0],
-            f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: it is not stored as known-good",
-            f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
-        )
-        for trouble in kind_of(draft.current).troubles(draft.current, observation)
-        if trouble.flag not in allowed
-    ]
+    allowed = dict(zip(_REFUSED, given, strict=True))
+    refused, problems = "it is not stored as known-good", []
+    for trouble in kind_of(draft.current).troubles(draft.current, observation):
+        if not allowed[trouble.flag]:
+            code, advice = _REFUSED[trouble.flag]
+            message = f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: {refused}"
+            problems.append(Problem(code, message, f"{advice}, or pass {trouble.flag}"))
     if observation.reason_not_to_store is not None:
-        problems.append(
-            Problem("BK526", f"{observation.reason_not_to_store}: it is not stored as known-good")
-        )
+        problems.append(Problem("BK526", f"{observation.reason_not_to_store}: {refused}"))
     if problems:
         raise CannotReplay(*problems)
 
@@ -504,17 +484,13 @@ def check_placeholders(placeholders: Mapping[str, str], words: PlaceholderContex
 
 def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:
     """Refuse a recipe with secrets: it is stored too, so what looks like a token must become a variable."""
-    lookalike = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
-    declared = "write it as {{NAME}}: a declared secret is never stored"
-    problems = [
-        Problem(
-            "BK522",
-            f"{render(path)} of the recipe holds {secret}",
-            declared if secret.startswith(DECLARED) else lookalike,
-        )
-        for path, secret in secrets_in(current, redactor, lookalikes=not options.allow_secrets)
-        if path[-2:-1] != ("save",)  # a variable's name and the path of its value
-    ]
+    problems = []
+    for path, secret in secrets_in(current, redactor, lookalikes=not options.allow_secrets):
+        hint = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
+        if secret.startswith(DECLARED):
+            hint = "write it as {{NAME}}: a declared secret is never stored"
+        if path[-2:-1] != ("save",):  # a variable's name and the path of its value
+            problems.append(Problem("BK522", f"{render(path)} of the recipe holds {secret}", hint))
     if problems:
         raise Refused(*problems)
 
@@ -556,13 +532,7 @@ def check_accepted(matcher: Matcher, observation: Observation, project: Project)
 # Secrets in an output: they are refused, or replaced by placeholders.
 
 _MOST_HIDDEN = 3
-_SECRET_PLACEHOLDERS = (
-    "<<any_uuid>>",
-    "<<any_jwt>>",
-    "<<any_hex>>",
-    "<<any_token>>",
-    "<<any_nonempty_string>>",
-)
+_SECRET_KINDS = ("any_uuid", "any_jwt", "any_hex", "any_token", "any_nonempty_string", "any_string")
 
 
 def hide_secrets(
@@ -605,12 +575,9 @@ def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[
     for path, secret in secrets_in(output, redactor):
         if not secret.endswith(IN_A_NAME) and path not in placeholders:
             value = value_at(output, path)
-            parts = (
-                []
-                if secret.startswith(DECLARED) or not isinstance(value, str)
-                else _replace_secrets(value, path)
-            )
-            placeholders[path] = "".join(parts) or _placeholder_for(value)
+            in_parts = isinstance(value, str) and not secret.startswith(DECLARED)
+            parts = "".join(_replace_secrets(value, path)) if in_parts else ""
+            placeholders[path] = parts or _placeholder_for(value)
     return with_values(output, dict(placeholders)), list(placeholders.items())
 
 
@@ -618,7 +585,7 @@ def _placeholder_for(value: Json) -> str:
     """Return the narrowest placeholder that reveals nothing of the value."""
     if not isinstance(value, str):
         return "<<any_number>>"
-    return next(text for text in (*_SECRET_PLACEHOLDERS, "<<any_string>>") if accepts_all(text, [value]))
+    return next(text for kind in _SECRET_KINDS if accepts_all(text := f"<<{kind}>>", [value]))
 
 
 def _replace_secrets(text: str, path: Path) -> Iterator[str]:
