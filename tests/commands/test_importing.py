@@ -88,12 +88,6 @@ def test_an_address_is_a_placeholder_only_where_it_varied(tmp_path: Path) -> Non
     assert [body(one)["mail"] for one in done] == ["ada@example.test", "<<any_email>>"]
 
 
-def test_exact_stores_the_values(tmp_path: Path) -> None:
-    desk = ticking(tmp_path, x=lambda now, number: {"id": ID})
-    ((one,), _) = captured(desk, document("x"), exact=True)
-    assert body(one) == {"id": ID}
-
-
 def test_what_fails_keeps_nobody_from_being_captured(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: (404, {"error": "no b"}))
     done, errors = captured(desk, document("a", "b"))
@@ -132,12 +126,7 @@ def test_a_secret_of_a_file_goes_where_it_went_before_and_nowhere_else(tmp_path:
     line = "curl http://desk/a -H 'X-Api-Key: k-998877665544aabb'\n"
     choices = ImportChoices(base_url="http://desk")
     files = {"curl.txt": read_requests("curl.txt", line, choices)}
-    summary = summarize(
-        desk.project,
-        files,
-        lambda draft: {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}},
-        CaptureOptions(),
-    )
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
     (secret,) = summary.project.scope.secrets.values()
     assert (secret.value, secret.hosts) == ("k-998877665544aabb", ("desk",))
     (done,) = capture(summary.project, summary.new, CaptureOptions(), desk.ticking()).done
@@ -229,8 +218,6 @@ def test_a_har_file_without_what_let_it_in_stores_no_refusal(
     text = json.dumps({"log": {"entries": entries}})
     files = {"x.har": read_requests("x.har", text, ImportChoices(base_url="http://desk"))}
     summary = summarize(desk.project, files, plain_record, CaptureOptions())
-    found = capture(
-        summary.project, summary.new, CaptureOptions(repeat=None, allow_error_status=False), desk.ticking()
-    )
+    found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
     assert [problem.code for error in found.errors for problem in error.problems] == [code] * bool(code)
     assert len(found.done) == (1 if code else 2)
