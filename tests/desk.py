@@ -9,6 +9,7 @@ from typing import Any
 
 from storehelp import write
 
+from baselinekit.commands.capture import Captured, CaptureOptions, capture, named_new
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import Clock, RunContext
 from baselinekit.commands.judging import ComparePolicy
@@ -82,6 +83,15 @@ class Desk:
 
     def compare(self, **policy: Any) -> Report:
         return compare(self.project, [], Selection(), ComparePolicy(jobs=1, **policy), self.context())
+
+    def capture(self, record: dict[str, Any], context: RunContext | None = None, **options: Any) -> Captured:
+        """A new file, as the command line captures it; its error is raised."""
+        wanted = CaptureOptions(**options)
+        new = named_new(self.project, record, wanted)
+        found = capture(self.project, [new], wanted, context or self.context())
+        for error in found.errors:
+            raise error
+        return found.done[0]
 
     def propose(self, *words: str, **wanted: Any) -> RefreshProposal:
         wanted.setdefault("all_failed", not words)

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -28,17 +29,18 @@ from baselinekit.cli.options import (
 )
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
-from baselinekit.commands import capture
 from baselinekit.commands.capture import (
     Captured,
     CaptureOptions,
     CaptureResults,
-    capture_all,
-    capture_new,
-    check_draft,
+    NewBaseline,
+    capture,
     group_of,
     named_new,
+    unnamed_origins as unnamed,
 )
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.importing import worst_of
 from baselinekit.commands.loading import load
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
@@ -49,7 +51,6 @@ from baselinekit.errors import (
     NothingSelected,
     Place,
     Problem,
-    Refused,
 )
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.learning.evidence import MOST_VALUES
@@ -221,7 +222,14 @@ def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
     """The origins of the recipes' requests that the configuration does not name."""
     from baselinekit.clients.http import addresses_soon
 
-    return capture.unnamed_origins(project, recipes, addresses_soon)
+    return unnamed(project, recipes, addresses_soon)
+
+
+def allowing(project: Project, recipes: Sequence[Recipe], allow: bool) -> Project:
+    """The project that may also send requests to the origins which `--allow` adds to the configuration."""
+    for url in unnamed_origins(project, recipes) if allow else ():
+        project = replace(project, trust=project.trust.allowing(url))
+    return project
 
 
 def offer_to_name(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
@@ -249,10 +257,10 @@ def _is_confirmed(origin: str) -> bool:
 def capture_http(options: HttpOptions) -> int:
     project, request = open_request(options)
     current = request.current
-    named_project = project.naming(str(current["execution"].get("base_url", "")))  # the operator typed it
+    typed_base = str(current["execution"].get("base_url", ""))
+    named_project = replace(project, trust=project.trust.naming(typed_base))
     asked_recipes = [http_recipe(current)]
-    for url in unnamed_origins(project, asked_recipes) if options.allow else ():
-        named_project = named_project.allowing(url)
+    named_project = allowing(named_project, asked_recipes, options.allow)
     record = options.new.record(http_id(current), current, parse_rules(options.new.rules))
     group = options.new.group or group_of(parse_record(record, project.root), project)
     record["current"] = with_files(current, group, project)
@@ -330,33 +338,23 @@ def capture_drafts(options: DraftOptions) -> int:
         hint = "a file needs an id and a `current:`"
         raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
     _refuse_unread(project, [draft.source.file for draft in drafts])
-    asked_recipes = [draft.current for draft in drafts]
-    for url in unnamed_origins(project, asked_recipes) if options.allow else ():
-        project = project.allowing(url)
-    action = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
-        context = with_models(context, project, options.recording)
-        for draft in drafts:
-            check_draft(project, draft, context)
+    project = allowing(project, [draft.current for draft in drafts], options.allow)
+    with capture_context(project, options.storing, options.recording) as context:
         settings = replace(capture_options(options.storing), jobs=options.many.jobs)
-        outcome = capture_all(project, drafts, settings, context)
-    captured, errors = outcome.done, [*outcome.errors]
-    if captured:
-        done_ids = {baseline.id for baseline in captured}
+        wanted = [NewBaseline(draft, os.path.dirname(draft.source.file)) for draft in drafts]
+        outcome = capture(project, wanted, settings, context)
+    if outcome.done:
+        done_ids = {baseline.id for baseline in outcome.done}
         asked_recipes = [draft.current for draft in drafts if draft.id in done_ids]
         bases = [recipe.execution.base_url for recipe in asked_recipes if kind_of(recipe).asks_address]
-        print_captured(project, captured, options.storing, compare_arguments(project, asked_recipes, bases))
+        words = compare_arguments(project, asked_recipes, bases)
+        print_captured(project, outcome.done, options.storing, words)
         if not outcome.left:
             offer_to_name(original, asked_recipes, options.allow, options.storing)
-        if (errors_counted := count_client_errors(captured)) and not options.storing.is_silent:
-            screen.line(f"{len(captured):,} captured, {errors_counted}")
-    print_remaining(project, outcome, options.storing)
-    errors += refusals(captured)
-    raise_if_interrupted(outcome, errors)
-    if errors:
-        worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
-        raise worst(*(problem for error in errors for problem in error.problems))
-    return 0
+        client_errors = count_client_errors(outcome.done)
+        if client_errors and not options.storing.is_silent:
+            screen.line(f"{len(outcome.done):,} captured, {client_errors}")
+    return finish(project, outcome, options.storing)
 
 
 def _refuse_unread(project: Project, files: Sequence[str]) -> None:
@@ -376,20 +374,34 @@ def _refuse_unread(project: Project, files: Sequence[str]) -> None:
         raise InvalidInput(*problems)
 
 
-def print_remaining(project: Project, outcome: CaptureResults, storing: StoringOptions) -> None:
-    """If the capture ended early: print how many are stored, and how to go on."""
-    if outcome.left and not storing.as_json:
+@contextmanager
+def capture_context(
+    project: Project, storing: StoringOptions, recording: RecordingOptions | None = None
+) -> Iterator[RunContext]:
+    action = "" if storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
+        yield with_models(context, project, recording or RecordingOptions())
+
+
+def finish(
+    project: Project,
+    outcome: CaptureResults,
+    storing: StoringOptions,
+    problems: Iterable[BaselinekitError] = (),
+) -> int:
+    """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on."""
+    if outcome.done and outcome.left and not storing.as_json:
         message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
         hint = f"the same command captures what is left: {screen.redact(command_line(project))}"
         screen.line(screen.safe_line(f"{message}; {hint}"), err=True)
-
-
-def raise_if_interrupted(outcome: CaptureResults, errors: Sequence[BaselinekitError]) -> None:
-    """Raise KeyboardInterrupt if the capture was interrupted, after printing the other errors."""
+    errors = [*problems, *outcome.errors, *refusals(outcome.done)]
     if outcome.is_interrupted:
         for error in errors:
             screen.line(screen.safe(str(error)), err=True)
         raise KeyboardInterrupt
+    if errors:
+        raise worst_of(errors)
+    return 0
 
 
 def capture_options(
@@ -441,21 +453,19 @@ def capture_and_print(
     if project.ceilings.timeout > granted:
         line = f"`limits: {{timeout: {timeout:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
-    action = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
-        context = with_models(context, project, recording or RecordingOptions())
-        settings = capture_options(options.storing, group, options.new.id is not None)
-        captured = capture_new(project, record, settings, context)
-    execution = record["current"]["execution"]
-    bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
-    current = with_names(record["current"], project.scope)
-    declared = declare_secrets(project, options.project, current)
-    notes = [*notes, *describe_declared(declared, project)]
-    captured = replace(captured, notes=(*captured.notes, *notes))
-    print_captured(project, [captured], options.storing, compare_arguments(project, current, bases, declared))
-    for error in refusals([captured]):
-        raise error
-    return 0
+    settings = capture_options(options.storing, group, options.new.id is not None)
+    new = named_new(project, record, settings)
+    with capture_context(project, options.storing, recording) as context:
+        outcome = capture(project, [new], settings, context)
+    if outcome.done:
+        execution = new.current["execution"]
+        bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
+        declared = declare_secrets(project, options.project, new.current)
+        notes = [*outcome.done[0].notes, *notes, *describe_declared(declared, project)]
+        captured = replace(outcome.done[0], notes=tuple(notes))
+        words = compare_arguments(project, new.current, bases, declared)
+        print_captured(project, [captured], options.storing, words)
+    return finish(project, outcome, options.storing)
 
 
 def describe_declared(names: Sequence[str], project: Project) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.cli import capturing, screen
 from baselinekit.cli.capture import DraftOptions
-from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import operator_of, project_of
 from baselinekit.commands.importing import worst_of
 from baselinekit.commands.loading import load_partly
@@ -75,9 +74,7 @@ def capture_from_cases(options: DraftOptions) -> int:
     cases, ids, queries = _cases(project, options)
     if options.many.dry_run:
         return _show(_drafts(cases, ids, project, options), queries, options)
-    action = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action) as context:
-        context = with_models(context, project, options.recording)
+    with capturing.capture_context(project, options.storing, options.recording) as context:
         ready = [with_script_inputs(case, project, context.clients) for case in cases]
         drafts = _drafts(ready, ids, project, options)
         capture_options = replace(capturing.capture_options(options.storing), jobs=options.many.jobs)
@@ -88,12 +85,7 @@ def capture_from_cases(options: DraftOptions) -> int:
         notes = [*notes_on(outcome.done), *_query_notes(queries)]
         notes += [f"{known_count:,} captured already"] if known_count else []
         capturing.print_captured(project, outcome.done, options.storing, words, notes)
-    capturing.print_remaining(project, outcome, options.storing)
-    errors = [*outcome.errors, *capturing.refusals(outcome.done)]
-    capturing.raise_if_interrupted(outcome, errors)
-    if errors:
-        raise worst_of(errors)
-    return 0
+    return capturing.finish(project, outcome, options.storing)
 
 
 def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], dict[str, str], int]:

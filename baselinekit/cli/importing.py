@@ -11,16 +11,13 @@ import click
 
 from baselinekit.cli import capturing, recipes, screen
 from baselinekit.cli.capture import DraftOptions, HttpOptions
-from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
 from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import http_id, open_request, with_files
 from baselinekit.clients.trust import check_inside
-from baselinekit.commands.capture import CaptureResults, group_of
+from baselinekit.commands.capture import CaptureResults, capture, group_of
 from baselinekit.commands.importing import (
     ImportSummary,
-    capture_many,
-    group_alike,
     holds_requests,
     read_requests,
     summarize,
@@ -63,7 +60,8 @@ def capture_http(options: HttpOptions) -> int:
         for url in urls:
             request = open_request(replace(options, words=(*method, url)))[1]
             current = request.current
-            project = project.naming(str(current["execution"].get("base_url", "")))  # the operator typed it
+            typed_base = str(current["execution"].get("base_url", ""))
+            project = replace(project, trust=project.trust.naming(typed_base))
             notes = tuple(f"left out: {part}" for part in request.dropped)
             files[url] = ImportedFile((DraftRecipe(http_id(current), current, 0, notes=notes),))
         return project, files
@@ -204,31 +202,25 @@ class ManyCaptures:
             outcome = CaptureResults((), [])
         else:
             outcome = self._capture(summary)
-        errors = [*summary.problems, *outcome.errors, *capturing.refusals(outcome.done)]
-        capturing.raise_if_interrupted(outcome, errors)
-        if errors:
-            raise group_alike(worst_of(errors))
-        return 0
+        return capturing.finish(summary.project, outcome, self._options.storing, summary.problems)
 
     def _summarize(self) -> ImportSummary:
         project, files = self._read()
         summary = summarize(project, files, lambda draft: self._record(draft, project), self._wanted)
-        if self._options.allow:
-            asked_recipes = [new.draft.current for _, _, new in summary.new]
-            for url in capturing.unnamed_origins(project, asked_recipes):
-                summary = replace(summary, project=summary.project.allowing(url))
-        return summary
+        recipes = [new.draft.current for new in summary.new]
+        return replace(summary, project=capturing.allowing(summary.project, recipes, self._options.allow))
 
     def _write_config(self, summary: ImportSummary) -> bool:
         """Write the base_url and the variables into the configuration if the operator wants that; return
         whether anything was written."""
         project, is_requested = summary.project, self._options.many.write_config
-        base, secret_names = summary.shared_base(), self._options.project.secrets
+        base, *counts = summary.shared_base() or (None, 0, 0)
         if is_requested and not project.config.base_url:
             base = base or project.override_base_url
+        secret_names = self._options.project.secrets
         names = [name for name in _undeclared(summary) if is_requested or name in secret_names]
         changes = []
-        if base and (is_requested or self._confirm(base, sum(summary.sharing(base)))):
+        if base and (is_requested or self._confirm(base, sum(counts))):
             file = edit_config(project.root, project.config_file, [Edit(("base_url",), base)])
             changes.append(f"base_url: {base} in {file}")
         if names:
@@ -263,19 +255,20 @@ class ManyCaptures:
 
     def _capture(self, summary: ImportSummary) -> CaptureResults:
         project, options = summary.project, self._options
-        action = "" if self._silent else "replaying"
-        with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
-            outcome = capture_many(summary, self._wanted, with_models(context, project))
+        with capturing.capture_context(project, options.storing) as context:
+            outcome = capture(project, summary.new, self._wanted, context)
         captured, errors = outcome.done, outcome.errors
+        if not captured and (errors or outcome.is_interrupted):
+            return outcome
         done_ids = {baseline.id for baseline in captured}
-        asked_recipes = [new.draft.current for _, _, new in summary.new if new.draft.id in done_ids]
+        asked_recipes = [new.draft.current for new in summary.new if new.draft.id in done_ids]
         if options.storing.as_json:
             result = {"captured": [capturing.document(baseline) for baseline in captured]}
             counts = self._counts(summary, [*summary.problems, *errors])
             self._show_json(result | counts | ({"not_reached": outcome.left} if outcome.left else {}))
         elif captured:
             bases = [recipe.execution.base_url for recipe in asked_recipes]
-            raw_recipes = [new.record["current"] for _, _, new in summary.new if new.draft.id in done_ids]
+            raw_recipes = [new.current for new in summary.new if new.draft.id in done_ids]
             words = capturing.compare_arguments(project, raw_recipes, bases)
             capturing.print_captured(project, captured, options.storing, words)
             if not self._silent:
@@ -283,7 +276,6 @@ class ManyCaptures:
                 self._print_notes(summary, len(captured), failed, capturing.count_client_errors(captured))
             if not outcome.left:
                 capturing.offer_to_name(project, asked_recipes, options.allow, options.storing)
-        capturing.print_remaining(project, outcome, options.storing)
         return outcome
 
     def _show(self, summary: ImportSummary) -> None:
@@ -294,20 +286,20 @@ class ManyCaptures:
                     {
                         "id": new.draft.id,
                         "request": _describe_request(summary, new.draft.current),
-                        "at": str(place),
+                        "at": str(new.place),
                     }
-                    for _, place, new in summary.new
+                    for new in summary.new
                 ]
             }
             self._show_json(result | self._counts(summary, summary.problems))
             return
-        for draft, place, new in summary.new:
+        for new in summary.new:
             available = {*summary.project.scope.secrets, *summary.project.scope.values}
-            names = sorted(set(names_in(draft.current)) & available)
+            names = sorted(set(names_in(new.current)) & available)
             needed_note = f", with {', '.join(f'{{{{{name}}}}}' for name in names)}" if names else ""
             target = _describe_request(summary, new.draft.current)
-            screen.line(screen.safe_line(f"{new.draft.id}   {target}{needed_note}   ({place})"))
-            for note in draft.notes:
+            screen.line(screen.safe_line(f"{new.draft.id}   {target}{needed_note}   ({new.place})"))
+            for note in new.notes:
                 screen.line(f"  note: {screen.safe(note)}")
         self._print_notes(summary, len(summary.new), summary.failed)
 
@@ -336,8 +328,8 @@ class ManyCaptures:
             yield f"{replaced}: --write-config declares them in baselinekit.yaml, taken from the environment"
         if not self._options.many.dry_run and (unset := _unset_variables(summary)):
             yield f"note: before the next compare: export {' '.join(f'{name}=…' for name in unset)}"
-        if base := summary.shared_base():
-            sharing_count, file_count = summary.sharing(base)
+        if shared := summary.shared_base():
+            base, sharing_count, file_count = shared
             files_note = f" with {count_noun(file_count, 'file')} of the project" if file_count else ""
             hint = "--write-config puts it into baselinekit.yaml instead"
             others = len(summary.new) - sharing_count
@@ -369,7 +361,7 @@ class ManyCaptures:
 
 def _undeclared(summary: ImportSummary) -> list[str]:
     """The secrets in new recipes that the configuration does not declare."""
-    used = {name for draft, _, _ in summary.new for name in names_in(draft.current)}
+    used = {name for new in summary.new for name in names_in(new.current)}
     return sorted(used & set(summary.project.scope.secrets) - set(summary.project.config.variables))
 
 
@@ -377,7 +369,7 @@ def _unset_variables(summary: ImportSummary) -> list[str]:
     """The environment variables that a compare of the new recipes needs for its secrets but that are not
     set."""
     project = summary.project
-    used = {name for draft, _, _ in summary.new for name in names_in(draft.current)}
+    used = {name for new in summary.new for name in names_in(new.current)}
     variables = []
     for name in sorted(used & set(project.scope.secrets)):
         declaration = project.config.variables.get(name)
@@ -388,7 +380,7 @@ def _unset_variables(summary: ImportSummary) -> list[str]:
 
 def _declaration(name: str, summary: ImportSummary) -> dict[str, Json]:
     """The configuration entry of a secret: where its value comes from, and which hosts it may be sent to."""
-    users = (draft.current for draft, _, _ in summary.new if name in names_in(draft.current))
+    users = (new.current for new in summary.new if name in names_in(new.current))
     project = summary.project
     default_base = project.override_base_url or project.base_url
     bases = (current["execution"].get("base_url") or default_base for current in users)

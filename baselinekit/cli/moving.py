@@ -235,7 +235,7 @@ class MovedDelivery:
             yield message
         names = sorted(
             {name for baseline in moved.new.values() for name in names_in(baseline.record["current"])}
-            & {*moved.secrets}
+            & {*moved.project.scope.secrets} - {*moved.project.config.variables}
         )
         if names:
             placeholders = ", ".join(f"{{{{{name}}}}}" for name in names)

@@ -1,6 +1,7 @@
 """Recipes replayed several times, to learn from the answers."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from baselinekit.commands.context import RunContext
@@ -74,29 +75,25 @@ def observe_in_groups(
     size = jobs * _TURNS_OF_A_THREAD
     groups = [reading[start : start + size] for start in range(0, len(reading), size)]
     groups += [[n] for n, job in enumerate(replay_jobs) if job.claim is not None]
-    if is_one_group:
-        groups = [list(range(len(replay_jobs)))]
-    for group in groups:
+
+    def replay(turn: int, number: int) -> Observation | BaselinekitError:
+        job = replay_jobs[number]
+        try:
+            observation = observe(job.recipe, replace(job.setting, turn=turn))
+        except BaselinekitError as error:
+            advance("error")
+            prefix = f"replay {turn + 1} of {job.times}: " if turn else ""
+            return type(error)(*(one._replace(message=prefix + one.message) for one in error.problems))
+        advance("passed")
+        return observation
+
+    for group in [[*range(len(replay_jobs))]] if is_one_group else groups:
         results: dict[int, Replays] = {n: [] for n in group}
         for turn in range(max((replay_jobs[n].times for n in group), default=0)):
-
-            def replay(number: int, turn: int = turn) -> Observation | BaselinekitError:
-                job = replay_jobs[number]
-                try:
-                    observation = observe(job.recipe, replace(job.setting, turn=turn))
-                except BaselinekitError as error:
-                    advance("error")
-                    prefix = f"replay {turn + 1} of {job.times}: " if turn else ""
-                    return type(error)(
-                        *(replace(one, message=prefix + one.message) for one in error.problems)
-                    )
-                advance("passed")
-                return observation
-
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
             if left and (turn == 1 or (turn and is_one_group)):
                 context.clients.sleep(TICK)
-            answers = in_turns(left, replay, jobs, context, lambda number: replay_jobs[number].claim)
+            answers = in_turns(left, partial(replay, turn), jobs, context, lambda n: replay_jobs[n].claim)
             for number, answer in zip(left, answers, strict=True):
                 earlier = results[number]
                 if isinstance(answer, Observation) and isinstance(earlier, list):

@@ -3,9 +3,8 @@ as the known-good one."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.clients.trust import check_inside, origin
@@ -13,7 +12,7 @@ from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.environment import capture_environment
 from baselinekit.commands.judging import check
-from baselinekit.commands.loading import load, locate_problems
+from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project, environment_of, observed_for
 from baselinekit.errors import (
@@ -25,7 +24,7 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
-from baselinekit.kinds.kind import Flag, RecipeKind, RecognisedForm
+from baselinekit.kinds.kind import Flag, RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.case import LearningCase
 from baselinekit.learning.evidence import MOST_VALUES, evidence_of
@@ -40,7 +39,7 @@ from baselinekit.learning.templating import (
 )
 from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline, default_type, is_limit
-from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known, Options
+from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
@@ -57,14 +56,9 @@ from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun
 
-# The known-good output of a recipe: it is replayed, refused if it went wrong, and learnt from.
-
-Decide = Callable[[Sequence[Volatile]], bool]
-
-
-Described = Callable[[Baseline, Sequence[Json]], Mapping[Path, str]]
-"""Returns what a service description says of the outputs of a recipe: placeholders by path. It raises for an
-answer that is not described."""
+Adapt = Callable[["NewBaseline", Sequence[Json]], tuple["NewBaseline", Mapping[Path, str]]]
+"""What the source of a new baseline makes of the outputs of its recipe: it may change the record, and returns
+the placeholders that it states, by path. It raises for an answer that it does not describe."""
 
 
 class CaptureOptions(Struct):
@@ -84,8 +78,7 @@ class CaptureOptions(Struct):
     exact: bool = False
     hide_secrets: bool = False
     """Whether placeholders replace what looks like a secret, instead of a refusal."""
-    accept_lookalikes: Decide = lambda lookalikes: False
-    described: Described = lambda draft, outputs: {}
+    accept_lookalikes: Callable[[Sequence[Volatile]], bool] = lambda lookalikes: False
     jobs: int = 8
     id_is_chosen: bool = False
     """Whether the operator has chosen the id; otherwise it is made longer if another recipe has it."""
@@ -97,118 +90,334 @@ class CaptureOptions(Struct):
         return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
 
 
-class KnownGood(Struct):
-    """What is to be written for a baseline, and the notes on it."""
-
-    mapping: dict[str, Json]
-    seconds: float
-    notes: tuple[str, ...]
-    replays: int
-    lesson: Lesson
-    form: RecognisedForm | None = None
-    """The form recognised in the answers: what the recipe and its rules must state in addition."""
-
-
-class Learnable(Struct):
-    """A draft with its observations and the lesson learnt from them. `notes`: the notes on it."""
+class NewBaseline(Struct):
+    """A baseline without its output. `record`: what is to become its file, None if it is in its file already;
+    `place`: where another file states its recipe, and `label`: its name there, for errors."""
 
     draft: Baseline
+    folder: str
+    record: dict[str, Any] | None = None
+    place: Place | None = None
+    label: str = ""
+    notes: tuple[str, ...] = ()
+    adapt: Adapt = lambda new, outputs: (new, {})
+
+    @property
+    def current(self) -> dict[str, Any]:
+        """The recipe as it is written."""
+        return dict((self.record or {})["current"])
+
+    def named(self, id: str) -> "NewBaseline":
+        record = None if self.record is None else {**self.record, "id": id}
+        return replace(self, record=record, draft=replace(self.draft, id=id))
+
+    def blamed(self, error: BaselinekitError, root: str) -> BaselinekitError:
+        """Return the error with the place of the recipe."""
+        problems: Iterable[Problem] = error.problems
+        if self.record is None:
+            problems = locate_problems(self.draft, problems, root)
+        elif self.place is not None:
+            label = f"{self.label}: " if self.label and not isinstance(error, NotRecorded) else ""
+            problems = (
+                replace(problem, message=f"{label}{problem.message}", place=self.place, at=None)
+                for problem in problems
+            )
+        return type(error)(*problems)
+
+
+class Captured(Struct):
+    """What was written to which file, and what the replays taught."""
+
+    id: str
+    file: str
+    output: Json
+    seconds: float
+    notes: tuple[str, ...] = ()
+    replays: int = 1
+    learnt: tuple[tuple[Volatile, Place | None], ...] = ()
+    """What varies, with its place in the file."""
+    unlearnt: tuple[tuple[UnlearnablePlace, Place | None], ...] = ()
+    """What varies but no placeholder fits, so that a compare will fail there."""
+    lookalikes: tuple[Volatile, ...] = ()
+
+
+class CaptureResults(Struct):
+    """The results of several captures. `left`: how many were not reached, because the run was interrupted or
+    nothing can be written any more."""
+
+    done: Sequence[Captured]
+    errors: list[BaselinekitError]
+    left: int = 0
+    is_interrupted: bool = False
+
+
+# New baselines: their records, ids and folders.
+
+
+def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
+    """`record` holds everything but the output: id, current, comparison, metadata."""
+    record = {**record, "current": with_names(record["current"], project.scope)}
+    draft = parse_record(record, project.root)
+    refuse_secrets_in_recipe(record["current"], project.redactor, options)
+    group = options.group or group_of(draft, project)
+    folder = os.path.join(project.folders[0], group)
+    check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
+    return NewBaseline(draft, folder, record)
+
+
+def named_new(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
+    """Return the new baseline with the id that a capture would give it; raise if it cannot have one."""
+    new = new_baseline(project, record, options)
+    new = new.named(name_new(new.draft, project, options.id_is_chosen))
+    writing.check_names(new.draft.id, os.path.basename(new.folder))
+    return new
+
+
+def group_of(draft: Baseline, project: Project) -> str:
+    """Return the folder of a new baseline: named by the host that it asks, or the skill or program that it
+    runs."""
+    base_url = project.words_of(draft).scope.values.get("base_url")
+    return kind_of(draft.current).group(draft.current, base_url)
+
+
+def _make_folder(root: str, name: str) -> Iterator[str]:
+    """Create the folder of a baseline that is still to be written: its program may need it. Yield the folders
+    that were missing."""
+    folder = os.path.join(root, name)
+    try:
+        while not os.path.isdir(folder):
+            yield folder
+            folder = os.path.dirname(folder)
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        message = f"{name} cannot be a folder: a file is in the way"
+        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group")) from None
+    except OSError as error:
+        raise NotRecorded(cannot_write(name, error)) from None
+
+
+def _remove_if_empty(folder: str) -> None:
+    with suppress(OSError):
+        os.rmdir(folder)
+
+
+# The capture.
+
+
+def capture(
+    project: Project, wanted: Sequence[NewBaseline], options: CaptureOptions, context: RunContext
+) -> CaptureResults:
+    """Replay the recipes, refuse what is not known-good, learn what varies, ask once whether lookalikes
+    become placeholders, and write. Each group is written as soon as it has been replayed: if the run ends
+    early, the written files stay, and the same command captures the others. What cannot be captured is
+    reported, and does not stop the others."""
+    done: dict[int, Captured] = {}
+    errors: dict[int, BaselinekitError] = {}
+    accepted: bool | None = None
+    is_interrupted = is_full = False
+    for new in wanted:
+        check_placeholders(options.placeholders, project.words_of(new.draft))
+
+    @contextmanager
+    def blaming(number: int) -> Iterator[None]:
+        try:
+            yield
+        except BaselinekitError as error:
+            errors[number] = wanted[number].blamed(error, project.root)
+
+    with ExitStack() as folders:
+        replay_jobs: dict[int, ReplayJob] = {}
+        for number, new in enumerate(wanted):
+            with blaming(number):
+                if new.record is not None:
+                    writing.check_names(new.draft.id, os.path.basename(new.folder))
+                    for folder in reversed([*_make_folder(project.root, new.folder)]):
+                        folders.callback(_remove_if_empty, folder)
+                    writing.check_folder(project.root, new.folder)
+                setting = replace(project.setting(new.folder, context.clients), asker=new.draft.id)
+                check(new.draft, setting)
+                times = options.times(new.draft.current)
+                replay_jobs[number] = ReplayJob(new.draft.current, setting, times)
+        numbers = [*replay_jobs]
+        try:
+            for group in observe_in_groups([*replay_jobs.values()], context, options.jobs):
+                learnt: dict[int, Learnt] = {}
+                for index, replays in group:
+                    with blaming(numbers[index]):
+                        new = wanted[numbers[index]]
+                        now = context.clients.now()
+                        learnt[numbers[index]] = learn_from(project, new, replays, options, now)
+                same = [lookalike for one in learnt.values() for lookalike in one.lesson.lookalikes]
+                if same and accepted is None:
+                    accepted = options.accept_lookalikes(same)
+                with context.stop.heard():  # so that every written file is reported
+                    for number, one in learnt.items():
+                        with blaming(number):
+                            done[number] = _store(project, one, bool(accepted), options, context)
+                        failed = errors[number].problems if number in errors else ()
+                        if is_full := any(one.code == "BK120" for one in failed):
+                            break  # a full disk has no room for the next file either
+                if context.stop.is_set():
+                    raise KeyboardInterrupt
+                if is_full:
+                    break
+        except KeyboardInterrupt:
+            is_interrupted = True
+    left = len(wanted) - len(done) - len(errors)
+    in_order = [errors[number] for number in sorted(errors)]
+    return CaptureResults([done[number] for number in sorted(done)], in_order, left, is_interrupted)
+
+
+class Learnt(Struct):
+    """A new baseline with its observations and the lesson learnt from them. `notes`: the notes on it."""
+
+    new: NewBaseline
     observations: Sequence[Observation]
     lesson: Lesson
     notes: tuple[str, ...]
-    form: RecognisedForm | None
 
 
-def _learn_from(
-    project: Project,
-    draft: Baseline,
-    replays: Replays,
-    options: CaptureOptions,
-    context: RunContext,
-) -> Learnable:
+def learn_from(
+    project: Project, new: NewBaseline, replays: Replays, options: CaptureOptions, now: float
+) -> Learnt:
     """Learn from the replays of one recipe, if all of them went well."""
     if isinstance(replays, BaselinekitError):
         raise replays
     for observation in replays:
-        refuse_troubles(draft, observation, options)
-    draft, observations, form = _with_form_found(draft, replays, options)
-    templating = OutputTemplater(project.words_of(draft).scope)
-    output = templating.template(observations[0].output)
+        refuse_troubles(new.draft, observation, options)
+    new, observations, form_notes = _with_form_found(project, new, replays, options)
+    outputs = [observation.output for observation in observations]
+    new, formats = new.adapt(new, outputs)
+    draft, words = new.draft, project.words_of(new.draft)
+    templating = OutputTemplater(words.scope)
+    output = templating.template(outputs[0])
     for text, placeholder in options.placeholders.items():
-        words = project.words_of(draft)
         output = with_placeholder_at(output, text, placeholder, kind_of(draft.current), words)
-    described = options.described(draft, [observation.output for observation in observations])
-    if described and not options.exact:
-        output = with_values(output, dict(described))
+    formats = {} if options.exact else formats
+    output = with_values(output, dict(formats))
     hidden: list[tuple[Path, str]] = []
     if len(observations) == 1:  # before compiling, which a secret could make fail
         output, hidden = hide_secrets(output, project.redactor, options.hide_secrets, options.allow_secrets)
     candidate = replace(draft, baseline=Known(output=output))
-    matcher = compile_baseline(candidate, project.words_of(candidate))
+    words = project.words_of(candidate)
+    matcher = compile_baseline(candidate, words)
     accepted = check_accepted(matcher, observations[0], project)
     lesson = Lesson(candidate)
     if not options.exact:
         settled = [accepted, *map(matcher.compare, observations[1:])]
-        words, now = project.words_of(candidate), context.clients.now()
         case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
-        lesson = _masked(learn_new(case, is_new=not draft.source.file), case.outputs, project.redactor)
-    if options.hide_secrets:
-        secret = {path for path, _ in secrets_in(lesson.output, project.redactor)}
-        compared = tuple(item for item in lesson.lookalikes if not secret.issuperset(item.places))
-        lesson = replace(lesson, lookalikes=compared)
-    count = 0 if options.exact else len(described)
-    formats = [f"{count_noun(count, 'placeholder')} by the formats of its schema"] if count else []
+        lesson = learn_new(case, is_new=new.record is not None)
+        mask = project.redactor.knowing(outputs).mask_value
+        volatile, same = (
+            masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
+        )
+        if options.hide_secrets:
+            secret = {path for path, _ in secrets_in(lesson.output, project.redactor)}
+            same = tuple(item for item in same if not secret.issuperset(item.places))
+        lesson = replace(lesson, volatile=volatile, lookalikes=same)
     notes = (
         *remarks_on(draft, observations),
-        *(form.notes if form else ()),
+        *form_notes,
         *_describe_single_write(draft, len(observations), lesson),
         *templating.notes(),
-        *formats,
+        *([f"{count_noun(len(formats), 'placeholder')} by the formats of its schema"] if formats else []),
         *describe_hidden(hidden),
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
-    return Learnable(draft, observations, lesson, notes, form)
-
-
-def _masked(lesson: Lesson, outputs: Sequence[Json], redactor: Redactor) -> Lesson:
-    """Return the lesson with its values masked: the first ones, and one more if there are more."""
-    if not (lesson.volatile or lesson.lookalikes):
-        return lesson
-    mask = redactor.knowing(outputs).mask_value
-    volatile, same = (
-        masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
-    )
-    return replace(lesson, volatile=volatile, lookalikes=same)
+    return Learnt(new, observations, lesson, notes)
 
 
 def _with_form_found(
-    draft: Baseline, replays: Sequence[Observation], options: CaptureOptions
-) -> tuple[Baseline, Sequence[Observation], RecognisedForm | None]:
+    project: Project, new: NewBaseline, replays: Sequence[Observation], options: CaptureOptions
+) -> tuple[NewBaseline, Sequence[Observation], Sequence[str]]:
     """Give a new recipe the form (`parse`) that its answers have but do not declare, with its rules unless
     the comparison is an exact one, and read the answers again in that form. The recipe of a file stays as
     it is."""
-    kind = kind_of(draft.current)
-    forms_found = [
-        None if draft.source.file else kind.form_found(draft.current, observation.output)
-        for observation in replays
-    ]
+    recipe = new.draft.current
+    forms_found = [kind_of(recipe).form_found(recipe, observation.output) for observation in replays]
     forms = [form for form in forms_found if form is not None]
-    if len(forms) < len(replays):
-        return draft, replays, None
-    form, rules = forms[0], draft.comparison
-    if options.exact or rules.type not in (None, "structural"):
-        form = replace(form, ignore_values=(), notes=form.notes[:1])
-    if form.ignore_values:
-        flags = rules.options or Options()
-        if flags.allow_additional_fields is None:
-            flags = replace(flags, allow_additional_fields=True)
-        rules = replace(rules, options=flags, ignore_values=[*form.ignore_values, *rules.ignore_values])
-    execution = replace(draft.current.execution, **form.execution)
-    reread = [
-        replace(observation, output=form.output) for observation, form in zip(replays, forms, strict=True)
+    if new.record is None or len(forms) < len(replays):
+        return new, replays, ()
+    execution = {**new.record["current"]["execution"], **forms[0].execution}
+    comparison, notes = {**new.record.get("comparison", {})}, forms[0].notes
+    if options.exact or new.draft.comparison.type not in (None, "structural"):
+        notes = notes[:1]
+    elif forms[0].ignore_values:
+        comparison["options"] = {**forms[0].options, **comparison.get("options", {})}
+        comparison["ignore_values"] = [*forms[0].ignore_values, *comparison.get("ignore_values", [])]
+    current = {**new.record["current"], "execution": execution}
+    record = {**new.record, "current": current, "comparison": comparison}
+    new = replace(new, record=record, draft=parse_record(record, project.root))
+    pairs = zip(replays, forms, strict=True)
+    return new, [replace(observation, output=form.output) for observation, form in pairs], notes
+
+
+def _store(
+    project: Project, learnt: Learnt, accepted: bool, options: CaptureOptions, context: RunContext
+) -> Captured:
+    """Write the output of a baseline, and return a summary with the line of each place."""
+    new, root, limit, count = learnt.new, project.root, project.config.inline_limit, len(learnt.observations)
+    draft, observation = new.draft, learnt.observations[0]
+    lesson = with_lookalikes(learnt.lesson) if accepted else learnt.lesson
+    hide, allow = options.hide_secrets, options.allow_secrets
+    output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
+    lesson = lesson.storing(output)
+    around = capture_environment(root, project.config.environment, context.clients.execute, project.folders)
+    known: dict[str, Json] = {
+        "output": output,
+        "captured_at": context.clock.timestamp(),
+        "environment": environment_of(project, draft, observation, around),
+        "observed": observed_for(draft.comparison, observation),
+        "learnt": evidence_of(lesson.volatile, count, project.redactor),
+    }
+    known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
+    file, notes = draft.source.file, list[str]()
+    if new.record is None:
+        writing.add_baseline(draft.source, known, root, limit)
+    else:
+        file = f"{new.folder}/{draft.id}.yaml"
+        record, notes = completed_record(project, new, known, options.version)
+        writing.write_file(record, file, root, limit, schemafile.reference(root, new.folder))
+    paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
+    written = replace(draft.source, file=file)
+    places = locate_all(written, [("baseline", "output", *path) for path in paths], root) if paths else ()
+    return Captured(
+        id=draft.id,
+        file=file,
+        output=output,
+        seconds=observation.seconds,
+        notes=(*learnt.notes, *describe_hidden(hidden), *notes, *new.notes),
+        replays=count,
+        learnt=tuple(zip(lesson.volatile, places, strict=False)),
+        unlearnt=tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
+        lookalikes=lesson.lookalikes,
+    )
+
+
+def completed_record(
+    project: Project, new: NewBaseline, known: dict[str, Json], version: str | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the record in the order of its file, with its output and the rules for it; and notes."""
+    record, draft, output = new.record or {}, new.draft, known["output"]
+    comparison = {"type": default_type(output, draft.current.kind)} | record.get("comparison", {})
+    singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
+    if singles:
+        comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
+    notes = [
+        f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
+        for path in singles
     ]
-    draft = replace(draft, current=replace(draft.current, execution=execution), comparison=rules)
-    return draft, reread, form
+    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
+    if is_text and draft.comparison.type is None and "judge" in project.models:
+        notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
+    return {
+        **{key: record[key] for key in ("id", "name", "description") if key in record},
+        **({"baseline_version": version} if version else {}),
+        "baseline": known,
+        "current": record["current"],
+        "comparison": comparison,
+        "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
+    }, notes
 
 
 def _describe_single_write(draft: Baseline, replays: int, lesson: Lesson) -> Iterator[str]:
@@ -226,46 +435,13 @@ def _describe_single_write(draft: Baseline, replays: int, lesson: Lesson) -> Ite
 _MOST_NAMED = 3
 
 
-def _make_known_good(
-    project: Project,
-    learnable: Learnable,
-    accepted: bool,
-    options: CaptureOptions,
-    context: RunContext,
-) -> KnownGood:
-    draft, observation = learnable.draft, learnable.observations[0]
-    lesson = with_lookalikes(learnable.lesson) if accepted else learnable.lesson
-    hide, allow = options.hide_secrets, options.allow_secrets
-    output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
-    lesson = lesson.storing(output)
-    around = capture_environment(
-        project.root, project.config.environment, context.clients.execute, project.folders
-    )
-    mapping: dict[str, Json] = {
-        "output": lesson.output,
-        "captured_at": context.clock.timestamp(),
-        "environment": environment_of(project, draft, observation, around),
-    }
-    if observed := observed_for(draft.comparison, observation):
-        mapping["observed"] = observed
-    if evidence := evidence_of(lesson.volatile, len(learnable.observations), project.redactor):
-        mapping["learnt"] = dict(evidence)
-    notes = (*learnable.notes, *describe_hidden(hidden))
-    count = len(learnable.observations)
-    return KnownGood(mapping, observation.seconds, notes, count, lesson, learnable.form)
-
-
 def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
     """Yield the remarks on the first observation, which is stored, and those that only later ones cause."""
+    recipe, remarks = draft.current, kind_of(draft.current).remarks
     later_note = "only a later replay did; the first one is stored"
-    remarks = kind_of(draft.current).remarks
-    first, *others = observations
-    yield from remarks(draft.current, first)
-    first_remarks = set(remarks(draft.current, first, later_note))
-    later_remarks = [
-        remark for observation in others for remark in remarks(draft.current, observation, later_note)
-    ]
-    yield from dict.fromkeys(remark for remark in later_remarks if remark not in first_remarks)
+    yield from remarks(recipe, observations[0])
+    first, *others = ([*remarks(recipe, observation, later_note)] for observation in observations)
+    yield from dict.fromkeys(remark for later in others for remark in later if remark not in first)
 
 
 # Outputs that are not stored as known-good.
@@ -281,20 +457,15 @@ _REFUSED: dict[Flag, tuple[str, str]] = {
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Refuse an answer with signs that it went wrong, unless the user has allowed them."""
     given = (options.allow_error_status, options.allow_empty, options.allow_failing)
-    allowed = [flag for flag, is_given in zip(_REFUSED, given, strict=True) if is_given]
-    problems = [
-        Problem(
-            _REFUSED[trouble.flag][0],
-            f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: it is not stored as known-good",
-            f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
-        )
-        for trouble in kind_of(draft.current).troubles(draft.current, observation)
-        if trouble.flag not in allowed
-    ]
+    allowed = dict(zip(_REFUSED, given, strict=True))
+    refused, problems = "it is not stored as known-good", []
+    for trouble in kind_of(draft.current).troubles(draft.current, observation):
+        if not allowed[trouble.flag]:
+            code, advice = _REFUSED[trouble.flag]
+            message = f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: {refused}"
+            problems.append(Problem(code, message, f"{advice}, or pass {trouble.flag}"))
     if observation.reason_not_to_store is not None:
-        problems.append(
-            Problem("BK526", f"{observation.reason_not_to_store}: it is not stored as known-good")
-        )
+        problems.append(Problem("BK526", f"{observation.reason_not_to_store}: {refused}"))
     if problems:
         raise CannotReplay(*problems)
 
@@ -313,17 +484,13 @@ def check_placeholders(placeholders: Mapping[str, str], words: PlaceholderContex
 
 def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:
     """Refuse a recipe with secrets: it is stored too, so what looks like a token must become a variable."""
-    lookalike = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
-    declared = "write it as {{NAME}}: a declared secret is never stored"
-    problems = [
-        Problem(
-            "BK522",
-            f"{render(path)} of the recipe holds {secret}",
-            declared if secret.startswith(DECLARED) else lookalike,
-        )
-        for path, secret in secrets_in(current, redactor, lookalikes=not options.allow_secrets)
-        if path[-2:-1] != ("save",)  # a variable's name and the path of its value
-    ]
+    problems = []
+    for path, secret in secrets_in(current, redactor, lookalikes=not options.allow_secrets):
+        hint = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
+        if secret.startswith(DECLARED):
+            hint = "write it as {{NAME}}: a declared secret is never stored"
+        if path[-2:-1] != ("save",):  # a variable's name and the path of its value
+            problems.append(Problem("BK522", f"{render(path)} of the recipe holds {secret}", hint))
     if problems:
         raise Refused(*problems)
 
@@ -365,13 +532,7 @@ def check_accepted(matcher: Matcher, observation: Observation, project: Project)
 # Secrets in an output: they are refused, or replaced by placeholders.
 
 _MOST_HIDDEN = 3
-_SECRET_PLACEHOLDERS = (
-    "<<any_uuid>>",
-    "<<any_jwt>>",
-    "<<any_hex>>",
-    "<<any_token>>",
-    "<<any_nonempty_string>>",
-)
+_SECRET_KINDS = ("any_uuid", "any_jwt", "any_hex", "any_token", "any_nonempty_string", "any_string")
 
 
 def hide_secrets(
@@ -414,12 +575,9 @@ def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[
     for path, secret in secrets_in(output, redactor):
         if not secret.endswith(IN_A_NAME) and path not in placeholders:
             value = value_at(output, path)
-            parts = (
-                []
-                if secret.startswith(DECLARED) or not isinstance(value, str)
-                else _replace_secrets(value, path)
-            )
-            placeholders[path] = "".join(parts) or _placeholder_for(value)
+            in_parts = isinstance(value, str) and not secret.startswith(DECLARED)
+            parts = "".join(_replace_secrets(value, path)) if in_parts else ""
+            placeholders[path] = parts or _placeholder_for(value)
     return with_values(output, dict(placeholders)), list(placeholders.items())
 
 
@@ -427,7 +585,7 @@ def _placeholder_for(value: Json) -> str:
     """Return the narrowest placeholder that reveals nothing of the value."""
     if not isinstance(value, str):
         return "<<any_number>>"
-    return next(text for text in (*_SECRET_PLACEHOLDERS, "<<any_string>>") if accepts_all(text, [value]))
+    return next(text for kind in _SECRET_KINDS if accepts_all(text := f"<<{kind}>>", [value]))
 
 
 def _replace_secrets(text: str, path: Path) -> Iterator[str]:
@@ -447,281 +605,6 @@ def _replace_secrets(text: str, path: Path) -> Iterator[str]:
         yield escape(part[position:], followed=number + 1 < len(parts))
 
 
-# Writing new baselines, and the known-good outputs of files that have a recipe only.
-
-
-class Captured(Struct):
-    """What was written to which file, and what the replays taught."""
-
-    id: str
-    file: str
-    output: Json
-    seconds: float
-    notes: tuple[str, ...] = ()
-    replays: int = 1
-    learnt: tuple[tuple[Volatile, Place | None], ...] = ()
-    """What varies, with its place in the file."""
-    unlearnt: tuple[tuple[UnlearnablePlace, Place | None], ...] = ()
-    """What varies but no placeholder fits, so that a compare will fail there."""
-    lookalikes: tuple[Volatile, ...] = ()
-
-
-def summarize_capture(project: Project, known_good: KnownGood, id: str, file: str) -> Captured:
-    """Summarize what was captured, each place with its line in the file that was written."""
-    lesson = known_good.lesson
-    paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
-    places: Sequence[Place | None] = ()
-    if paths:
-        (written,) = (baseline for baseline in load(project, [f"{project.root}/{file}"]) if baseline.id == id)
-        output_paths: list[Path] = [("baseline", "output", *path) for path in paths]
-        places = locate_all(written.source, output_paths, project.root)
-    return Captured(
-        id,
-        file,
-        lesson.output,
-        known_good.seconds,
-        known_good.notes,
-        known_good.replays,
-        tuple(zip(lesson.volatile, places, strict=False)),
-        tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
-        lesson.lookalikes,
-    )
-
-
-class NewBaseline(Struct):
-    """A record that is to become a file: everything but its output, and the folder of the file."""
-
-    record: dict[str, Any]
-    draft: Baseline
-    group: str
-    folder: str
-
-
-def capture_new(
-    project: Project, record: dict[str, Any], options: CaptureOptions, context: RunContext
-) -> Captured:
-    """Capture a new file. `record` holds everything but the output: id, current, comparison, metadata."""
-    new = named_new(project, record, options)
-
-    def keep(number: int, known_good: KnownGood) -> Captured:
-        return write_known_good(project, new, known_good, options)
-
-    with temporary_folder(project.root, new.folder):
-        check_new(project, new, context)
-        drafts = [(new.draft, new.folder)]
-        outcome = capture_each(project, drafts, options, context, keep, lambda number, error: error)
-        for error in outcome.errors:
-            raise error
-        for captured in outcome.done:
-            return captured
-        raise KeyboardInterrupt
-
-
-def named_new(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
-    """Return the new baseline with the id that a capture would give it; raise if it cannot have one."""
-    new = new_baseline(project, record, options)
-    id = name_new(new.draft, project, options.id_is_chosen)
-    writing.check_names(id, new.group)
-    return replace(new, record={**new.record, "id": id}, draft=replace(new.draft, id=id))
-
-
-def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
-    record = {**record, "current": with_names(record["current"], project.scope)}
-    draft = parse_record(record, project.root)
-    refuse_secrets_in_recipe(record["current"], project.redactor, options)
-    group = options.group or group_of(draft, project)
-    folder = os.path.join(project.folders[0], group)
-    check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
-    return NewBaseline(record, draft, group, folder)
-
-
-def check_new(project: Project, new: NewBaseline, context: RunContext) -> None:
-    """Raise if it cannot be asked or written, before anything is asked. Its folder exists already."""
-    writing.check_folder(project.root, new.folder)
-    check(new.draft, project.setting(new.folder, context.clients))
-
-
-def write_known_good(
-    project: Project, new: NewBaseline, known_good: KnownGood, options: CaptureOptions
-) -> Captured:
-    record, notes = completed_record(project, new.draft, new.record, options.version, known_good)
-    schema = schemafile.reference(project.root, new.folder)
-    limit = project.config.inline_limit
-    file = writing.write_new(record, new.group, project.root, project.folders[0], limit, schema)
-    known_good = replace(known_good, notes=(*known_good.notes, *notes))
-    return summarize_capture(project, known_good, new.draft.id, file)
-
-
-def completed_record(
-    project: Project, draft: Baseline, record: dict[str, Any], version: str | None, known_good: KnownGood
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the record in the order of its file, with its output and the rules for it; and notes."""
-    output, kind = known_good.lesson.output, draft.current.kind
-    comparison = {"type": default_type(output, kind)} | record.get("comparison", {})
-    singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
-    if singles:
-        comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
-    notes = [
-        f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
-        for path in singles
-    ]
-    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
-    if is_text and draft.comparison.type is None and "judge" in project.models:
-        notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
-    current, form = record["current"], known_good.form
-    if form is not None:
-        current = {**current, "execution": {**current["execution"], **form.execution}}
-    if form is not None and form.ignore_values:
-        comparison["options"] = {**form.options, **comparison.get("options", {})}
-        comparison["ignore_values"] = [*form.ignore_values, *comparison.get("ignore_values", [])]
-    return {
-        **{key: record[key] for key in ("id", "name", "description") if key in record},
-        **({"baseline_version": version} if version else {}),
-        "baseline": known_good.mapping,
-        "current": current,
-        "comparison": comparison,
-        "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
-    }, notes
-
-
-class CaptureResults(Struct):
-    """The results of several captures. `left`: how many were not reached, because the run was interrupted or
-    nothing can be written any more."""
-
-    done: Sequence[Captured]
-    errors: list[BaselinekitError]
-    left: int = 0
-    is_interrupted: bool = False
-
-
-Keep = Callable[[int, KnownGood], Captured]
-"""Writes the known-good output of the draft with this number."""
-
-
-Blame = Callable[[int, BaselinekitError], BaselinekitError]
-"""Adds to an error the place of the draft with this number."""
-
-
-def capture_each(
-    project: Project,
-    drafts: Sequence[tuple[Baseline, str]],
-    options: CaptureOptions,
-    context: RunContext,
-    keep: Keep,
-    blame: Blame,
-) -> CaptureResults:
-    """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
-    ask once whether lookalikes become placeholders, and write. Each group is written as soon as it has been
-    replayed: if the run ends early, the written files stay, and the same command captures the others."""
-    done: dict[int, Captured] = {}
-    errors: dict[int, BaselinekitError] = {}
-    accepted: bool | None = None
-    for draft, _ in drafts:
-        check_placeholders(options.placeholders, project.words_of(draft))
-    replay_jobs = [
-        ReplayJob(
-            draft.current,
-            replace(project.setting(folder, context.clients), asker=draft.id),
-            options.times(draft.current),
-        )
-        for draft, folder in drafts
-    ]
-
-    def capture_group(group: Sequence[tuple[int, Replays]]) -> bool:
-        """Return whether something can still be written."""
-        nonlocal accepted
-        learnable: dict[int, Learnable] = {}
-        for number, replays in group:
-            try:
-                learnable[number] = _learn_from(project, drafts[number][0], replays, options, context)
-            except BaselinekitError as error:
-                errors[number] = blame(number, error)
-        same = [lookalike for one in learnable.values() for lookalike in one.lesson.lookalikes]
-        if same and accepted is None:
-            accepted = options.accept_lookalikes(same)
-        with context.stop.heard():  # so that every written file is reported
-            for number, one in learnable.items():
-                try:
-                    known_good = _make_known_good(project, one, bool(accepted), options, context)
-                    done[number] = keep(number, known_good)
-                except BaselinekitError as error:
-                    errors[number] = blame(number, error)
-                    if any(problem.code == "BK120" for problem in error.problems):
-                        return False  # a full disk has no room for the next file either
-        if context.stop.is_set():
-            raise KeyboardInterrupt
-        return True
-
-    is_interrupted = False
-    try:
-        for group in observe_in_groups(replay_jobs, context, options.jobs):
-            if not capture_group(group):
-                break
-    except KeyboardInterrupt:
-        is_interrupted = True
-    left = len(drafts) - len(done) - len(errors)
-    in_order = [errors[number] for number in sorted(errors)]
-    return CaptureResults([done[number] for number in sorted(done)], in_order, left, is_interrupted)
-
-
-def capture_all(
-    project: Project, drafts: Sequence[Baseline], options: CaptureOptions, context: RunContext
-) -> CaptureResults:
-    """Add the `baseline:` to files that have a recipe and no output yet; the files stay the same otherwise.
-    Capture as many as possible; the errors of the others have their place."""
-
-    def keep(number: int, known_good: KnownGood) -> Captured:
-        draft, limit = drafts[number], project.config.inline_limit
-        writing.add_baseline(draft.source, known_good.mapping, project.root, limit)
-        return summarize_capture(project, known_good, draft.id, draft.source.file)
-
-    def blame(number: int, error: BaselinekitError) -> BaselinekitError:
-        return type(error)(*locate_problems(drafts[number], error.problems, project.root))
-
-    drafts_with_folders = [(draft, os.path.dirname(draft.source.file)) for draft in drafts]
-    return capture_each(project, drafts_with_folders, options, context, keep, blame)
-
-
-def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
-    """Raise if the recipe of a file cannot work, before anything is asked."""
-    try:
-        check(draft, project.setting_of(draft, context.clients))
-    except (InvalidInput, Refused) as error:
-        raise type(error)(*locate_problems(draft, error.problems, project.root)) from None
-
-
-@contextmanager
-def temporary_folder(root: str, name: str) -> Iterator[None]:
-    """Create the folder of a baseline that is still to be written: its program may need it. If that fails, no
-    folder is left that was not there before."""
-    folder = parent = os.path.join(root, name)
-    missing = []
-    while not os.path.isdir(parent):
-        missing.append(parent)
-        parent = os.path.dirname(parent)
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        message = f"{name} cannot be a folder: a file is in the way"
-        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group")) from None
-    except OSError as error:
-        raise NotRecorded(cannot_write(name, error)) from None
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            for created in missing:
-                os.rmdir(created)
-        raise
-
-
-def group_of(draft: Baseline, project: Project) -> str:
-    """Return the folder of a new baseline: named by the host that it asks, or the skill or program that it
-    runs."""
-    base_url = project.words_of(draft).scope.values.get("base_url")
-    return kind_of(draft.current).group(draft.current, base_url)
-
-
 # The hosts of new baselines that the configuration must name before they can be asked in CI.
 
 _PORTS = {"http": 80, "https": 443}
@@ -731,35 +614,23 @@ def unnamed_origins(
     project: Project, recipes: Iterable[Recipe], look: Callable[[str, int], Sequence[str]]
 ) -> list[str]:
     """Return the origins, as people write them, that a compare in CI would refuse to ask. A host that does
-    not resolve here may resolve there."""
-    trust = replace(project.trust, ci=True)
-    origins = []
-    for url in dict.fromkeys(url for recipe in recipes for url in addresses_asked(project, recipe)):
-        try:
-            parts = urlsplit(url)
-            addresses = look(parts.hostname or "", parts.port or _PORTS[parts.scheme])
-        except (OSError, ValueError, KeyError):
-            addresses = []
+    not resolve here may resolve there. With --base-url there are none to check: it is passed again."""
+    trust, asked, unnamed = replace(project.trust, ci=True), dict[str, None](), list[str]()
+    for recipe in recipes if project.override_base_url is None else ():
+        for text in kind_of(recipe).addresses(recipe):
+            with suppress(BaselinekitError):  # needs a value that only a run has
+                url = project.scope.expand(text, ())
+                asked |= {origin(url): None} if isinstance(url, str) and url else {}
+    for url in asked:
+        scheme, _, host_and_port = url.partition("://")
+        host, _, port = host_and_port.rpartition(":")
+        addresses: Sequence[str] = ()
+        with suppress(OSError, ValueError):
+            addresses = look(host.strip("[]"), int(port))
         try:
             trust.check_request(url)
             for address in addresses:
                 trust.check_address(url, address)
         except Refused:
-            url_origin = origin(url)  # as people write it: without the default port
-            origins.append(url_origin.removesuffix(f":{_PORTS[url_origin.partition('://')[0]]}"))
-    return list(dict.fromkeys(origins))
-
-
-def addresses_asked(project: Project, recipe: Recipe) -> Iterator[str]:
-    """Yield the URLs that the recipe sends requests to. With --base-url there are none to check: it is passed
-    again."""
-    if project.override_base_url is not None:
-        return
-    for text in kind_of(recipe).addresses(recipe):
-        try:
-            url = project.scope.expand(text, ())
-            if isinstance(url, str) and url:
-                origin(url)
-                yield url
-        except BaselinekitError:  # needs a value that only a run has
-            continue
+            unnamed.append(url.removesuffix(f":{_PORTS[scheme]}"))
+    return unnamed

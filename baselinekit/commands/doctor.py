@@ -60,6 +60,7 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     problems = [*(broken.problems if broken is not None else ())]
     notes = [*([] if paths else _missing_folders(project))]
     found = [(baseline.source, [*find_problems(project, baseline, clients)]) for baseline in baselines]
+    found = [(source, pairs) for source, pairs in found if pairs]
     to_locate = [(source, [problem for problem, _ in pairs]) for source, pairs in found]
     for (_, pairs), placed in zip(found, locate_each_problem(to_locate, project.root), strict=True):
         for (_, is_note), problem in zip(pairs, placed, strict=True):

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
+from operator import itemgetter
 
 from baselinekit.commands.judging import check
 from baselinekit.commands.project import CaptureEnvironment, Project
@@ -76,26 +77,19 @@ def check_configuration(project: Project, paths: Sequence[str]) -> None:
     operator = project.operator
     if not paths or operator.config is not None:
         return
-    nearest, operator_config = cache(nearest_config), nearest_config(operator.cwd)
-    foreign: dict[str, str] = {}
+    nearest, own = cache(nearest_config), nearest_config(operator.cwd)
+    foreign: dict[str, Problem] = {}
     for path in map(os.path.normpath, paths):
-        config_path = nearest(path if os.path.isdir(path) else os.path.dirname(path))
-        if (
-            config_path is not None
-            and config_path != operator_config
-            and not (operator_config and os.path.samefile(config_path, operator_config))
-        ):
-            foreign.setdefault(config_path, os.path.relpath(path, operator.cwd))
-    problems = []
-    for config_path, path in foreign.items():
-        config = os.path.relpath(config_path, operator.cwd)
-        message = (
-            f"{path} belongs to the project of {config}, which is not the configuration that counts here"
-        )
+        found = nearest(path if os.path.isdir(path) else os.path.dirname(path))
+        if found is None or found in (own, *foreign) or (own and os.path.samefile(found, own)):
+            continue
+        config, shown = os.path.relpath(found, operator.cwd), os.path.relpath(path, operator.cwd)
+        belongs = f"{shown} belongs to the project of {config}"
+        message = f"{belongs}, which is not the configuration that counts here"
         hint = f"cd {shlex.quote(os.path.dirname(config))}, or add --config {shlex.quote(config)}"
-        problems.append(Problem("BK511", message, hint))
-    if problems:
-        raise InvalidInput(*problems)
+        foreign[found] = Problem("BK511", message, hint)
+    if foreign:
+        raise InvalidInput(*foreign.values())
 
 
 def relative_to_root(path: str, root: str) -> str:
@@ -138,14 +132,12 @@ def raise_unless_variables(broken: BaselinekitError | None, unfit: Sequence[Unfi
     value: then only the baselines that need them are errors, where they are judged, and the others run."""
     if broken is None and all(lacks_variables(error) for _, error in unfit):
         return
-    problems: list[Problem] = []
-    refused: list[Problem] = []
-    if broken is not None:
-        (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
-    to_locate = [(source, error.problems) for source, error in unfit]
-    for (_, error), placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
-        (refused if isinstance(error, Refused) else problems).extend(placed)
-    raise InvalidInput(*problems, *refused) if problems else Refused(*refused)
+    found = [] if broken is None else [(isinstance(broken, Refused), [*broken.problems])]
+    placed = locate_each_problem([(source, error.problems) for source, error in unfit], root)
+    found += zip((isinstance(error, Refused) for _, error in unfit), placed, strict=True)
+    found.sort(key=itemgetter(0))  # those that are refused come last
+    kind = Refused if all(is_refused for is_refused, _ in found) else InvalidInput
+    raise kind(*(problem for _, problems in found for problem in problems))
 
 
 def provide_schema(root: str) -> None:
@@ -172,23 +164,15 @@ def provide_eval_schema(root: str, files: Iterable[str]) -> None:
 
 def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
     """Return the problems with their places in the file: of the whole record, where there is no exact one."""
-    return locate_each_problem([(baseline.source, problems)], root)[0]
+    return locate_each_problem([(baseline.source, list(problems))], root)[0]
 
 
-def locate_each_problem(
-    problems_by_source: Sequence[tuple[Source, Iterable[Problem]]], root: str
-) -> list[list[Problem]]:
+def locate_each_problem(found: Sequence[tuple[Source, Sequence[Problem]]], root: str) -> list[list[Problem]]:
     """Do the same for many baselines: each file is read once, however many of them it holds."""
-    problem_lists = [(source, list(problems)) for source, problems in problems_by_source]
-    to_locate = [
-        (source, [problem.at or () for problem in problems]) for source, problems in problem_lists if problems
-    ]
-    places = iter(locate_each(to_locate, root))
+    places = locate_each([(source, [one.at or () for one in problems]) for source, problems in found], root)
     return [
-        [problem.placed(place) for problem, place in zip(problems, next(places), strict=True)]
-        if problems
-        else []
-        for _, problems in problem_lists
+        [problem.placed(place) for problem, place in zip(problems, spots, strict=True)]
+        for (_, problems), spots in zip(found, places, strict=True)
     ]
 
 
@@ -196,19 +180,19 @@ def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root
     """Return the results with the lines they refer to. These are found once all is recorded: a record that
     gains its first `last_passed` moves the lines below it."""
     placed = list(results)
-    failures = [
-        (number, result, result.differences[:_MOST_LOCATED])
+    failures = {
+        number: result
         for number, result in enumerate(results)
         if result and result.outcome not in ("passed", "skipped")
+    }
+    to_locate = [
+        (sources[number], [result.at, *(spot.at for spot in result.differences[:_MOST_LOCATED])])
+        for number, result in failures.items()
     ]
-    if not failures:
-        return placed
-    to_locate = [(sources[n], [result.at, *(spot.at for spot in spots)]) for n, result, spots in failures]
-    for (n, result, spots), (result_place, *places) in zip(
-        failures, locate_each(to_locate, root), strict=True
-    ):
-        pairs = zip(spots, places, strict=True)
+    found = locate_each(to_locate, root) if failures else []
+    for (number, result), (line, *places) in zip(failures.items(), found, strict=True):
+        pairs = zip(result.differences, places, strict=False)
         differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
-        unlocated = result.differences[len(spots) :]
-        placed[n] = replace(result, line=result_place.line, differences=(*differences, *unlocated))
+        unlocated = result.differences[len(places) :]
+        placed[number] = replace(result, line=line.line, differences=(*differences, *unlocated))
     return placed

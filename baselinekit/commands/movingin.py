@@ -7,13 +7,12 @@ from typing import Any
 
 from baselinekit.commands.capture import (
     CaptureOptions,
-    KnownGood,
     NewBaseline,
     completed_record,
     describe_hidden,
     hide_secrets,
+    learn_from,
     new_baseline,
-    refuse_troubles,
 )
 from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
@@ -25,10 +24,8 @@ from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, Valu
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import Lesson
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.baselines import Known
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store import schemafile, writing
 from baselinekit.store.reading import LoadedFiles, parse_record
@@ -52,7 +49,7 @@ class MovedBaseline(Struct):
     """A baseline that is to be written: its file, its record, and where it comes from."""
 
     file: str
-    record: dict[str, Json]
+    record: dict[str, Any]
     place: Place
 
 
@@ -68,28 +65,29 @@ class MovedIn(MutableStruct):
     known: int = 0
     there: list[str] = field(default_factory=list)
     tests: Sequence[str] = ()
-    secrets: Sequence[str] = ()
     writes: int = 0
     again: int = 0
 
-    def add(self, moved: MovedBaseline) -> None:
-        if (first := self.new.get(moved.file)) is not None:
-            if not same_json(_stored_output(first.record), _stored_output(moved.record)):
-                message = f"a second value for {moved.file}: the first is from {first.place}"
+    def add(self, moved: MovedBaseline, notes: Iterable[str]) -> None:
+        file, root, output = moved.file, self.project.root, moved.record["baseline"]["output"]
+        self.notes |= dict.fromkeys(f"{file}: {text}" for text in notes)
+        if (first := self.new.get(file)) is not None:
+            if not same_json(first.record["baseline"]["output"], output):
+                message = f"a second value for {file}: the first is from {first.place}"
                 self.lose(moved.place, message, "remove what is not used any more")
             return
-        state = _file_state(moved, self.project)
-        if state == "known":
-            self.known += 1
-            return
-        self.there += [moved.file] if state == "other" else []
-        self.new[moved.file] = moved
+        if os.path.lexists(os.path.join(root, file)):
+            loaded = LoadedFiles()
+            loaded.read(file, root)
+            stored = [one.baseline.output for one in loaded.baselines if one.baseline is not None]
+            if any(value is not ABSENT and same_json(value, output) for value in stored):
+                self.known += 1
+                return
+            self.there.append(file)
+        self.new[file] = moved
 
     def lose(self, place: Place, message: str, hint: str) -> None:
         self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
-
-    def note(self, file: str, notes: Iterable[str]) -> None:
-        self.notes |= dict.fromkeys(f"{file}: {text}" for text in notes)
 
 
 def moved_values(project: Project, moving: SnapshotImport, moment: str) -> MovedIn:
@@ -98,18 +96,18 @@ def moved_values(project: Project, moving: SnapshotImport, moment: str) -> Moved
     for draft in sorted(
         moving.values, key=lambda value: (value.place.file, value.place.line or 0, value.test)
     ):
-        label = f"{draft.test.partition('::')[2]}{f' {draft.name}' if draft.name else ''}"
         try:
-            moved.add(_value_baseline(moved, draft, moment))
+            moved.add(*_value_baseline(project, draft, moment))
         except BaselinekitError as error:
+            label = f"{draft.test.partition('::')[2]}{f' {draft.name}' if draft.name else ''}"
             moved.lose(draft.place, f"{label}: {error.problems[0].message}", error.problems[0].hint)
     moved.tests = [*dict.fromkeys(draft.test.partition("::")[0] for draft in moving.values)]
     return moved
 
 
-def _value_baseline(moved: MovedIn, draft: ValueDraft, moment: str) -> MovedBaseline:
+def _value_baseline(project: Project, draft: ValueDraft, moment: str) -> tuple[MovedBaseline, Iterable[str]]:
     """Return the baseline that the plugin would write for a value, with the rules it was compared by."""
-    project, folder = moved.project, moved.project.folders[0].rstrip("/")
+    folder = project.folders[0].rstrip("/")
     file = file_of(draft.test, draft.name, folder)
     templating = OutputTemplater(project.scope)
     stored = with_values(templating.template(draft.value), dict(draft.placeholders))
@@ -118,7 +116,7 @@ def _value_baseline(moved: MovedIn, draft: ValueDraft, moment: str) -> MovedBase
     singles = [render(path) for path in single_element_arrays(stored)] if draft.placeholders else []
     rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
     current_input = {"test": draft.test} | ({"name": draft.name} if draft.name is not None else {})
-    record: dict[str, Json] = {
+    record: dict[str, Any] = {
         "id": id_of(file, folder),
         "baseline": {"output": stored, "captured_at": moment},
         "current": {"input": current_input, "execution": {"type": "pytest"}},
@@ -127,25 +125,7 @@ def _value_baseline(moved: MovedIn, draft: ValueDraft, moment: str) -> MovedBase
     }
     baseline = parse_record(record, project.root)
     compile_baseline(baseline, project.words_of(baseline))
-    moved.note(file, (*templating.notes(), *describe_hidden(hidden)))
-    return MovedBaseline(file, record, draft.place)
-
-
-def _stored_output(record: Mapping[str, Any]) -> Json:
-    return record["baseline"]["output"]
-
-
-def _file_state(moved: MovedBaseline, project: Project) -> str:
-    """Whether its file is `free`, holds the same value already (`known`), or another one (`other`)."""
-    if not os.path.lexists(os.path.join(project.root, moved.file)):
-        return "free"
-    loaded = LoadedFiles()
-    loaded.read(moved.file, project.root)
-    for baseline in loaded.baselines:
-        output = ABSENT if baseline.baseline is None else baseline.baseline.output
-        if baseline.id == moved.record["id"] and output is not ABSENT:
-            return "known" if same_json(output, _stored_output(moved.record)) else "other"
-    return "other"
+    return MovedBaseline(file, record, draft.place), (*templating.notes(), *describe_hidden(hidden))
 
 
 # Cassettes: each request with its answer, as a capture stores it.
@@ -156,65 +136,25 @@ def moved_cassettes(
 ) -> tuple[MovedIn, int]:
     """Turn the interactions of cassettes into baseline files as a capture writes them; also return how many
     of the files were cassettes."""
-    cassettes: dict[str, vcr.Cassette] = {}
-    left_out = list[LeftOut]()
+    files: dict[str, ImportedFile] = {}
+    answers: dict[int, vcr.RecordedAnswer] = {}
+    firsts: dict[str, tuple[Place, vcr.RecordedAnswer]] = {}
+    left_out, repeated, broken = list[LeftOut](), 0, 0
     for file, text in texts.items():
         try:
-            if (cassette := vcr.read(SourceText(file, text), choices)) is not None:
-                cassettes[file] = cassette
+            cassette = vcr.read(SourceText(file, text), choices)
         except BaselinekitError as error:
             left_out.append(vcr.problem_of(error, file))
-    answers = {
-        id(draft.current): answer
-        for cassette in cassettes.values()
-        for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True)
-    }
-    seen = len(cassettes) + len(left_out)
-    files, repeated = _without_duplicates(cassettes, answers, left_out)
-    options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
-    summary = summarize(project, files, _record_of, options)
-    writes = sum(kind_of(new.draft.current).writes(new.draft.current) for _, _, new in summary.new)
-    moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
-    moved.secrets = summary.secrets
-    for failure in summary.problems:
-        for problem in failure.problems:
-            moved.lose(problem.place or Place(""), problem.message, problem.hint)
-    for draft, place, new in summary.new:
-        storing = (answers[id(draft.current)], options, clients, moment)
-        try:
-            try:
-                record, notes = _stored(summary.project, new, *storing)
-            except CannotReplay as error:
-                as_text = _stored_as_text(summary.project, new, options, error)
-                record, notes = _stored(summary.project, as_text, *storing)
-                notes = (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
-        except BaselinekitError as error:
-            moved.lose(place, f"{draft.id}: {error.problems[0].message}", error.problems[0].hint)
+            broken += 1
             continue
-        file = f"{new.folder}/{new.draft.id}.yaml"
-        moved.add(MovedBaseline(file, record, place))
-        moved.note(file, notes)
-    return moved, seen
-
-
-def _without_duplicates(
-    cassettes: Mapping[str, vcr.Cassette], answers: Mapping[int, vcr.RecordedAnswer], left_out: list[LeftOut]
-) -> tuple[dict[str, ImportedFile], int]:
-    """Return the drafts of all files, each request once, as a baseline holds one answer; and how many were
-    repeated."""
-    first_answers: dict[str, tuple[Place, vcr.RecordedAnswer]] = {}
-    files: dict[str, ImportedFile] = {}
-    repeated = 0
-    for file, cassette in cassettes.items():
         drafts = []
-        for draft in cassette.imported.drafts:
-            answer = answers[id(draft.current)]
-            place, first_answer = first_answers.setdefault(
-                canonical(draft.current), (Place(file, draft.line), answer)
-            )
-            if first_answer is answer:
+        for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True) if cassette else ():
+            key, itself = canonical(draft.current), (Place(file, draft.line), answer)
+            place, first = firsts.setdefault(key, itself)
+            if first is answer:
+                answers[id(draft.current)] = answer
                 drafts.append(draft)
-            elif (first_answer.response.status, first_answer.response.body) == (
+            elif (first.response.status, first.response.body) == (
                 answer.response.status,
                 answer.response.body,
             ):
@@ -222,15 +162,30 @@ def _without_duplicates(
             else:
                 message = f"{draft.id}: the request of {place}, answered otherwise"
                 left_out.append(LeftOut(draft.line, message, "a baseline holds one answer: the first", file))
-        files[file] = replace(cassette.imported, drafts=tuple(drafts))
-    return files, repeated
+        if cassette is not None:
+            files[file] = replace(cassette.imported, drafts=tuple(drafts))
+    options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
+    summary = summarize(project, files, _record_of, options)
+    writes = sum(kind_of(new.draft.current).writes(new.draft.current) for new in summary.new)
+    moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
+    for problem in (problem for failure in summary.problems for problem in failure.problems):
+        moved.lose(problem.place or Place(""), problem.message, problem.hint)
+    for draft, new in zip(summary.drafts, summary.new, strict=True):
+        answer, place = answers[id(draft.current)], new.place or Place("")
+        try:
+            record, notes = _answered(summary.project, new, answer, options, clients, moment)
+        except BaselinekitError as error:
+            moved.lose(place, f"{draft.id}: {error.problems[0].message}", error.problems[0].hint)
+        else:
+            moved.add(MovedBaseline(f"{new.folder}/{draft.id}.yaml", record, place), notes)
+    return moved, len(files) + broken
 
 
 def _record_of(draft: DraftRecipe) -> dict[str, Any]:
     return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
-def _stored(
+def _answered(
     project: Project,
     new: NewBaseline,
     answer: vcr.RecordedAnswer,
@@ -238,33 +193,23 @@ def _stored(
     clients: Clients,
     moment: str,
 ) -> tuple[dict[str, Json], Sequence[str]]:
-    """Return the record of a baseline whose request is answered with what was recorded, and the notes on
-    it."""
-    clients = replace(clients, send=lambda request: answer.response)
-    observation = observe(new.draft.current, project.setting(new.folder, clients))
-    refuse_troubles(new.draft, observation, options)
-    templating = OutputTemplater(project.words_of(new.draft).scope)
-    output, hidden = hide_secrets(
-        templating.template(observation.output), project.redactor, hide=True, allow=False
-    )
-    lesson = Lesson(replace(new.draft, baseline=Known(output=output)))
-    mapping: dict[str, Json] = {"output": output, "captured_at": answer.moment or moment}
-    known_good = KnownGood(mapping, 0.0, (), 1, lesson)
-    record, notes = completed_record(project, new.draft, new.record, None, known_good)
-    compile_baseline(parse_record(record, project.root), project.words_of(new.draft))
-    writing.check_names(new.draft.id, new.group)
-    return record, (*templating.notes(), *describe_hidden(hidden), *observation.notes, *notes)
-
-
-def _stored_as_text(
-    project: Project, new: NewBaseline, options: CaptureOptions, error: CannotReplay
-) -> NewBaseline:
-    """Return a baseline whose body does not match its content type, and is read as a text."""
-    current = new.record["current"]
-    if "parse" in current["execution"]:
-        raise error
-    execution = {**current["execution"], "parse": "text"}
-    return new_baseline(project, {**new.record, "current": {**current, "execution": execution}}, options)
+    """Return the record of a baseline whose request is answered with what was recorded, and the notes on it.
+    A body that does not match its content type is read as a text."""
+    setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
+    try:
+        learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
+    except CannotReplay as error:
+        execution = new.current["execution"]
+        if "parse" in execution:
+            raise
+        current = {**new.current, "execution": {**execution, "parse": "text"}}
+        as_text = new_baseline(project, {**(new.record or {}), "current": current}, options)
+        record, notes = _answered(project, as_text, answer, options, clients, moment)
+        return record, (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
+    known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
+    record, notes = completed_record(project, learnt.new, known)
+    writing.check_names(new.draft.id, os.path.basename(new.folder))
+    return record, (*learnt.notes, *notes)
 
 
 def write_moved(moved: MovedIn, files: Sequence[MovedBaseline], overwrite: bool) -> Iterator[str]:

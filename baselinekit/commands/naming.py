@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Source
-from baselinekit.model.values import Json
+from baselinekit.model.baselines import Baseline
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import id_of, read_record
 
@@ -34,36 +33,30 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     if draft.id.casefold() not in taken:
         return draft.id
     source, raw = taken[draft.id.casefold()]
-    existing, _ = read_record(raw, source)
+    first, _ = read_record(raw, source)
     candidate = draft.id
-    for candidate in (draft.id, *longer_ids(draft, existing, project)):
+    for candidate in (draft.id, *longer_ids(draft, first, project)):
         if candidate.casefold() not in taken:
             break
-        if not is_chosen or candidate == draft.id:
-            refuse_same(draft, candidate, *taken[candidate.casefold()], project)
+        owner_source, owner_raw = taken[candidate.casefold()]
+        existing, _ = read_record(owner_raw, owner_source)
+        counts = not is_chosen or candidate == draft.id
+        if counts and existing is not None and is_same(draft, existing, project):
+            accept = f"accept its new answer: baselinekit refresh {existing.id} --replay"
+            hint, place = f"choose another --id, or {accept}", locate(owner_source, ("id",), project.root)
+            raise _taken(candidate, existing.id, "the same recipe", hint, place)
     if not is_chosen:
         return candidate
-    mask, owner = project.redactor.mask, "another baseline"
-    if existing is not None:
-        owner = kind_of(existing.current).target(existing.current, mask, _base_url(existing, project))
-    hint = f"choose another --id, such as {candidate}"
-    raise InvalidInput(_taken_problem(draft.id, str(id_of(raw, source)), owner, hint, source, project))
+    owner = "another baseline"
+    if first is not None:
+        owner = kind_of(first.current).target(first.current, project.redactor.mask, _base_url(first, project))
+    hint, place = f"choose another --id, such as {candidate}", locate(source, ("id",), project.root)
+    raise _taken(draft.id, str(id_of(raw, source)), owner, hint, place)
 
 
-def refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], project: Project) -> None:
-    existing, _ = read_record(raw, source)
-    if existing is not None and is_same(draft, existing, project):
-        hint = f"choose another --id, or accept its new answer: baselinekit refresh {existing.id} --replay"
-        raise InvalidInput(_taken_problem(id, existing.id, "the same recipe", hint, source, project))
-
-
-def _taken_problem(
-    id: str, existing_id: str, owner: str, hint: str, source: Source, project: Project
-) -> Problem:
-    message = f"the id {id!r} is taken by {owner}"
-    if existing_id != id:
-        message = f"the id {id!r} is {existing_id!r} in different case, which is taken by {owner}"
-    return Problem("BK113", message, hint, locate(source, ("id",), project.root))
+def _taken(id: str, existing_id: str, owner: str, hint: str, place: Place) -> InvalidInput:
+    is_other = f" is {existing_id!r} in different case, which" if existing_id != id else ""
+    return InvalidInput(Problem("BK113", f"the id {id!r}{is_other} is taken by {owner}", hint, place))
 
 
 def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:

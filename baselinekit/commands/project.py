@@ -22,7 +22,7 @@ from baselinekit.model.recipes import (
     Surroundings,
     Variable,
 )
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
@@ -30,7 +30,7 @@ from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # most runs do not need these
     from baselinekit.clients.programs.gitfiles import FetchedFile
-    from baselinekit.suites.targets import Targets
+    from baselinekit.suites.targets import NamedTarget, Targets
 
 
 class Operator(Struct):
@@ -103,10 +103,8 @@ class Project(Struct):
             targets=self.executions,
             within=within,
         )
-        scope, ceilings = self.scope, self.ceilings
-        return Setting(
-            surroundings, scope, self.trust, self.redactor, self.config.http, clients, ceilings=ceilings
-        )
+        used = (self.scope, self.trust, self.redactor, self.config.http)
+        return Setting(surroundings, *used, clients, ceilings=self.ceilings)
 
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
         return replace(self.setting(os.path.dirname(baseline.source.file), clients), asker=baseline.id)
@@ -124,14 +122,6 @@ class Project(Struct):
         if self.override_base_url is None:
             base = self.scope.expand(base, ("current", "execution", "base_url"))
         return replace(words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
-
-    def allowing(self, url: str) -> "Project":
-        """Return the project with this origin named and allowed by the operator."""
-        return replace(self, trust=self.trust.allowing(url))
-
-    def naming(self, url: str) -> "Project":
-        """Return the project with this origin named by the operator as well."""
-        return replace(self, trust=self.trust.naming(url))
 
     def trusting_any_certificate(self) -> "Project":
         """Return the project without certificate checks, as the operator typed."""
@@ -166,12 +156,22 @@ def open_project(operator: Operator) -> Project:
             check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
     operator = replace(operator, env_files=(), file_values=_read_env_files(operator))
     scope = _scope(config, chosen, operator)
-    keys = {model.key for model in config.models.values() if model.key in scope.values}
-    secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
+    keys = {str(model.key) for model in config.models.values() if model.key in scope.values}
+    secrets = {name: Secret(as_text(scope.values[name])) for name in keys}  # declared so or not
     values = {name: value for name, value in scope.values.items() if name not in keys}
-    scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
-    targets, scope = _targets(operator, config, path, root, scope)
-    readable = [] if targets is None else list(targets.readable())
+    scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})
+    targets, readable = None, list["NamedTarget"]()
+    if operator.targets is not None or config.targets:
+        from baselinekit.suites.targets import Targets
+        from baselinekit.suites.targetsfile import add_named_targets
+
+        targets = Targets(models=frozenset(config.models), declared=scope.declared)
+        file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
+        is_current = operator.config_from is None
+        targets, scope = add_named_targets(
+            targets, config, path, root, scope, operator.environ, file, is_current
+        )
+        readable = list(targets.readable())
     described = {target.name: target.model for target in readable if target.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
@@ -182,16 +182,16 @@ def open_project(operator: Operator) -> Project:
         *(model.base_url for model in models.values()),
         *(_expanded(address, scope) for target in readable for address in target.addresses()),
     )
-    names_hosts = config.allow_hosts is not None or operator.allow_hosts
+    hosts = (*(config.allow_hosts or ()), *operator.allow_hosts)
     trust = Trust(
-        allow_hosts=(*(config.allow_hosts or ()), *operator.allow_hosts) if names_hosts else None,
+        allow_hosts=hosts if hosts or config.allow_hosts is not None else None,
         named_origins=origins_in(addresses),
         allow_exec=operator.allow_exec,
         configured_origins=_configured_origins(config, scope),
         ci=in_ci(operator.environ),
         config_from=operator.config_from,
     )
-    words = PlaceholderContext(config.placeholders, scope, operator.now, RegexBudget(operator.work))
+    budget, commit = RegexBudget(operator.work), operator.config_from
     return Project(
         root=root,
         config=config,
@@ -199,7 +199,7 @@ def open_project(operator: Operator) -> Project:
         scope=scope,
         trust=trust,
         redactor=Redactor(scope.secrets),
-        words=replace(words, config_from=operator.config_from),
+        words=PlaceholderContext(config.placeholders, scope, operator.now, budget, config_from=commit),
         base_url=base_url,
         override_base_url=operator.base_url,
         commands={
@@ -213,21 +213,6 @@ def open_project(operator: Operator) -> Project:
         executions={target.name: target.execution for target in readable},
         operator=operator,
     )
-
-
-def _targets(
-    operator: Operator, config: Config, config_file: str | None, root: str, scope: Scope
-) -> "tuple[Targets | None, Scope]":
-    """Return the targets, None if there are none, and the variables, with those that targets need."""
-    if operator.targets is None and not config.targets:
-        return None, scope
-    from baselinekit.suites.targets import Targets
-    from baselinekit.suites.targetsfile import add_named_targets
-
-    targets = Targets(models=frozenset(config.models), declared=scope.declared)
-    file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
-    now = operator.config_from is None
-    return add_named_targets(targets, config, config_file, root, scope, operator.environ, file, now)
 
 
 def _load_configuration(operator: Operator) -> tuple[str | None, Config]:
@@ -264,46 +249,37 @@ def _expanded(text: str, scope: Scope) -> Json:
 
 
 def _environment(config: Config, name: str | None) -> Environment:
-    if name is None:
-        return Environment()
-    if name not in config.environments:
-        names = list(config.environments)
-        choices = f"there are {', '.join(names)}" if names else "declare `environments:`"
-        hint = suggest(name, names) or choices
+    environments = config.environments
+    if name is not None and name not in environments:
+        choices = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
+        hint = suggest(name, environments) or choices
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
-    return config.environments[name]
+    return Environment() if name is None else environments[name]
 
 
 def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
-    """Collect the variables: command line, then env files, then the environment, then the configuration."""
+    """Collect the variables: command line, then env files, then the environment, then the configuration. A
+    variable that is declared as a secret stays one wherever its value comes from."""
     values: dict[str, Json] = {}
     secrets: dict[str, Secret] = {}
     unset: dict[str, str] = {}
-    for name, spec in {**config.variables, **chosen.variables}.items():
+    declared = {**config.variables, **chosen.variables}
+    given = {**operator.file_values, **operator.variables}
+    for name in dict.fromkeys((*declared, *given, *operator.secrets)):
+        spec = declared.get(name)
         variable = spec if isinstance(spec, Variable) else Variable(value=spec)
-        value = variable.value
-        if variable.from_env is not None:
-            if variable.from_env not in operator.environ:
-                unset[name] = variable.from_env
-                continue
-            value = operator.environ[variable.from_env]
-        if variable.secret:
-            secrets[name] = Secret(str(value), tuple(variable.hosts))
+        value = operator.environ.get(variable.from_env) if variable.from_env is not None else variable.value
+        value = given.get(name, value)
+        if name in operator.secrets and name in operator.variables:
+            raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
+        if name in operator.secrets:
+            value = _secret(name, operator.secrets[name], operator.environ)
+        if variable.from_env is not None and value is None:
+            unset[name] = variable.from_env
+        elif variable.secret or name in operator.secrets:
+            secrets[name] = Secret(as_text(value), tuple(variable.hosts))
         else:
             values[name] = value
-    for name, new_value in {**operator.file_values, **operator.variables}.items():
-        if name in secrets:  # declared as a secret, so it stays one wherever its value comes from
-            secrets[name] = Secret(as_text(new_value), secrets[name].hosts)
-        else:
-            values[name] = new_value
-    for name, new_value in operator.secrets.items():
-        if name in values and name in operator.variables:
-            raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
-        values.pop(name, None)
-        unset.pop(name, None)
-        declared = {**config.variables, **chosen.variables}.get(name)
-        hosts = tuple(declared.hosts) if isinstance(declared, Variable) else ()  # those it was declared for
-        secrets[name] = Secret(_secret(name, new_value, operator.environ), hosts)
     return Scope(values, secrets, unset)
 
 
@@ -322,12 +298,11 @@ def _read_env_files(operator: Operator) -> dict[str, Json]:
         try:
             with open(path, encoding="utf-8") as file:
                 values.update(parse_env_file(file.read(), path))
-        except UnicodeDecodeError:
-            message = f"the env file {path} is not UTF-8 text"
-            raise InvalidInput(Problem("BK502", message, "save it as UTF-8")) from None
-        except OSError as error:
-            message = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
-            raise InvalidInput(Problem("BK502", message, "check the name")) from None
+        except (UnicodeDecodeError, OSError) as error:
+            reason, hint = "is not UTF-8 text", "save it as UTF-8"
+            if isinstance(error, OSError):
+                reason, hint = f"cannot be read: {(error.strerror or str(error)).lower()}", "check the name"
+            raise InvalidInput(Problem("BK502", f"the env file {path} {reason}", hint)) from None
     return values
 
 
@@ -355,37 +330,33 @@ class CaptureEnvironment:
             elif not self.seen:
                 from baselinekit.commands.environment import capture_environment
 
-                project = self.project
-                environment = capture_environment(
-                    project.root, project.config.environment, self.clients.execute, project.folders
-                )
-                self.seen = project.redactor.mask_value(environment)
+                root, declared = self.project.root, self.project.config.environment
+                environment = capture_environment(root, declared, self.clients.execute, self.project.folders)
+                self.seen = self.project.redactor.mask_value(environment)
             return flatten(self.seen)
 
     def chosen(self, baseline: Baseline) -> Baseline:
         """Return the baseline with the output for this environment: the first fitting variant, or its own."""
-        stored = baseline.baseline
-        if stored is None or not stored.variants:
+        variants = baseline.baseline.variants if baseline.baseline else ()
+        if not variants:
             return baseline
         facts = self._facts()
         problems = [
-            problem
-            for number, variant in enumerate(stored.variants)
+            problem._replace(at=("baseline", "variants", number, "when", name))
+            for number, variant in enumerate(variants)
             for name, value in variant.when.items()
-            for problem in self._problems(name, value, facts, ("baseline", "variants", number, "when", name))
+            for problem in self._problems(name, value, facts)
         ]
         if problems:
             raise InvalidInput(*problems)
-        for number, variant in enumerate(stored.variants):
-            if _is_fitting(variant, facts):
-                return as_variant(baseline, number)
-        return baseline
+        fitting = (number for number, variant in enumerate(variants) if _is_fitting(variant, facts))
+        number = next(fitting, None)
+        return baseline if number is None else as_variant(baseline, number)
 
     def describe_for(self, baseline: Baseline) -> str:
         """Describe this environment by the names that the variants of a baseline depend on."""
-        stored = baseline.baseline
-        names = {name: None for variant in (stored.variants if stored else ()) for name in variant.when}
-        facts = self._facts()
+        variants, facts = baseline.baseline.variants if baseline.baseline else (), self._facts()
+        names = dict.fromkeys(name for variant in variants for name in variant.when)
         return ", ".join(
             f"{name}: {'none' if facts.get(name) is None else as_text(facts[name])}" for name in names
         )
@@ -393,17 +364,17 @@ class CaptureEnvironment:
     def _facts(self) -> dict[str, Json]:
         return {**self.environment(), _CHOSEN_NAME: self.project.operator.environment}
 
-    def _problems(self, name: str, value: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
+    def _problems(self, name: str, value: Json, facts: Mapping[str, Json]) -> Iterator[Problem]:
         """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
         if name not in facts and not name.startswith("git."):
             others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            hint = suggest(name, facts) or others
-            yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
+            yield Problem("BK232", f"the {name!r} of a run is not known", suggest(name, facts) or others)
         environments = self.project.config.environments
         for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
             if "*" not in glob and glob not in environments:
-                hint = suggest(glob, environments) or "declare it under `environments:` of the configuration"
-                yield Problem("BK232", f"there is no environment {glob!r}", hint, at=at)
+                others = "declare it under `environments:` of the configuration"
+                hint = suggest(glob, environments) or others
+                yield Problem("BK232", f"there is no environment {glob!r}", hint)
 
 
 def as_variant(baseline: Baseline, number: int) -> Baseline:
@@ -411,14 +382,10 @@ def as_variant(baseline: Baseline, number: int) -> Baseline:
     stored = baseline.baseline
     assert stored is not None
     variant = stored.variants[number]
-    chosen_output = replace(
-        stored,
-        output=variant.output,
-        output_file=variant.output_file,
-        captured_at=variant.captured_at or stored.captured_at,
-        environment=variant.environment or stored.environment,
-    )
-    return replace(baseline, baseline=chosen_output, variant=number)
+    output = replace(stored, output=variant.output, output_file=variant.output_file)
+    moment, environment = variant.captured_at or stored.captured_at, variant.environment or stored.environment
+    output = replace(output, captured_at=moment, environment=environment)
+    return replace(baseline, baseline=output, variant=number)
 
 
 def flatten(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
@@ -453,10 +420,9 @@ def drift_of(
     before = flatten(baseline.baseline.environment if baseline.baseline else {})
     if not before:
         return {}
-    answer_environment = here.project.redactor.mask_value(dict(observation.environment))
-    now = {**here.environment(), **flatten(answer_environment)}
-    common = {key: (value, now[key]) for key, value in before.items() if key in now and key not in _NO_DRIFT}
-    return {key: pair for key, pair in common.items() if pair[0] != pair[1]}
+    now = {**here.environment(), **flatten(here.project.redactor.mask_value(dict(observation.environment)))}
+    common = [key for key in before if key in now and key not in _NO_DRIFT]
+    return {key: (before[key], now[key]) for key in common if before[key] != now[key]}
 
 
 # What is recorded beside a known-good output: its environment, and its time, cost and tokens.
@@ -466,29 +432,27 @@ def environment_of(
     project: Project, baseline: Baseline, observation: Observation, around: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Return the environment `around` a run, with the address that was asked and what the answer says."""
-    mask = project.redactor.mask_value
     environment = without_branch(around)
     base_url = project.words_of(baseline).scope.values.get("base_url")
     if isinstance(base_url, str) and kind_of(baseline.current).asks_address:
-        environment["base_url"] = project.redactor.mask(base_url)
-    return {**mask(environment), **mask(dict(observation.environment))}
+        environment["base_url"] = base_url
+    masked: dict[str, Json] = project.redactor.mask_value({**environment, **observation.environment})
+    return masked
 
 
 def without_branch(environment: Mapping[str, Json]) -> dict[str, Json]:
     """Return an environment as it is stored: a branch is short-lived, and differs on every checkout."""
     git = environment.get("git")
-    if not isinstance(git, dict):
-        return dict(environment)
-    return {**environment, "git": {key: value for key, value in git.items() if key != "branch"}}
+    facts = git.items() if isinstance(git, dict) else ()
+    stored = {"git": {key: value for key, value in facts if key != "branch"}} if facts else {}
+    return {**environment, **stored}
 
 
 def observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
     """Return the time, cost and tokens of a replay, if a rule limits them."""
     usage = observation.usage
-    observed: dict[str, Json] = {}
-    if rules.latency is not None:
-        observed["seconds"] = round(observation.seconds, 3)
-    if rules.cost is not None:
-        cost = None if usage.cost_usd is None else float(usage.cost_usd)
-        observed |= {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+    cost = None if usage.cost_usd is None else float(usage.cost_usd)
+    spent = {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+    observed: dict[str, Json] = {} if rules.latency is None else {"seconds": round(observation.seconds, 3)}
+    observed |= spent if rules.cost is not None else {}
     return {name: value for name, value in observed.items() if value is not None}

@@ -3,23 +3,17 @@ and guards its grades."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 from baselinekit.commands.capture import (
     Captured,
     CaptureOptions,
     CaptureResults,
-    KnownGood,
     NewBaseline,
-    capture_each,
-    check_new,
+    capture,
     new_baseline,
-    temporary_folder,
-    write_known_good,
 )
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.importing import worst_of
 from baselinekit.commands.naming import is_same, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -35,12 +29,11 @@ from baselinekit.kinds.kind import SCORES
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import escape_variables, names_in
-from baselinekit.store import writing
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
@@ -160,12 +153,6 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
     return CaseDraft(case, record, group, locate(case.source, (), project.root), tuple(_notes(case)))
 
 
-def with_text_compared(draft: CaseDraft) -> dict[str, Any]:
-    """The record of a draft whose text was the same in every replay: then the text is compared too."""
-    scored = "scores" in draft.record["current"]["execution"]
-    return {**draft.record, "comparison": _rules(is_text_compared=True, is_scored=scored)}
-
-
 def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
     """The comparison rules. The text of a model varies, so only the checks are compared, and no score may
     fall."""
@@ -245,56 +232,43 @@ def capture_cases(
 ) -> tuple[CaptureResults, int]:
     """Write new files. Return the captures, and how many cases were captured already. What cannot be captured
     is reported with its line."""
-    steady_ids: set[str] = set()
+    wanted: list[NewBaseline] = []
+    errors: list[BaselinekitError] = []
+    taken, known_count = records_by_id(project.root, project.folders), 0
+    for draft in drafts:
+        try:
+            new = new_baseline(project, draft.record, replace(options, group=draft.group))
+            if _is_there(new, taken, project):
+                known_count += 1
+            else:
+                wanted.append(_of_case(new, draft))
+        except BaselinekitError as error:
+            problems = (
+                problem._replace(message=f"{draft.case.id}: {problem.message}", place=draft.place, at=None)
+                for problem in error.problems
+            )
+            errors.append(type(error)(*problems))
+    if known_count and not wanted and not errors:
+        message = "each case there is captured already"
+        hint = "to accept new answers: baselinekit refresh ID --replay"
+        raise InvalidInput(Problem("BK520", message, hint))
+    outcome = capture(project, wanted, options, context)
+    return replace(outcome, errors=[*errors, *outcome.errors]), known_count
 
-    def note_if_steady(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
+
+def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
+    """The new baseline of a case. A text that is the same in every replay is compared, too."""
+
+    def adapt(new: NewBaseline, outputs: Sequence[Json]) -> tuple[NewBaseline, Mapping[Path, str]]:
         texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
         if len(texts) > 1 and all(text == texts[0] for text in texts):
-            steady_ids.add(baseline.id)
-        return {}
+            is_scored = "scores" in new.current["execution"]
+            rules = _rules(is_text_compared=True, is_scored=is_scored)
+            record = {**(new.record or {}), "comparison": rules}
+            new = replace(new, record=record, notes=(*new.notes, _STEADY))
+        return new, {}
 
-    options = replace(options, described=note_if_steady)
-    new_baselines: list[tuple[CaseDraft, NewBaseline]] = []
-    errors: list[BaselinekitError] = []
-
-    def keep(number: int, known_good: KnownGood) -> Captured:
-        draft, new = new_baselines[number]
-        is_steady = new.draft.id in steady_ids
-        if is_steady:
-            rules = with_text_compared(draft)["comparison"]
-            new = replace(new, record={**new.record, "comparison": rules})
-        captured = write_known_good(project, new, known_good, options)
-        return replace(captured, notes=(*captured.notes, *draft.notes, *([_STEADY] if is_steady else [])))
-
-    def blame(number: int, error: BaselinekitError) -> BaselinekitError:
-        return _at_case(error, new_baselines[number][0])
-
-    taken, known_count = records_by_id(project.root, project.folders), 0
-    with ExitStack() as folders:
-        for draft in drafts:
-            try:
-                new = new_baseline(project, draft.record, replace(options, group=draft.group))
-                if _is_there(new, taken, project):
-                    known_count += 1
-                    continue
-                writing.check_names(new.draft.id, new.group)
-                folders.enter_context(temporary_folder(project.root, new.folder))
-                check_new(project, new, context)
-                new_baselines.append((draft, new))
-            except BaselinekitError as error:
-                errors.append(_at_case(error, draft))
-        if known_count and not new_baselines and not errors:
-            message = "each case there is captured already"
-            hint = "to accept new answers: baselinekit refresh ID --replay"
-            raise InvalidInput(Problem("BK520", message, hint))
-        pairs = [(new.draft, new.folder) for _, new in new_baselines]
-        capture = capture_each(project, pairs, options, context, keep, blame)
-        errors += capture.errors
-        if not capture.done and errors:  # the folders that were made for it are removed
-            raise worst_of(errors)
-        if not capture.done and capture.is_interrupted:
-            raise KeyboardInterrupt
-    return replace(capture, errors=errors), known_count
+    return replace(new, place=draft.place, label=draft.case.id, notes=draft.notes, adapt=adapt)
 
 
 _STEADY = "the text came the same each time and is compared, too"
@@ -323,12 +297,3 @@ def _is_there(
     raise InvalidInput(
         Problem("BK520", message, "if the case was edited, remove that file and capture it again")
     )
-
-
-def _at_case(error: BaselinekitError, draft: CaseDraft) -> BaselinekitError:
-    """The error with the line and the id of the case."""
-    problems = (
-        replace(problem, message=f"{draft.case.id}: {problem.message}", place=draft.place, at=None)
-        for problem in error.problems
-    )
-    return type(error)(*problems)

@@ -46,17 +46,6 @@ def check_folder(root: str, folder: str) -> None:
         raise NotRecorded(cannot_write(folder, error)) from None
 
 
-def write_new(
-    record: dict[str, Json], group: str, root: str, folder: str, inline_limit: int, schema: str
-) -> str:
-    """Write `<folder>/<group>/<id>.yaml`, which must not exist yet, and return its name. The keys are written
-    in the order of the record; `schema` is the path by which editors find the schema."""
-    check_names(record["id"], group)
-    file = posixpath.join(folder, group, f"{record['id']}.yaml")
-    write_file(record, file, root, inline_limit, schema)
-    return file
-
-
 def write_file(
     record: dict[str, Json],
     file: str,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ticking import START, Ticking, record, ticking
 
-from baselinekit.commands.capture import Captured, CaptureOptions, capture_new
+from baselinekit.commands.capture import Captured
 from baselinekit.commands.compare import compare
 from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.selection import Selection
@@ -63,7 +63,7 @@ def capture(desk: Ticking, parse: str | None = None, *, exact: bool = False) -> 
     draft = record("x")
     if parse:
         draft["current"]["input"]["parse"] = parse
-    return capture_new(desk.project, draft, CaptureOptions(repeat=None, exact=exact), desk.ticking())
+    return desk.capture(draft, desk.ticking(), repeat=None, exact=exact)
 
 
 def outcome(desk: Ticking) -> str:

@@ -11,7 +11,7 @@ import pytest
 from storehelp import write
 from ticking import START, Ticking, iso, record, ticking
 
-from baselinekit.commands.capture import Captured, CaptureOptions, capture_all, capture_new
+from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, capture
 from baselinekit.commands.loading import load
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.values.paths import render
@@ -23,7 +23,7 @@ SAME = "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456"
 
 def asked(desk: Ticking, id: str, method: str = "GET", **options: Any) -> Captured:
     options.setdefault("repeat", None)
-    return capture_new(desk.project, record(id, method), CaptureOptions(**options), desk.ticking())
+    return desk.capture(record(id, method), desk.ticking(), **options)
 
 
 def body(captured: Captured) -> Any:
@@ -119,7 +119,7 @@ def test_what_looks_like_an_id_becomes_a_placeholder_when_somebody_says_so(tmp_p
 def test_what_the_rules_do_not_look_at_is_not_told(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: {"id": SAME, "at": iso(START), "n": 1})
     rules = record("x", ignore_fields=["id", "at"])
-    captured = capture_new(desk.project, rules, CaptureOptions(repeat=None), desk.ticking())
+    captured = desk.capture(rules, desk.ticking(), repeat=None)
     assert body(captured) == {"id": SAME, "at": iso(START), "n": 1}
     assert not captured.lookalikes
 
@@ -138,7 +138,8 @@ def test_many_wait_for_one_tick(tmp_path: Path) -> None:
         text = f"id: {name}\ncurrent:\n  input: {{endpoint: /{name}}}\n  execution: {{type: http}}\n"
         write(tmp_path, f"baselines/{name}.yaml", text)
     project = desk.project
-    found = capture_all(project, load(project, ()), CaptureOptions(repeat=None), desk.ticking())
+    wanted = [NewBaseline(draft, "baselines") for draft in load(project, ())]
+    found = capture(project, wanted, CaptureOptions(repeat=None), desk.ticking())
     done, errors = found.done, found.errors
     assert sorted(one.id for one in done) == sorted(names)
     assert [problem.code for error in errors for problem in error.problems] == ["BK521"]

@@ -10,7 +10,7 @@ from storehelp import EXAMPLES, same, values, write, write_baseline
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.store.reading import load
-from baselinekit.store.writing import add_baseline, write_new
+from baselinekit.store.writing import add_baseline, check_names, write_file
 
 RECORD: dict[str, Any] = {
     "id": "users-list",
@@ -47,7 +47,10 @@ metadata:
 
 
 def new(root: Path, record: dict[str, Any] = RECORD, group: str = "x.org", limit: int = 65_536) -> str:
-    return write_new(record, group, str(root), "baselines", limit, "../x.json")
+    check_names(record["id"], group)
+    file = f"baselines/{group}/{record['id']}.yaml"
+    write_file(record, file, str(root), limit, "../x.json")
+    return file
 
 
 def test_a_new_file_is_written_and_none_is_overwritten(tmp_path: Path) -> None:

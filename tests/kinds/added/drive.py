@@ -7,8 +7,6 @@ from typing import Any
 
 from desk import Desk
 
-from baselinekit.commands import capture
-from baselinekit.commands.capture import CaptureOptions
 from baselinekit.errors import BaselinekitError
 
 BAD = {"input": {"method": "Greet", "message": []}, "execution": {"type": "grpc", "timout": 3}}
@@ -36,8 +34,7 @@ def main() -> dict[str, Any]:
     said: dict[str, Any] = {}
 
     def store(name: str) -> str:
-        captured = capture.capture_new(desk.project, record(name), CaptureOptions(), desk.context())
-        return captured.file
+        return desk.capture(record(name)).file
 
     desk.says("shop.Prices/One", answer(14, "EUR"))
     said["refused"] = failure(lambda: store("One"))
