@@ -1,19 +1,22 @@
 """The commands that git calls: `git-merge` merges the records that the tool writes and leaves the rest to
 git's own merge of texts; `git-textconv` shows a file without those records. `init --git` registers them with
-git.
-
-Git calls them once per file and waits, so their arguments are parsed here without click."""
+git, which calls them once per file and waits, so their arguments are parsed here without click."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
-from baselinekit.store import recordmerge
+from baselinekit.cli import screen
+from baselinekit.errors import BaselinekitError
+from baselinekit.files.languages import language
+from baselinekit.files.text import decode
+from baselinekit.store.recordmerge import merge_records, without_record
 
+_SIDES = ["ours", "base", "theirs"]
 _MAX_CONFLICTS = 127
-_SIDES = ("ours", "base", "theirs")
 _FAILED = 255
 
 
@@ -43,78 +46,42 @@ def call(name: str, words: Sequence[str]) -> int:
 def git_merge(words: Sequence[str]) -> int:
     """Merge three versions of a file into the second, as git's merge drivers do: 0 merged, otherwise the
     number of conflicts, which are marked in the file."""
-    files, labels = words[:3], words[5:]
+    base, ours, theirs = files = [Path(word) for word in words[:3]]
     marker, name = (*words[3:5], *("7", "baseline.yaml")[max(len(words[:5]) - 3, 0) :])
-    originals = [_read(file) for file in files]
-    texts = _settle(originals, name)
-    status = _merge_texts(files, texts, marker, labels)
-    if status > _MAX_CONFLICTS:  # not a text, for example: ours stays, and git reports a conflict
-        return 1
-    return status or _check_merged(_read(files[1]), originals, texts, name)
-
-
-def _settle(originals: Sequence[bytes], name: str) -> Sequence[bytes]:
-    """Merge the records; if that fails, leave the texts to git's own merge."""
-    try:
-        return recordmerge.merge_records(originals[0], originals[1], originals[2], name)
-    except Exception:
-        return originals
-
-
-def _merge_texts(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: Sequence[str]) -> int:
-    """Merge three texts with git into the second file. If at most one side differs from the ancestor, git is
-    not needed, which saves a process."""
-    base, ours, theirs = texts
-    if base in (ours, theirs) or ours == theirs:
-        with open(files[1], "wb") as target:
-            target.write(theirs if ours == base else ours)
-        return 0
-    for file, text in zip(files, texts, strict=True):
-        with open(file, "wb") as target:
-            target.write(text)
-    # older versions of git pass no labels
-    label_by_side = dict(zip(("base", "ours", "theirs"), labels, strict=False))
-    given_labels = (label_by_side.get(word, "") for word in _SIDES)
-    sides = (
-        word if label in ("", "%S", "%X", "%Y") else label
-        for word, label in zip(_SIDES, given_labels, strict=True)
-    )
-    argv = ["git", "merge-file", "-q", *(word for label in sides for word in ("-L", label))]
+    labels = words[5:8]  # older versions of git pass none
+    sides = _SIDES
+    if len(labels) == len(sides) and "%S" not in labels:
+        sides = [label or side for label, side in zip((labels[1], labels[0], labels[2]), _SIDES, strict=True)]
+    before = [file.read_bytes() for file in files]
+    for file, data in zip(files, merge_records(before, name), strict=True):
+        file.write_bytes(data)
+    argv = ["git", "merge-file", "-q", *(word for side in sides for word in ("-L", side))]
     argv += [f"--marker-size={marker}"] * marker.isdigit()
-    argv += ["--", files[1], files[0], files[2]]
-    return subprocess.run(argv, check=False).returncode % 256
-
-
-def _check_merged(merged: bytes, originals: Sequence[bytes], texts: Sequence[bytes], name: str) -> int:
-    """Check that the merged file is readable: two changes that merge as texts need not form a valid file,
-    unlike one change alone."""
-    base, ours, theirs = texts
-    if base in (ours, theirs) or ours == theirs:
-        return 0
-    reason = recordmerge.why_unreadable(merged, name)
-    if not reason or any(recordmerge.why_unreadable(data, name) for data in originals[1:]):
-        return 0
-    from baselinekit.cli import screen
-
+    conflicts = subprocess.run([*argv, "--", ours, base, theirs], check=False).returncode % 256
+    if conflicts > _MAX_CONFLICTS:  # not a text, for example: ours stays, and git reports a conflict
+        return 1
+    reason = _why_unreadable(ours.read_bytes(), name)
+    if conflicts or not reason or any(_why_unreadable(data, name) for data in before[1:]):
+        return conflicts
     screen.line(f"baselinekit: the two sides were merged, but: {screen.safe(reason)}", err=True)
     return 1
 
 
-def git_textconv(words: Sequence[str]) -> int:
-    """Print a file as a diff should show it; if folding it fails, as it is."""
-    data = _read(words[0])
+def _why_unreadable(data: bytes, file: str) -> str:
+    """Return why a text cannot be read, or "": two valid changes can give an invalid file together."""
     try:
-        output = recordmerge.without_record(data, os.path.basename(words[0]))
-    except Exception:
-        output = data
+        language(file).load(decode(data, file).body, file)
+    except BaselinekitError as error:
+        return str(error.problems[0])
+    return ""
+
+
+def git_textconv(words: Sequence[str]) -> int:
+    """Print a file as a diff should show it."""
+    file = Path(words[0])
     sys.stdout.flush()
-    sys.stdout.buffer.write(output)
+    sys.stdout.buffer.write(without_record(file.read_bytes(), file.name))
     return 0
-
-
-def _read(file: str) -> bytes:
-    with open(file, "rb") as source:
-        return source.read()
 
 
 CALLS: dict[str, tuple[Callable[[Sequence[str]], int], int, str]] = {

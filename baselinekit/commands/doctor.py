@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.commands.judging import check, target_of
 from baselinekit.commands.loading import load_partly, locate_each_problem, prepare, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
-from baselinekit.errors import BaselinekitError, Problem, Refused, internal_error
+from baselinekit.errors import BaselinekitError, Place, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
@@ -25,9 +25,9 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
-from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
-from baselinekit.structs import Struct
+from baselinekit.store.writing import large_outputs, move_output
+from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
 from baselinekit.values.texts import Mask, mask_and_clip
@@ -94,16 +94,30 @@ def _placed(project: Project, problems: list[Problem]) -> list[Problem]:
     return [*place_in_config(project.root, project.config_file, placed), *others]
 
 
+class MovedOutput(Struct):
+    """An output that was moved: its baseline's id and file, the new file and its size."""
+
+    id: str
+    file: str
+    output_file: str
+    size: int
+
+
 def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
     """Move the large outputs to files beside their file, as `capture` writes them; and return why others
     stay."""
-    limit = project.config.inline_limit
-    large = [
-        (baseline.source.file, baseline.id)
-        for baseline in load_partly(project, paths)[0]
-        if baseline.baseline is not None and has_large(baseline.baseline, limit)
-    ]
-    return move_all(project.root, large, limit)
+    moved: list[MovedOutput] = []
+    problems: list[Problem] = []
+    for baseline in load_partly(project, paths)[0]:
+        known, file = baseline.baseline, baseline.source.file
+        for variant, output in large_outputs(known, project.config.inline_limit) if known else ():
+            try:
+                moved.append(
+                    MovedOutput(baseline.id, file, *move_output(project.root, baseline, variant, output))
+                )
+            except BaselinekitError as error:
+                problems += [problem.placed(Place(file)) for problem in error.problems]
+    return moved, problems
 
 
 def find_short_secrets(project: Project) -> list[Problem]:
@@ -129,7 +143,7 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
         hint = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True
     else:
-        if has_large(baseline.baseline, project.config.inline_limit):
+        if any(large_outputs(baseline.baseline, project.config.inline_limit)):
             message = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
             yield Problem("BK116", message, "baselinekit doctor --fix moves it", at=("baseline",)), True
         stored = baseline.baseline  # in another environment another variant is used

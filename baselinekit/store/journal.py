@@ -1,17 +1,16 @@
-"""A journal of what a run has finished so far, written at once, so that a killed run can continue where it
-was.
+"""Journals: what a run has finished or paid for so far, written at once, so that a killed run can continue
+where it was.
 
-`.baselinekit/journal/<key>.jsonl`: a line for each attempt, or for each answer of a model, with a checksum
-in front. A line that was torn by a crash, and everything after it, is ignored. The writer of a journal holds
-its lock, which the system releases when the process ends."""
+`.baselinekit/journal/<key>.jsonl`: a line for each attempt, or for each answer of a model. A line that was
+torn by a crash, and everything after it, is ignored. The writer of a journal holds its lock, which the system
+releases when the process ends."""
 
 import contextlib
 import fcntl
 import os
 import stat
 import threading
-import time
-import zlib
+from collections.abc import Iterable
 from glob import escape as glob_escape, glob
 from hashlib import sha256
 
@@ -19,7 +18,6 @@ from baselinekit.errors import CannotReplay, NotRecorded, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
-from baselinekit.store.atomic import cannot_write
 
 _FOLDER = "journal"
 _EXTRA_DEPTH = 16
@@ -29,8 +27,7 @@ _MAX_JOURNALS = 20
 _MAX_LINE_BYTES = 512_000_000
 """Nothing that we wrote is longer, and a longer line could fill the memory."""
 
-_SYNC_INTERVAL = 1.0
-"""Seconds of work that a power cut may lose; a killed process loses none."""
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def name_of(*parts: str) -> str:
@@ -45,7 +42,6 @@ class Journal:
         self._name = os.path.join(atomic.STATE_FOLDER, _FOLDER, f"{key}.jsonl")
         self._path = os.path.join(atomic.state_folder(root, _FOLDER), f"{key}.jsonl")
         self._lock = threading.Lock()
-        self._synced = time.monotonic()
         self._handle = self._open_locked()
         self._size = 0
         self.torn = 0
@@ -62,24 +58,17 @@ class Journal:
     def add(self, entry: Json) -> None:
         """Write one line, before its result is used. A line that cannot be written whole is removed again:
         otherwise what follows it would be lost with it."""
-        body = to_bytes(entry)
-        data = b"%08x %s\n" % (zlib.crc32(body), body)
+        data = to_bytes(entry) + b"\n"
         with self._lock:
             try:
-                _write(self._handle, data, self._size)
+                written = 0
+                while written < len(data):  # less than all on a nearly full disk: the next write fails
+                    written += os.pwrite(self._handle, data[written:], self._size + written)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._handle, self._size)
-                raise NotRecorded(cannot_write(self._name, error)) from None
+                raise NotRecorded(atomic.cannot_write(self._name, error)) from None
             self._size += len(data)
-            is_due = time.monotonic() >= self._synced + _SYNC_INTERVAL
-            if is_due:
-                self._synced = time.monotonic()
-        if is_due:  # outside of the lock, so that other threads can write meanwhile
-            try:
-                os.fdatasync(self._handle)
-            except OSError as error:
-                raise NotRecorded(cannot_write(self._name, error)) from None
 
     def forget(self) -> None:
         """Delete the journal: the run is done, so there is nothing to continue."""
@@ -90,65 +79,38 @@ class Journal:
         os.close(self._handle)
 
     def _open_locked(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        while True:
-            try:
-                handle = os.open(self._path, flags, 0o600)
-            except OSError as error:
-                raise NotRecorded(cannot_write(self._name, error)) from None
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(handle), os.stat(self._path)):
-                    return self._require_regular(handle)
-            except FileNotFoundError:  # the run that held it has just finished
-                pass
-            except OSError:
-                os.close(handle)
-                message = "another run of the same cases is under way"
-                raise CannotReplay(
-                    Problem("BK720", message, "wait until it has finished, or stop it first")
-                ) from None
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        except OSError as error:
+            raise NotRecorded(atomic.cannot_write(self._name, error)) from None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-
-    def _require_regular(self, handle: int) -> int:
-        """Return the handle if it is that of a regular file, else raise: nothing else there is ours."""
-        if stat.S_ISREG(os.fstat(handle).st_mode):
+            raise NotRecorded(Problem("BK120", f"{self._name} is no regular file", "remove it"))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            message, hint = (
+                "another run of the same cases is under way",
+                "wait until it has finished, or stop it first",
+            )
+            raise CannotReplay(Problem("BK720", message, hint)) from None
+        if os.fstat(handle).st_nlink:
             return handle
-        os.close(handle)
-        raise NotRecorded(Problem("BK120", f"{self._name} is no regular file", "remove it"))
+        os.close(handle)  # the run that held it has just finished, and deleted it
+        return self._open_locked()
 
 
 def _whole_lines(handle: int) -> tuple[list[Json], int]:
     """Return the entries before the first line that is not whole, and their size."""
     entries: list[Json] = []
     size = 0
-    with open(os.dup(handle), "rb") as file:
+    with open(os.dup(handle), "rb") as file, contextlib.suppress(NotJson, UnicodeDecodeError):
         file.seek(0)
-        while data := file.readline(_MAX_LINE_BYTES):
-            entry = _parse_entry(data)
-            if entry is None:
-                break
-            entries.append(entry)
+        while (data := file.readline(_MAX_LINE_BYTES)).endswith(b"\n"):
+            entries.append(decode(data.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
             size += len(data)
     return entries, size
-
-
-def _write(handle: int, data: bytes, position: int) -> None:
-    remaining = memoryview(data)
-    while remaining:
-        written = os.pwrite(handle, remaining, position)
-        remaining, position = remaining[written:], position + written
-
-
-def _parse_entry(data: bytes) -> Json:
-    """Return the entry of a line; None if the line is not whole."""
-    checksum, _, body = data.removesuffix(b"\n").partition(b" ")
-    if not data.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
-        return None
-    try:
-        return decode(body.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH)
-    except (NotJson, UnicodeDecodeError):
-        return None
 
 
 def _remove_old_journals(folder: str) -> None:
@@ -156,17 +118,9 @@ def _remove_old_journals(folder: str) -> None:
     with contextlib.suppress(OSError):
         files = sorted((os.path.join(folder, name) for name in os.listdir(folder)), key=os.path.getmtime)
         for file in files[:-_MAX_JOURNALS]:
-            with contextlib.suppress(OSError):
-                _remove_unheld(file)
-
-
-def _remove_unheld(file: str) -> None:
-    handle = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(file)
-    finally:
-        os.close(handle)
+            with contextlib.suppress(OSError), open(os.open(file, os.O_RDWR | _FLAGS), "rb+") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(file)
 
 
 # The answers that models gave to one run, so that a continued run asks for none of them again. Several runs
@@ -181,14 +135,11 @@ class EarlierAnswers:
     def __init__(self, root: str, key: str, go_on: bool):
         self._known: dict[tuple[str, str], Json] = {}
         for file in files_of(root, key) if go_on else ():
-            with contextlib.suppress(OSError):
-                handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    self._add(_whole_lines(handle)[0] if stat.S_ISREG(os.fstat(handle).st_mode) else [])
-                finally:
-                    os.close(handle)
+            with contextlib.suppress(OSError), open(os.open(file, os.O_RDONLY | _FLAGS), "rb") as opened:
+                if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                    self._add(_whole_lines(opened.fileno())[0])
 
-    def _add(self, entries: list[Json]) -> None:
+    def _add(self, entries: Iterable[Json]) -> None:
         for entry in entries:
             if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
                 self._known[entry["model"], entry["name"]] = entry["record"]
@@ -215,13 +166,27 @@ class EarlierAnswers:
 
 
 class AnswerJournal(EarlierAnswers):
-    """Keeps answers by their names, as a cassette does, and finds those of earlier runs."""
+    """Keeps answers by their names, as a cassette does, and finds those of earlier runs. CannotReplay if a
+    run is to be continued and all of its journals are still being written."""
 
     def __init__(self, root: str, key: str, go_on: bool):
         self._known = {}
-        self._journals = unheld_journals(root, key, go_on)
         self.lost: NotRecorded | None = None
         """The error of the first answer that could not be written."""
+        self._journals: list[Journal] = []
+        held: CannotReplay | None = None
+        for file in files_of(root, key):
+            try:
+                self._journals.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
+            except CannotReplay as error:
+                held = error
+        if held is not None and go_on and not self._journals:
+            raise held
+        number = 0
+        while not self._journals:
+            number += 1
+            with contextlib.suppress(CannotReplay):
+                self._journals.append(Journal(root, f"{key}-{number}"))
         for journal in self._journals:
             self._add(journal.begin(go_on))
         if not go_on:
@@ -256,23 +221,3 @@ def files_of(root: str, key: str) -> list[str]:
     with contextlib.suppress(OSError):  # one was removed meanwhile: its run has finished
         return sorted(glob(os.path.join(glob_escape(folder), f"{key}-*.jsonl")), key=os.path.getmtime)
     return []
-
-
-def unheld_journals(root: str, key: str, go_on: bool) -> list[Journal]:
-    """Open the journals of a key that no process writes, the oldest first, or a new one if there are none.
-    CannotReplay if `go_on` and all of them are still being written."""
-    journals: list[Journal] = []
-    held_error: CannotReplay | None = None
-    for file in files_of(root, key):
-        try:
-            journals.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
-        except CannotReplay as error:
-            held_error = error
-    if held_error is not None and go_on and not journals:
-        raise held_error
-    number = 0
-    while not journals:
-        number += 1
-        with contextlib.suppress(CannotReplay):
-            journals.append(Journal(root, f"{key}-{number}"))
-    return journals

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
-from baselinekit.files.text import decode, encode, is_longer_than, newline
-from baselinekit.model.baselines import Source, known_path
+from baselinekit.files.text import decode, encode, is_longer_than, mark, newline
+from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
@@ -124,6 +124,53 @@ def split_large_output(
     name = f"{id}{records.MARK}{suffix}"
     remaining = {key: value for key, value in known.items() if key != "output"}
     return {"output_file": name, **remaining}, (*records.output_location(root, file, name), data)
+
+
+def large_outputs(known: Known, limit: int) -> Iterator[tuple[int | None, Json]]:
+    """Yield the outputs over the limit that are in their baseline's file: its own with None, and those of its
+    variants with their numbers."""
+    outputs: list[tuple[int | None, Known | Variant]] = [(None, known), *enumerate(known.variants)]
+    for variant, item in outputs:
+        if item.output_file is None and item.output is not ABSENT and is_large(item.output, limit):
+            yield variant, item.output
+
+
+def move_output(root: str, baseline: Baseline, variant: int | None, output: Json) -> tuple[str, int]:
+    """Move an output out of its baseline's file into a file beside it, as `capture` writes it. Returns that
+    file's name and size. NotRecorded if the output has to stay where it is."""
+    source, (suffix, content) = baseline.source, records.file_form(output)
+    at, form = records.place_in(source, (*known_path(variant), "output")), language(source.file)
+    number = "" if variant is None else f".{variant + 1}"
+    name = f"{baseline.id}{number}{records.MARK}{suffix}"
+    folder, path = records.output_location(root, source.file, name)
+
+    def unmovable(message: str, hint: str) -> NotRecorded:
+        output_place = locate(source, (*known_path(variant), "output"), root)
+        return NotRecorded(Problem("BK116", f"{baseline.id}: {message}", hint, output_place))
+
+    def edit(body: str) -> str:
+        nodes, missing = mark(form.events(body), source.document, [at]).reach(at)
+        if missing or value_at(form.load(body, source.file)[source.document], at) != output:
+            raise NotRecorded(Problem("BK122", f"{source.file} changed since it was read", "run again"))
+        if form.blocks and body[nodes[-1].start : nodes[-1].end].count("#") > content.count(b"#"):
+            message = "its output has comments in it, which a JSON file cannot hold"
+            raise unmovable(message, "remove them, or move them above `baseline:`, then run again")
+        try:
+            text = edited(body, [Edit(at, name)], form, source.document)
+        except NotRecorded as error:
+            raise unmovable("its output cannot be cut out", error.problems[0].hint) from None
+        key = mark(form.events(text), source.document, [at]).reach(at)[0][-1].key
+        key += text[key] in ("'", '"')
+        if not text.startswith(str(at[-1]), key):
+            raise unmovable(f"the key {at[-1]!r} is written with escapes", "write it as it is")
+        if not os.path.lexists(os.path.join(folder, path)):
+            atomic.replace_file(folder, path, content, new=True)
+        elif read(folder, path, MAX_OUTPUT_BYTES) != content:  # an equal one was left by a killed run
+            raise unmovable(f"{path} is there already", "remove it, then run again")
+        return f"{text[:key]}output_file{text[key + len(str(at[-1])) :]}"
+
+    atomic.edit_text(root, source.file, edit)
+    return path, len(content)
 
 
 # Approved outputs are written into the files that hold the baselines; only what changes is edited. The file

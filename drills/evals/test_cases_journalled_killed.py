@@ -113,7 +113,7 @@ def calls(folder: Path, run: "subprocess.Popen[bytes]") -> Counter[str]:
 def journalled(folder: Path) -> Counter[str]:
     files = list((folder / ".baselinekit" / "journal").glob("*.jsonl"))
     lines = files[0].read_bytes().splitlines(keepends=True) if files else []
-    return Counter(json.loads(line[9:])["id"] for line in lines if line.endswith(b"\n"))
+    return Counter(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ def _stepped(file: Drawn, branch: Branch, case: Case, step: str, now: str) -> Br
 
 def edited(file: Drawn, text: bytes, case: Case, changes: dict[Path, Json]) -> bytes:
     body, bom = decode(text, file.name)
-    if all(path[0] == "metadata" for path in changes):
+    if any(path[0] == "metadata" for path in changes):
         last, count = record_of(file, text, case)  # both are written where neither is there, as compare does
         changes = {("metadata", "last_passed"): last, ("metadata", "failure_count"): count, **changes}
     edits = [Edit((*case.at, *path), value) for path, value in changes.items()]
@@ -178,10 +178,7 @@ def record_of(file: Drawn, text: bytes, case: Case) -> tuple[str | None, int]:
 
 
 def expected(file: Drawn, branches: list[Branch], id: str) -> tuple[str | None, int]:
-    """What the record must be when all branches are together: at most one of them refreshed."""
+    """What the record must be when all branches are together, where none refreshed."""
     last, count = file.records[id]
     dates = [date for date in (last, *(branch.passes.get(id) for branch in branches)) if date]
-    refreshed = [branch for branch in branches if id in branch.refreshed]
-    counted = refreshed or branches
-    start = 0 if refreshed else count
-    return max(dates, default=None), start + sum(branch.fails.get(id, 0) for branch in counted)
+    return max(dates, default=None), count + sum(branch.fails.get(id, 0) for branch in branches)

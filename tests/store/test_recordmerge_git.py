@@ -78,6 +78,8 @@ def played(terminal: Console, file: Drawn, pick: random.Random, name: str) -> No
     asked(terminal, "git merge -q --no-edit b2")
     text = (terminal.folder / name).read_bytes()
     for case in file.cases:
+        if any(case.id in branch.refreshed for branch in branches):
+            continue
         assert record_of(file, text, case) == expected(file, branches, case.id), (how, text.decode())
     asked(terminal, "git checkout -q main && git merge -q --no-edit b1")
 
