@@ -38,9 +38,6 @@ class EchoKind(RecipeKind):
         words = " ".join(as_text(recipe.input).split())
         return f"echo {mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)}"
 
-    def within(self, recipe: Recipe, limit: int | float) -> Recipe:
-        return recipe
-
     def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}
 
