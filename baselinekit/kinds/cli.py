@@ -27,7 +27,7 @@ from baselinekit.errors import (
 )
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds.files import inside, read_if_there
-from baselinekit.kinds.http import KIND as HTTP, HttpExecution
+from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import Family
 from baselinekit.kinds.messages import (
     ConversationInput,
@@ -38,8 +38,8 @@ from baselinekit.kinds.messages import (
     is_structured,
     plain_text,
     prompt_of,
+    question_as_json,
 )
-from baselinekit.kinds.post import question_as_json
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined, invalid, is_named
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessResult, ProcessSpec, Recipe, Seconds
@@ -143,7 +143,7 @@ class _ProgramTarget(Struct):
 
     @property
     def source(self) -> str:
-        return KIND.whom(self.recipe)
+        return CLI.whom(self.recipe)
 
     @property
     def is_named(self) -> bool:
@@ -388,12 +388,12 @@ def ask_alone(conversation: ConversationInput, target: _ProgramTarget) -> Observ
 def ask_together(target: _ProgramTarget) -> dict[str, Observation | Problem]:
     """Ask about all cases in one run; return the answers by case id. An unusable line fails all cases."""
     questions: list[tuple[str, ConversationInput]] = list(
-        target.setting.clients.batches.get(KIND.batch(target.recipe) or "", ())
+        target.setting.clients.batches.get(CLI.batch(target.recipe) or "", ())
     )
     scope = target.setting.scope
     cases = [(name, scope.expand(conversation)) for name, conversation in questions]
     files = [path for _, conversation in cases for path in conversation.input_files]
-    lines = [to_bytes(question_as_json(case, replace(target.setting, asker=name))) for name, case in cases]
+    lines = [to_bytes(question_as_json(case, name)) for name, case in cases]
     batch = ConversationInput([], [], files, "batch")
     text, seconds = read_written_answer(batch, target, ".jsonl", b"".join(line + b"\n" for line in lines))
     return answers_of_lines(text, seconds / max(len(cases), 1), target.source)
@@ -561,4 +561,4 @@ class CliKind(ConversationKind):
         return repr(replace(recipe.execution, timeout=None)) if recipe.execution.batch else None
 
 
-KIND = CliKind()
+CLI = CliKind()

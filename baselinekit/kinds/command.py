@@ -217,4 +217,4 @@ class CommandKind(RecipeKind):
         process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 
-KIND = CommandKind()
+COMMAND = CommandKind()

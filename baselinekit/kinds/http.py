@@ -1050,4 +1050,4 @@ class HttpKind(RecipeKind):
                     yield read_bytes(setting.surroundings, as_text(setting.scope.expand(path)))
 
 
-KIND = HttpKind()
+HTTP = HttpKind()
