@@ -67,7 +67,7 @@ OWNERS = {
     "httpcore": ["clients.http"],
     "yaml": ["files.libyaml"],
     "msgspec": ["schema", "structs"],
-    "prometheus_client": ["kinds.metrics_text"],
+    "prometheus_client": ["kinds.bodies"],
     "deepdiff": ["matching.explain"],
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],

@@ -208,7 +208,7 @@ class Examiner(Struct):
         if trace.redactor is not setting.redactor:
             setting = replace(setting, redactor=trace.redactor)
         if case.timeout is not None:  # the limit of the case holds unless the recipe has a shorter one
-            recipe = kind_of(recipe).within(recipe, case.timeout)
+            recipe = replaying.within(recipe, case.timeout)
         observation = observe(recipe, setting)
         self.outside.answered(case, number, observation)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody

@@ -1,4 +1,4 @@
-"""Read the body of a response: its form by its media type or by `parse:`, its text, its value.
+"""The body of a response: its form, by its media type or by `parse:`; its text; its value.
 
 A new form (XML, CSV …) is a row of FORMS and its name in `Parse` (model/recipes.py): which media types it
 has, and how its text is read. Forms with rows (JSON Lines, event streams) can also be read from a stream that
@@ -7,22 +7,23 @@ never ends."""
 import codecs
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from math import isfinite, isnan
+from typing import Any
 
 from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.kinds.metrics_text import read_metrics
+from baselinekit.kinds.kind import RecognisedForm
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.structs import Struct
 
-_HASH = "sha256"
 _BYTES_PER_CONTAINER = 10
 _DEFAULT_LIMIT = 10_000_000
 _WRONG_FORM_HINT = (
     "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
 )
-
 _BEYOND_LIMITS_HINT = (
     "that is more than is read here, and no fault of the service: state `parse: text` to compare it as text"
 )
@@ -116,6 +117,95 @@ def _data_value(text: str) -> Json:
     return text
 
 
+# Prometheus metrics, in the text format 0.0.4 or as OpenMetrics: one entry for each metric family, read by
+# prometheus-client. A family keeps what a dashboard or an alert relies on: its name, type, help, unit, label
+# names, and the bounds of its buckets or quantiles. Its numbers are under `samples`, because they vary by
+# nature and are usually ignored as a whole. What a metric states by its labels alone
+# (`go_info{version="go1.19"} 1`) is under `info`, to be compared.
+
+_LONGEST_LINE = 20_000
+"""The library takes quadratic time for the labels of a line."""
+
+_SPREAD = {"_bucket": ("le", "buckets"), "": ("quantile", "quantiles")}
+"""Labels that divide one measurement: their name, and the key under which its numbers are gathered."""
+
+
+def read_metrics(text: str) -> dict[str, Json]:
+    """Return the families by their names, in their order. NotJson with the line that the parser refuses."""
+    try:
+        from prometheus_client.openmetrics import parser as open_parser
+        from prometheus_client.parser import text_fd_to_metric_families
+    except ImportError:
+        message = "Prometheus metrics need the package prometheus-client"
+        raise cannot_replay("BK307", message, "pip install 'baselinekit[metrics]'") from None
+    is_open = text.rstrip().endswith("# EOF")
+    seen, typed = list[str](), set[str]()
+
+    def lines() -> Iterator[str]:
+        for line in text.removesuffix("\n").split("\n"):
+            seen.append(line)
+            if len(line) > _LONGEST_LINE:
+                raise ValueError
+            words = line.split(None, 3)
+            if words[:2] == ["#", "TYPE"]:
+                typed.update(word.strip('"') for word in words[2:3])
+            yield f"{line}\n"
+
+    families: dict[str, tuple[dict[str, Json], list[Any]]] = {}
+    try:
+        read: Any = open_parser.text_fd_to_metric_families if is_open else text_fd_to_metric_families
+        for metric in read(lines()):
+            name, samples = metric.name, metric.samples
+            if metric.type == "counter" and not is_open:  # the library renames those of the text format
+                ending = "_total" if f"{name}_total" in typed else ""
+                samples = [(f"{name}{ending}", sample.labels, sample.value) for sample in samples]
+                name += ending
+            is_stated = metric.type != "unknown" or (is_open and name in typed)
+            type = metric.type.lower() if is_stated else "untyped"
+            facts = {"type": type, "unit": metric.unit, "help": metric.documentation}
+            known, rows = families.setdefault(name, ({}, []))
+            known.update({key: value for key, value in facts.items() if value and key not in known})
+            rows.extend(sample[:3] for sample in samples)
+    except Exception:  # the library raises errors of many types for texts of other kinds
+        message = f"line {len(seen)} is no sample of a metric"
+        raise NotJson("syntax", message, text, text.find(seen[-1])) from None
+    return {name: _family(name, facts, samples) for name, (facts, samples) in families.items()}
+
+
+def _family(name: str, value: dict[str, Json], samples: list[tuple[str, dict[str, str], float]]) -> Json:
+    """Return one metric, its samples gathered by their labels."""
+    rows: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
+    for sample_name, labels, number in samples:
+        ending = sample_name.removeprefix(name)
+        divider, gathered = _SPREAD.get(ending, ("", ""))
+        is_divided = divider in labels and value["type"] in ("histogram", "gaugehistogram", "summary")
+        key = tuple(sorted(pair for pair in labels.items() if not (is_divided and pair[0] == divider)))
+        row = rows.setdefault(key, {})
+        if is_divided:
+            row.setdefault(gathered, {})[labels[divider]] = _number(number)
+        else:
+            row[ending.lstrip("_") or "value"] = _number(number)
+    if not rows:
+        return value
+    names: list[Json] = sorted({label for key in rows for label, _ in key})
+    value["labels"] = names
+    are_ones = all(row == {"value": 1} for row in rows.values())
+    if value["type"] == "info" or (name.endswith("_info") and names and are_ones):
+        return value | {"info": [dict(key) for key in sorted(rows)]}
+    for _, gathered in _SPREAD.values():
+        if bounds := {bound for row in rows.values() for bound in row.get(gathered, ())}:
+            value[gathered] = sorted(bounds, key=lambda bound: (float(bound), bound))
+    numbers = {key: {"value": row["total"]} if row.keys() == {"total"} else row for key, row in rows.items()}
+    value["samples"] = [({"labels": dict(key)} if key else {}) | row for key, row in sorted(numbers.items())]
+    return value
+
+
+def _number(number: float) -> Json:
+    if not isfinite(number):
+        return "NaN" if isnan(number) else "+Inf" if number > 0 else "-Inf"
+    return int(number) if number == int(number) and abs(number) < 2**53 else number
+
+
 _JSON_MEDIA = lazy_pattern(
     r"[a-z]+/(.*\+|x-)?json|application/(x-amz-json-[0-9.]+|csp-report|json-?rpc|jsonrequest|x-json-.*)"
 )
@@ -160,7 +250,7 @@ def form_of(content_type: str, parse: str | None = None) -> BodyForm:
     return next(fitting, FORMS["bytes" if kind else "text"])
 
 
-# From bytes to text. Only text codecs are used: other codecs of Python unpack archives, or rotate letters.
+# From bytes to text.
 
 _CHARSET = lazy_pattern(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 _BOMS = (
@@ -170,57 +260,33 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_CODECS = {
-    **dict.fromkeys(("utf-8", "utf8", "unicode-1-1-utf-8"), "utf-8"),
-    **dict.fromkeys(("us-ascii", "ascii", "ansi-x3.4-1968"), "ascii"),
-    **dict.fromkeys(("latin-1", "latin1", "iso8859-1", "l1"), "latin-1"),
-    **{f"iso-8859-{part}": f"iso8859-{part}" for part in (*range(1, 12), 13, 14, 15, 16)},
-    **{f"{prefix}125{page}": f"cp125{page}" for prefix in ("windows-", "cp", "x-cp") for page in range(9)},
-    **dict.fromkeys(("utf-16", "utf-16le", "unicode"), "utf-16-le"),  # as browsers do without a BOM
-    "utf-16be": "utf-16-be",
-    "utf-32": "utf-32-le",
-    "utf-32le": "utf-32-le",
-    "utf-32be": "utf-32-be",
-    **dict.fromkeys(("shift-jis", "sjis", "x-sjis", "ms-kanji", "windows-31j", "cp932"), "cp932"),
-    "euc-jp": "euc-jp",
-    "iso-2022-jp": "iso2022-jp",
+_READ_AS = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "shift_jis": "cp932", "x-sjis": "cp932"} | {
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
     "big5": "big5hkscs",
-    "big5-hkscs": "big5hkscs",
-    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk", "cp936"), "gb18030"),
-    **dict.fromkeys(("euc-kr", "ks-c-5601-1987", "windows-949", "cp949"), "cp949"),
-    "koi8-r": "koi8-r",
-    "koi8-u": "koi8-u",
-    "cp866": "cp866",
-    "ibm866": "cp866",
-    "macintosh": "mac-roman",
-    "windows-874": "cp874",
-    "tis-620": "cp874",
+    "euc_kr": "cp949",
 }
+"""Names that stand for more than the codec of Python does, as browsers read them."""
+_NO_CHARSETS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined")
+"""Codecs of Python from bytes to text that no answer is written in."""
 
 
 def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
     """Return the text, or None and the reason. A byte order mark takes precedence over the header."""
     charset = _CHARSET.search(content_type)
     name = charset[1] if charset else "utf-8"
-    codec = next((codec for bom, codec in _BOMS if body.startswith(bom)), None)
-    codec = codec or _CODECS.get(name.lower().replace("_", "-"))
-    if codec is None:
-        return None, f"its charset {name!r} is not known"
+    codec = next((codec for bom, codec in _BOMS if body.startswith(bom)), "")
     try:
-        return body.decode(codec), ""
+        if not codec:
+            codec = codecs.lookup(name).name
+            codec = _READ_AS.get(codec, codec)
+        if codec not in _NO_CHARSETS:
+            return body.decode(codec), ""  # LookupError for codecs that unpack archives, or rotate letters
     except UnicodeDecodeError as error:
         return None, f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
-
-
-def json_in(text: str) -> Json:
-    """Return the object or array that the whole text is, else ABSENT: a number or a word may be meant as
-    text."""
-    if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
-        return ABSENT
-    try:
-        return decode(text)
-    except NotJson:
-        return ABSENT
+    except (LookupError, ValueError):
+        pass
+    return None, f"its charset {name!r} is not known"
 
 
 # From a response to its value.
@@ -236,15 +302,13 @@ def read_body(
 ) -> Body:
     """Return the value of a body, or raise CannotReplay. `take`: read only so many rows, for forms with rows.
     A response with an error status need not have the form that `parse` states."""
-    form, declared_form = form_of(content_type, parse), form_of(content_type)
-    if status >= 400 and declared_form.name not in ("text", "bytes"):
-        form = declared_form
-    try:
-        return _read_as(form, body, content_type, (status, parse is not None), take, max_body)
-    except CannotReplay:
-        if status < 400 or parse is None:
-            raise
-    return read_body(body, content_type, status, None, None, max_body)
+    if status >= 400 and parse is not None:
+        if form_of(content_type).name in ("text", "bytes"):
+            with suppress(CannotReplay):
+                return _read_as(FORMS[parse], body, content_type, (status, True), take, max_body)
+        parse = None
+    form = form_of(content_type, parse)
+    return _read_as(form, body, content_type, (status, parse is not None), take, max_body)
 
 
 def _read_as(
@@ -273,8 +337,10 @@ def _read_as(
         return Body(as_hash(body), f"{description}, but {problem}: only its hash and its size are compared")
     if text is None:
         raise cannot_replay("BK307", f"{description}, but {problem}", _WRONG_FORM_HINT)
-    if form.name != "text":
-        check_size(text, max_body // _BYTES_PER_CONTAINER)
+    most = max_body // _BYTES_PER_CONTAINER
+    if form.name != "text" and _count_containers(text) > most < _count_containers(_STRING.sub("", text)):
+        message = f"the answer holds more than {most:,} arrays and objects"
+        raise cannot_replay("BK305", message, "request less, or raise max_body (each counts as ten bytes)")
     try:
         return _read_rows(form, text, take) if form.rows else form.read(text)
     except NotJson as error:
@@ -291,19 +357,12 @@ def _read_rows(form: BodyForm, text: str, take: int | None) -> Body:
         try:
             values.append(form.row(row))
         except NotJson as error:
-            raise NotJson(
-                error.kind, f"row {len(values) + 1}: {error.message}", row, error.position
-            ) from None
+            message = f"row {len(values) + 1}: {error.message}"
+            raise NotJson(error.kind, message, row, error.position) from None
     return Body(values)
 
 
 _STRING = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-
-
-def check_size(text: str, most: int) -> None:
-    if _count_containers(text) > most and _count_containers(_STRING.sub("", text)) > most:
-        message = f"the answer holds more than {most:,} arrays and objects"
-        raise cannot_replay("BK305", message, "request less, or raise max_body (each counts as ten bytes)")
 
 
 def _count_containers(text: str) -> int:
@@ -323,17 +382,73 @@ def text_or_hash(body: bytes) -> Json:
 def as_hash(body: bytes) -> dict[str, Json]:
     from hashlib import sha256  # the fastest one: a body may be large
 
-    return {_HASH: sha256(body).hexdigest(), "size": len(body)}
+    return {"sha256": sha256(body).hexdigest(), "size": len(body)}
 
 
 def is_byte_hash(answer: Json) -> bool:
     """Whether an output stands for bytes, of which only hash and size are stored."""
-    return isinstance(answer, dict) and answer.keys() == {_HASH, "size"}
+    return isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
 
 
-def hash_path(whole: Path, answer: Json) -> Path | None:
-    """Return the path of the hash, if the output at `whole` stands for bytes."""
-    return (*whole, _HASH) if is_byte_hash(answer) else None
+# A form that a response has but does not declare, for a new recipe to state.
+
+_OPEN_METRICS = "application/openmetrics-text"
+_DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
+_METRIC_SIGNS = lazy_pattern(
+    r"(?m)^# TYPE \S+ (?:counter|gauge|histogram|summary|untyped|info)$"
+    r'|\A(?=(?:.*\n){3})[\s\S]*?^[^\s{]*\{[^=\n]+="[^\n]*\} [-+0-9.]'
+)
+_FIRST_PART = 20_000
+"""So many characters have to show that a text is metrics, before the whole of it is read."""
+_IGNORED_OF_METRICS = ("body.*.samples",)
+_METRICS_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
+
+
+def is_metrics_definition(path: Path) -> bool:
+    """Whether a place in metrics says what a metric consists of, such as the name of a label."""
+    return len(path) > 1 and path[1] in _DEFINING_METRICS
+
+
+def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
+    """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no media
+    type."""
+    body = output.get("body") if isinstance(output, dict) else None
+    if parse == "prometheus" and isinstance(body, dict):
+        return RecognisedForm(output, {}, (_METRICS_NOTE,), _IGNORED_OF_METRICS)
+    if parse or not isinstance(body, str):
+        return None
+    content_type = str(output["headers"].get("content-type", "")).lower()
+    kind = content_type.partition(";")[0].strip()
+    if kind not in ("text/plain", _OPEN_METRICS):
+        return None
+    if body.lstrip(" \t\r\n")[:1] in ("{", "["):  # a number or a word may be meant as text
+        with suppress(NotJson):
+            value = decode(body)
+            note = "the body is JSON, sent as text/plain: it is compared as JSON"
+            note += " (--parse text compares the text)"
+            return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
+    return metrics_found(output, body, kind == _OPEN_METRICS or "version=0.0.4" in content_type)
+
+
+def metrics_found(output: dict[str, Json], body: str, is_declared: bool) -> RecognisedForm | None:
+    """Recognise metrics, as declared or by their first lines: they state the type of a metric, or are
+    several, one of them with labels. Declared metrics that cannot be read stay a text."""
+    if "\n" not in body or not (is_declared or _METRIC_SIGNS.search(body[:_FIRST_PART])):
+        return None
+    try:
+        families = read_metrics(body)
+    except NotJson as error:
+        note = f"declared as Prometheus metrics, but {error}: the body is compared as text"
+        return RecognisedForm(output, {}, (note,)) if is_declared else None
+    except CannotReplay as error:
+        note = f"the body is compared as text: {error.problems[0].message}; {error.problems[0].hint}"
+        return RecognisedForm(output, {}, (note,))
+    note = (
+        "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
+        " text compares the text)"
+    )
+    notes = note, _METRICS_NOTE
+    return RecognisedForm({**output, "body": families}, {"parse": "prometheus"}, notes, _IGNORED_OF_METRICS)
 
 
 class BodyWatch:

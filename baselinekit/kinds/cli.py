@@ -4,19 +4,11 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from typing import Any, Literal
 
-from baselinekit.clients.programs.children import (
-    SHELL,
-    child_environment,
-    configured_argv,
-    last_error_line,
-    needs_shell,
-    program_at,
-)
+from baselinekit.clients.programs.children import SHELL, child_environment, last_error_line, needs_shell
 from baselinekit.errors import (
-    BaselinekitError,
     CannotReplay,
     InvalidInput,
     Problem,
@@ -26,8 +18,9 @@ from baselinekit.errors import (
     suggest,
 )
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
-from baselinekit.kinds.files import inside, read_if_there
-from baselinekit.kinds.http import KIND as HTTP, HttpExecution
+from baselinekit.kinds.command import program_words, working_folder
+from baselinekit.kinds.files import read_if_there
+from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import Family
 from baselinekit.kinds.messages import (
     ConversationInput,
@@ -38,18 +31,18 @@ from baselinekit.kinds.messages import (
     is_structured,
     plain_text,
     prompt_of,
+    question_as_json,
 )
-from baselinekit.kinds.post import question_as_json
-from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined, invalid, is_named
+from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid, is_named
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import HttpRequest, Observation, ProcessResult, ProcessSpec, Recipe, Seconds
+from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe, Seconds
 from baselinekit.model.values import Path
 from baselinekit.secrets.variables import Scope, as_text, replace_variables
 from baselinekit.structs import Struct, field, replace
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 """The placeholders that a command line may hold, in braces."""
-PLACEHOLDER = lazy_pattern(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
+PLACEHOLDER_FORM = r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}"
 """Matches one of them; `{{NAME}}` is a variable."""
 
 
@@ -104,7 +97,7 @@ def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
         words = [line] if isinstance(line, str) else line
         if not words or not words[0].strip():
             yield Problem("BK108", "the command line names no program", "such as `mytool {PROMPT}`", at=place)
-        for name in dict.fromkeys(name for word in words for name in PLACEHOLDER.findall(word)):
+        for name in dict.fromkeys(name for word in words for name in re.findall(PLACEHOLDER_FORM, word)):
             if name not in PLACEHOLDERS:
                 placeholders = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
                 hint = suggest(name, PLACEHOLDERS) or placeholders
@@ -117,230 +110,105 @@ _MAX_ANSWER = 10_000_000
 _LONGEST_WORD = 131_071
 """The bytes of one word of a command line: the operating system accepts no longer one."""
 _TIMED_OUT = "BK321"
-_LEADING_PLACEHOLDER = lazy_pattern(r"\s*\{(_+)\}(?=\s|$)")
+
+
+# A command line, and the values that are filled in. A variable is kept as `\0number:name\0`, which no text
+# can hold, so that its value is one word and is not looked at again.
+
+_FILLED = lazy_pattern(rf"\0([^\0]+)\0|{PLACEHOLDER_FORM}")
+_LEADING_VARIABLE = lazy_pattern(r"\s*\0([^\0]+)\0(?=\s|$)")
 _HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
 """A text that means the same within quotes of either kind."""
 
 
 class CommandLine(Struct):
-    """A command line before its placeholders are filled in. `argv`: its words, where no shell is needed;
-    `text`: the whole line, for a shell; `variables`: the values of its variables, by placeholder."""
+    """The words of a command line, or its `text` if it is one for a shell; the values of its variables."""
 
-    argv: tuple[str, ...] = ()
-    text: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-
-# How the program is started: whether it is allowed, in which folder, with which environment.
-
-
-class _ProgramTarget(Struct):
-    """A target that is a program. `recipe`: unexpanded, to tell whether the operator states the target."""
-
-    recipe: Recipe
-    execution: CliExecution
-    setting: Setting
-
-    @property
-    def source(self) -> str:
-        return KIND.whom(self.recipe)
-
-    @property
-    def is_named(self) -> bool:
-        return is_named(self.recipe, self.setting)
-
-    def working_folder(self, cwd: str | None) -> str:
-        """Return where the program is started: `cwd`, relative to the folder of the baseline's file. Only the
-        operator and the configuration may name a folder outside the project."""
-        surroundings = self.setting.surroundings
-        path = os.path.join(surroundings.folder, cwd or ".")
-        path = os.path.realpath(path) if self.is_named else inside(surroundings, cwd or ".")
-        if not os.path.isdir(path):
-            raise invalid(
-                "BK320", f"the working folder {cwd!r} does not exist", "correct `cwd`", (*EXECUTION, "cwd")
-            )
-        return path
-
-    def command_line(self, command: str | Sequence[str], at: Path, cwd: str) -> CommandLine:
-        """Return the command line with its program's full path; Refused where that is not allowed."""
-        line = read_command(command, self.setting.scope, at)
-        surroundings = self.setting.surroundings
-        if line.text:
-            if not self.is_named:
-                self.check_allowed(SHELL, at)
-            return line
-        first = PLACEHOLDER.sub(lambda match: line.variables.get(match[1], match[0]), line.argv[0])
-        configured = None if self.is_named else surroundings.commands.get(first)
-        if configured is not None:
-            hint = f"correct `commands: {first}:` in baselinekit.yaml, or install it"
-            missing = [name for name in self.execution.env if name not in configured.env]
-            if missing and not self.setting.trust.allow_exec:
-                names = ", ".join(missing)
-                message = f"the configuration does not allow files to hand {names} to this program"
-                raise Refused(Problem("BK340", message, "list it under `env:` of its command", at=at))
-            program_argv = configured_argv(configured.argv, surroundings.root, hint)
-            return replace(line, argv=(*program_argv, *line.argv[1:]))
-        if not self.is_named:
-            self.check_allowed(first, at)
-        try:
-            program = program_at(first, cwd, "install it, or correct its name")
-        except BaselinekitError as error:
-            raise InvalidInput(*(replace(problem, at=at) for problem in error.problems)) from None
-        return replace(line, argv=(program, *line.argv[1:]))
-
-    def check_allowed(self, program: str, at: Path) -> None:
-        """Refuse the program, unless the operator allows everything."""
-        try:
-            self.setting.trust.check_program(program)
-        except Refused:
-            hint = (
-                "name the file of the targets yourself (--targets FILE, or `targets: FILE` in "
-                "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"
-            )
-            owner = f"the target {self.execution.target}" if self.execution.target else "the target"
-            message = f"{owner} runs {program!r}, which is not named in {self.setting.trust.configuration}"
-            raise Refused(Problem("BK403", message, hint, at=at)) from None
-
-    def run(
-        self, line: CommandLine, values: "Values", cwd: str, timeout: float, stdin: bytes = b""
-    ) -> ProcessResult:
-        values = replace(values, texts={**values.texts, **line.variables})
-        argv = (SHELL, "-c", values.in_shell(line.text)) if line.text else tuple(values.in_words(line.argv))
-        longest = max(argv, key=lambda word: len(word.encode("utf-8", "surrogatepass")))
-        if len(longest.encode("utf-8", "surrogatepass")) > _LONGEST_WORD:
-            message = (
-                f"{self.source}: the question is too long for a command line ({len(longest):,} characters)"
-            )
-            raise cannot_replay("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
-        if any("\0" in word for word in argv):
-            message = f"{self.source}: the question holds a NUL character"
-            raise cannot_replay("BK793", message, "remove it, or use {PROMPT_FILE}")
-        return self.setting.clients.execute(
-            ProcessSpec(
-                argv=argv,
-                stdin=stdin,
-                env=child_environment(self.execution.env),
-                cwd=cwd,
-                timeout=timeout,
-                max_stdout=_MAX_ANSWER,
-                mask=self.setting.redactor.mask,
-            )
-        )
-
-
-# A command line, and the values that are filled in.
+    words: list[str]
+    text: str
+    values: dict[str, str]
 
 
 def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> CommandLine:
-    """Read a command line with a placeholder for each of its variables. The value of a variable is one word
-    and is not expanded again. Only a variable at the start may hold a program with its arguments."""
-    names, values = dict[str, str](), dict[str, str]()
+    """Read a command line. InvalidInput where it ends within quotes, or where a value would be put between
+    quotes of a shell, which the value could close. Only a variable at its start may hold a program with its
+    arguments."""
+    values: dict[str, str] = {}
 
-    def add_placeholder(name: str, value: str | None = None) -> str:
-        key = "_" * (len(values) + 1)
-        names[key] = name
+    def keep(name: str, value: str | None = None) -> str:
+        key = f"{len(values)}:{name}"
         values[key] = as_text(scope.lookup(name, at)) if value is None else value
-        return f"{{{key}}}"
+        return f"\0{key}\0"
 
     if not isinstance(command, str):
-        return CommandLine(
-            tuple(replace_variables(word, add_placeholder) for word in command), variables=values
-        )
-    text = replace_variables(command, add_placeholder)
-    if first := _LEADING_PLACEHOLDER.match(text):
+        return CommandLine([replace_variables(word, keep) for word in command], "", values)
+    text = replace_variables(command, keep)
+    if first := _LEADING_VARIABLE.match(text):
         with suppress(ValueError):  # an unclosed quote: then it is one word
-            words = shlex.split(values[first[1]])
-            if words:
-                placeholders = " ".join(add_placeholder(names[first[1]], word) for word in words)
-                text = placeholders + text[first.end() :]
-    for placeholder in PLACEHOLDER.finditer(split_quotes(text, at)[1]):
-        if placeholder[1] in values and _HARMLESS.fullmatch(values[placeholder[1]]):
-            text = text.replace(placeholder[0], values[placeholder[1]])
-    return replace(read_line(text, at, names), variables=values)
-
-
-def read_line(command: str, at: Path, variables: Mapping[str, str] | None = None) -> CommandLine:
-    """Read a command line. InvalidInput where it ends within quotes, or where a value would be put between
-    quotes of a shell, which the value could close."""
-    bare, quoted = split_quotes(command, at)
-    if not needs_shell(PLACEHOLDER.sub("", bare)):
-        return CommandLine(tuple(shlex.split(command)))
-    if placeholder := PLACEHOLDER.search(quoted):
-        variable = (variables or {}).get(placeholder[1])
-        shown = placeholder[0] if variable is None else f"{{{{{variable}}}}}"
-        hint = f"write {shown} without quotes: it is quoted when it is filled in"
-        raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-    return CommandLine(text=command)
+            words = [keep(first[1], word) for word in shlex.split(values[first[1]])]
+            text = " ".join(words) + text[first.end() :] if words else text
+    bare, quoted = split_quotes(text, at)
+    if not needs_shell(_FILLED.sub("", bare)):
+        return CommandLine(shlex.split(text), "", values)
+    for found in _FILLED.finditer(quoted):
+        if not found[1] or not _HARMLESS.fullmatch(values[found[1]]):
+            shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
+            hint = f"write {shown} without quotes: it is quoted when it is filled in"
+            raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
+        text = text.replace(found[0], values[found[1]])
+    return CommandLine([], text, values)
 
 
 def split_quotes(command: str, at: Path) -> tuple[str, str]:
     """Return the text outside of quotes, and the text within them. Characters that keep their meaning within
     double quotes are in both."""
-    bare, quoted, quote = [], [], ""
+    bare, quoted, quote = "", "", ""
     for char in command:
-        if quote:
-            if char == quote:
-                quote = ""
-            else:
-                quoted.append(char)
-                bare += [char] if quote == '"' and char in "$`\\" else []
+        if char == quote:
+            quote = ""
+        elif quote:
+            quoted += char
+            bare += char if quote == '"' and char in "$`\\" else ""
         elif char in "'\"":
             quote = char
         else:
-            bare.append(char)
+            bare += char
     if quote:
         raise invalid("BK791", "the command line ends within quotes", "close them", at)
-    return "".join(bare), "".join(quoted)
+    return bare, quoted
 
 
-class Values(Struct):
-    """The values of the placeholders. Each is filled in once; placeholders within a question stay."""
+class CommandValues(Struct):
+    """The values of the placeholders and variables. Each is filled in once; placeholders within a question
+    stay."""
 
     texts: Mapping[str, str]
-    files: Sequence[str]
-    files_format: str
+    files: Sequence[str] = ()
+    files_format: str = ""
 
-    def in_words(self, words: Sequence[str]) -> Iterator[str]:
-        for word in words:
-            if word == "{FILES}":
-                for path in self.files:
-                    for part in shlex.split(self.files_format):
-                        yield _format_file(part, path, str)
-            else:
-                yield PLACEHOLDER.sub(lambda match: self._text(match, str), word)
+    def fill(self, text: str, quote: Callable[[str], str] = str) -> str:
+        def value(match: re.Match[str]) -> str:
+            name = match[1] or match[2]
+            if name == "FILES":
+                return " ".join(self.file(self.files_format, path, quote) for path in self.files)
+            return quote(self.texts[name]) if name in self.texts else match[0]
 
-    def in_shell(self, text: str) -> str:
-        return PLACEHOLDER.sub(lambda match: self._text(match, shlex.quote), text)
+        return _FILLED.sub(value, text)
 
-    def _text(self, match: re.Match[str], quote: Callable[[str], str]) -> str:
-        if match[1] == "FILES":
-            return " ".join(_format_file(self.files_format, path, quote) for path in self.files)
-        return quote(self.texts[match[1]]) if match[1] in self.texts else match[0]
+    def file(self, template: str, path: str, quote: Callable[[str], str] = str) -> str:
+        values = {"{path}": path, "{basename}": os.path.basename(path)}
+        return re.sub(r"\{path\}|\{basename\}", lambda match: quote(values[match[0]]), template)
 
-
-def _format_file(template: str, path: str, quote: Callable[[str], str]) -> str:
-    values = {"{path}": path, "{basename}": os.path.basename(path)}
-    return re.sub(r"\{path\}|\{basename\}", lambda match: quote(values[match[0]]), template)
-
-
-def values_for(conversation: ConversationInput, target: _ProgramTarget, folder: str, output: str) -> Values:
-    """Return the value of each placeholder of a command line; the question is written into `folder`."""
-    question = prompt_of(with_given_files_by_name(conversation, target.recipe.execution.command))
-    prompt_file = os.path.join(folder, "prompt.txt")
-    with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-        file.write(question)
-    texts = {
-        "PROMPT": question,
-        "PROMPT_FILE": prompt_file,
-        "GUIDELINES": guidelines_of(conversation),
-        "EVAL_ID": conversation.case or target.setting.asker,
-        "ATTEMPT": str(target.setting.turn),
-        "OUTPUT_FILE": output,
-    }
-    return Values(texts, [*dict.fromkeys(conversation.input_files)], target.execution.files_format)
+    def argv(self, line: CommandLine) -> list[str]:
+        if line.text:
+            return [SHELL, "-c", self.fill(line.text, shlex.quote)]
+        parts = shlex.split(self.files_format)
+        files = [self.file(part, path) for path in self.files for part in parts]
+        argv = ([self.fill(word)] if word != "{FILES}" else files for word in line.words)
+        return [word for words in argv for word in words]
 
 
-def with_given_files_by_name(
+def _with_given_files_by_name(
     conversation: ConversationInput, command: str | Sequence[str]
 ) -> ConversationInput:
     """Return the question with only the names of those files that the command line passes in another way."""
@@ -361,7 +229,7 @@ def with_given_files_by_name(
     return replace(conversation, messages=messages)
 
 
-def guidelines_of(conversation: ConversationInput) -> str:
+def _guidelines_of(conversation: ConversationInput) -> str:
     """Return the texts of the guideline files that the messages name."""
     contents = [message.content for message in conversation.messages if isinstance(message.content, list)]
     parts = [part for content in contents for part in content if isinstance(part, dict)]
@@ -369,132 +237,181 @@ def guidelines_of(conversation: ConversationInput) -> str:
     return plain_text(rules) if rules else ""
 
 
-# One question, or all of them at once.
+# The program: whether it is allowed, in which folder it is started, and what it is asked.
 
 
-def ask_alone(conversation: ConversationInput, target: _ProgramTarget) -> Observation:
-    """Ask one question, again after a timeout, as often as `retries` of the target says."""
-    for attempt in range(1, (target.execution.retries or 0) + 2):
+class _ProgramTarget(Struct):
+    """`recipe`: unexpanded, to tell whether the operator states the target."""
+
+    recipe: Recipe
+    execution: CliExecution
+    setting: Setting
+
+    @property
+    def source(self) -> str:
+        return CLI.whom(self.recipe)
+
+    @property
+    def is_named(self) -> bool:
+        return is_named(self.recipe, self.setting)
+
+    def command_line(
+        self, command: str | Sequence[str], at: Path, cwd: str | None
+    ) -> tuple[CommandLine, str]:
+        """Return the command line with its program's full path, and the folder where it is started; Refused
+        where that is not allowed. Only the operator and the configuration may name any program, and a folder
+        outside the project."""
+        setting, line = self.setting, read_command(command, self.setting.scope, at)
+        first = SHELL if line.text else CommandValues(line.values).fill(line.words[0])
+        configured = None if self.is_named else setting.surroundings.commands.get(first)
+        missing = [name for name in self.execution.env if configured and name not in configured.env]
+        if missing and not setting.trust.allow_exec:
+            message = f"the configuration does not allow files to hand {', '.join(missing)} to this program"
+            raise Refused(Problem("BK340", message, "list it under `env:` of its command", at=at))
+        if not configured and not self.is_named and not setting.trust.allow_exec:
+            hint = (
+                "name the file of the targets yourself (--targets FILE, or `targets: FILE` in "
+                "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"
+            )
+            owner = f"the target {self.execution.target}" if self.execution.target else "the target"
+            message = f"{owner} runs {first!r}, which is not named in {setting.trust.configuration}"
+            raise Refused(Problem("BK403", message, hint, at=at))
         try:
-            text, seconds = read_written_answer(conversation, target, ".json")
+            folder = working_folder(setting, cwd, self.is_named)
+            words = [] if line.text else program_words(first, folder, setting, self.is_named)
         except CannotReplay as error:
-            if attempt > (target.execution.retries or 0) or error.problems[0].code != _TIMED_OUT:
-                raise
-        else:
-            return replace(answer_of_text(text, seconds, target.source), attempts=attempt)
-    raise AssertionError("the last try returns or raises")
+            raise InvalidInput(*(replace(problem, at=at) for problem in error.problems)) from None
+        return replace(line, words=[*words, *line.words[1:]]), folder
 
+    def run(
+        self,
+        prepared: tuple[CommandLine, str],
+        conversation: ConversationInput,
+        timeout: float,
+        failure: tuple[str, str, str],
+        suffix: str = ".json",
+        stdin: bytes = b"",
+    ) -> tuple[str, float]:
+        """Run the program; return what it wrote to {OUTPUT_FILE} if its command line has that, else to
+        stdout. `failure`: the code, the subject and the hint of the error for another exit code than 0."""
+        from tempfile import TemporaryDirectory  # slow to import: it loads every archive format
 
-def ask_together(target: _ProgramTarget) -> dict[str, Observation | Problem]:
-    """Ask about all cases in one run; return the answers by case id. An unusable line fails all cases."""
-    questions: list[tuple[str, ConversationInput]] = list(
-        target.setting.clients.batches.get(KIND.batch(target.recipe) or "", ())
-    )
-    scope = target.setting.scope
-    cases = [(name, scope.expand(conversation)) for name, conversation in questions]
-    files = [path for _, conversation in cases for path in conversation.input_files]
-    lines = [to_bytes(question_as_json(case, replace(target.setting, asker=name))) for name, case in cases]
-    batch = ConversationInput([], [], files, "batch")
-    text, seconds = read_written_answer(batch, target, ".jsonl", b"".join(line + b"\n" for line in lines))
-    return answers_of_lines(text, seconds / max(len(cases), 1), target.source)
-
-
-def answers_of_lines(text: str, seconds: float, source: str) -> dict[str, Observation | Problem]:
-    """Read answers in JSON Lines, by id. `seconds`: the time for answers that do not state their own."""
-    answers: dict[str, Observation | Problem] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{source}: line {number} of its answer"
+        line, cwd = prepared
+        question = prompt_of(_with_given_files_by_name(conversation, self.recipe.execution.command))
+        files, mask = [*dict.fromkeys(conversation.input_files)], self.setting.redactor.mask
+        with TemporaryDirectory(prefix="baselinekit-") as folder:
+            prompt_file = os.path.join(folder, "prompt.txt")
+            with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+                file.write(question)
+            texts = {
+                **line.values,
+                "PROMPT": question,
+                "PROMPT_FILE": prompt_file,
+                "GUIDELINES": _guidelines_of(conversation),
+                "EVAL_ID": conversation.case or self.setting.asker,
+                "ATTEMPT": str(self.setting.turn),
+                "OUTPUT_FILE": os.path.join(folder, f"output{suffix}"),
+            }
+            argv = CommandValues(texts, files, self.execution.files_format).argv(line)
+            size = max(len(word.encode("utf-8", "surrogatepass")) for word in argv)
+            if size > _LONGEST_WORD:
+                message = f"{self.source}: the question is too long for a command line ({size:,} bytes)"
+                raise cannot_replay("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
+            if any("\0" in word for word in argv):
+                message = f"{self.source}: the question holds a NUL character"
+                raise cannot_replay("BK793", message, "remove it, or use {PROMPT_FILE}")
+            env = child_environment(self.execution.env)
+            spec = ProcessSpec(tuple(argv), stdin, env, cwd, timeout, _MAX_ANSWER, mask=mask)
+            finished = self.setting.clients.execute(spec)
+            if finished.exit_code:
+                code, subject, hint = failure
+                last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
+                raise cannot_replay(code, f"{subject} {describe_exit(finished.exit_code)}{last_words}", hint)
+            content: bytes | None = finished.stdout
+            if "{OUTPUT_FILE}" in (line.text or "\0".join(line.words)):
+                surroundings = replace(self.setting.surroundings, root=folder, folder=folder, within="")
+                content = read_if_there(surroundings, f"output{suffix}")
+        if content is None:
+            message = (
+                f"{self.source} wrote nothing into {{OUTPUT_FILE}}{last_error_line(finished.stderr, mask)}"
+            )
+            raise cannot_replay("BK790", message, "let it write its answer there")
         try:
-            row: Any = decode(line)
-        except NotJson as error:
-            raise cannot_replay("BK796", f"{where} is not JSON: {error}") from None
-        name = row.get("id") if isinstance(row, dict) else None
-        if not isinstance(name, str) or not name.strip():
-            raise cannot_replay("BK796", f"{where} has no `id`", "write {id, text} for each case")
-        if name in answers:
-            message, hint = f"{source} answered {name} twice", "write one line for each case"
-            answers[name] = Problem("BK796", message, hint)
-        elif not is_structured(row):
-            message = f"{source} gave {name} neither a `text` nor `output_messages`"
-            answers[name] = Problem("BK796", message, "write {id, text} or {id, output_messages}")
-        else:
+            return content.decode("utf-8-sig"), finished.seconds
+        except UnicodeDecodeError:
+            message = f"{self.source} did not answer in UTF-8 text"
+            raise cannot_replay("BK790", message, "let it write text or JSON") from None
+
+    def ask(
+        self, conversation: ConversationInput, suffix: str = ".json", stdin: bytes = b""
+    ) -> tuple[str, float]:
+        line = self.command_line(self.recipe.execution.command, (*EXECUTION, "command"), self.execution.cwd)
+        timeout = float(_TIMEOUT if self.execution.timeout is None else self.execution.timeout)
+        failure = "BK790", self.source, "run its command line by hand"
+        return self.run(line, conversation, timeout, failure, suffix, stdin)
+
+    def ask_alone(self, conversation: ConversationInput) -> Observation:
+        """Ask one question, again after a timeout, as often as `retries` of the target says."""
+        for attempt in range(1, (self.execution.retries or 0) + 2):
             try:
-                answers[name] = answer_of_value(row, seconds, source)
+                text, seconds = self.ask(conversation)
+                break
             except CannotReplay as error:
-                answers[name] = error.problems[0]
-    return answers
+                if attempt > (self.execution.retries or 0) or error.problems[0].code != _TIMED_OUT:
+                    raise
+        return replace(answer_of_text(text, seconds, self.source), attempts=attempt)
 
+    def ask_together(self, questions: Sequence[tuple[str, Any]]) -> dict[str, Observation | Problem]:
+        """Ask about all cases in one run; return the answers by case id. An unusable line fails all cases."""
+        cases = [(name, self.setting.scope.expand(conversation)) for name, conversation in questions]
+        files = [path for _, conversation in cases for path in conversation.input_files]
+        stdin = b"".join(to_bytes(question_as_json(case, name)) + b"\n" for name, case in cases)
+        text, seconds = self.ask(ConversationInput([], [], files, "batch"), ".jsonl", stdin)
+        answers: dict[str, Observation | Problem] = {}
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            where = f"{self.source}: line {number} of its answer"
+            try:
+                row: Any = decode(line)
+            except NotJson as error:
+                raise cannot_replay("BK796", f"{where} is not JSON: {error}") from None
+            name = row.get("id") if isinstance(row, dict) else None
+            if not isinstance(name, str) or not name.strip():
+                raise cannot_replay("BK796", f"{where} has no `id`", "write {id, text} for each case")
+            if name in answers:
+                message, hint = f"{self.source} answered {name} twice", "write one line for each case"
+                answers[name] = Problem("BK796", message, hint)
+            elif not is_structured(row):
+                message = f"{self.source} gave {name} neither a `text` nor `output_messages`"
+                answers[name] = Problem("BK796", message, "write {id, text} or {id, output_messages}")
+            else:
+                try:
+                    answers[name] = answer_of_value(row, seconds / max(len(cases), 1), self.source)
+                except CannotReplay as error:
+                    answers[name] = error.problems[0]
+        return answers
 
-def read_written_answer(
-    conversation: ConversationInput, target: _ProgramTarget, suffix: str, stdin: bytes = b""
-) -> tuple[str, float]:
-    """Run the program; return what it wrote to {OUTPUT_FILE} if its command line has that, else to stdout."""
-    execution = target.execution
-    cwd = target.working_folder(execution.cwd)
-    line = target.command_line(target.recipe.execution.command, (*EXECUTION, "command"), cwd)
-    timeout = float(_TIMEOUT if execution.timeout is None else execution.timeout)
-    with _temporary_folder() as folder:
-        output = os.path.join(folder, f"output{suffix}")
-        finished = target.run(line, values_for(conversation, target, folder, output), cwd, timeout, stdin)
-        mask = target.setting.redactor.mask
-        if finished.exit_code:
-            last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
-            message = f"{target.source} {describe_exit(finished.exit_code)}{last_words}"
-            raise cannot_replay("BK790", message, "run its command line by hand")
-        content = finished.stdout
-        if "{OUTPUT_FILE}" in (line.text or "\0".join(line.argv)):
-            surroundings = replace(target.setting.surroundings, root=folder, folder=folder, within="")
-            written = read_if_there(surroundings, os.path.basename(output))
-            if written is None:
-                last_words = last_error_line(finished.stderr, mask)
-                message = f"{target.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
-                raise cannot_replay("BK790", message, "let it write its answer there")
-            content = written
-    try:
-        return content.decode("utf-8-sig"), finished.seconds
-    except UnicodeDecodeError:
-        message = f"{target.source} did not answer in UTF-8 text"
-        raise cannot_replay("BK790", message, "let it write text or JSON") from None
-
-
-def _temporary_folder() -> AbstractContextManager[str]:
-    from tempfile import TemporaryDirectory  # slow to import: it loads every archive format
-
-    return TemporaryDirectory(prefix="baselinekit-")
-
-
-# The healthcheck, once in a run.
-
-
-def check_health(health: Healthcheck, target: _ProgramTarget) -> None:
-    """CannotReplay where the healthcheck fails."""
-    timeout = float(health.timeout or target.execution.timeout or _HEALTH_TIMEOUT)
-    failing = f"{target.source} does not work: its healthcheck"
-    if health.url is not None:
+    def check_health(self, health: Healthcheck) -> None:
+        """CannotReplay where the healthcheck fails."""
+        timeout = float(health.timeout or self.execution.timeout or _HEALTH_TIMEOUT)
+        failing, hint = f"{self.source} does not work: its healthcheck", "start what it needs"
+        if health.url is None:
+            talk, failure = ConversationInput([], case="healthcheck"), ("BK797", failing, hint)
+            self.run(self.health_line(health), talk, timeout, failure)
+            return
         request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
         try:
-            status = HTTP.replay(request, target.setting).output["status"]
+            status = HTTP.replay(request, self.setting).output["status"]
         except CannotReplay as error:
-            message = f"{failing} failed: {error.problems[0].message}"
-            raise cannot_replay("BK797", message, "start what it needs") from None
+            raise cannot_replay("BK797", f"{failing} failed: {error.problems[0].message}", hint) from None
         if not 200 <= status < 300:
-            raise cannot_replay(
-                "BK797", f"{failing} was answered with status {status}", "start what it needs"
-            )
-        return
-    cwd = target.working_folder(health.cwd or target.execution.cwd)
-    command = target.recipe.execution.healthcheck.command or []
-    line = target.command_line(command, (*EXECUTION, "healthcheck", "command"), cwd)
-    with _temporary_folder() as folder:
-        empty = ConversationInput([], case="healthcheck")
-        values = values_for(empty, target, folder, os.path.join(folder, "output.json"))
-        finished = target.run(line, values, cwd, timeout)
-    if finished.exit_code:
-        last_words = last_error_line(finished.stderr.strip() or finished.stdout, target.setting.redactor.mask)
-        message = f"{failing} ended with exit code {finished.exit_code}{last_words}"
-        raise cannot_replay("BK797", message, "start what it needs")
+            raise cannot_replay("BK797", f"{failing} was answered with status {status}", hint)
+
+    def health_line(self, health: Healthcheck) -> tuple[CommandLine, str]:
+        command = self.recipe.execution.healthcheck.command or []
+        at = (*EXECUTION, "healthcheck", "command")
+        return self.command_line(command, at, health.cwd or self.execution.cwd)
 
 
 class CliKind(ConversationKind):
@@ -521,44 +438,36 @@ class CliKind(ConversationKind):
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
         conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
-        target = _ProgramTarget(recipe, execution, setting)
+        target, once = _ProgramTarget(recipe, execution, setting), setting.clients.once
+        where = target.is_named, setting.surroundings.folder
         if (health := execution.healthcheck) is not None:
-            health_key = ("healthcheck", repr(health), target.is_named, setting.surroundings.folder)
-            setting.clients.once.get(health_key, lambda: check_health(health, target))
+            once.get(("healthcheck", repr(health), *where), lambda: target.check_health(health))
         if not execution.batch:
-            return ask_alone(conversation, target)
-        case_ids = tuple(name for name, _ in setting.clients.batches.get(self.batch(recipe) or "", ()))
-        where = (target.is_named, setting.surroundings.folder, setting.turn)
-        key = ("batch", repr(execution), *where, case_ids)
-        answers: Mapping[str, Observation | Problem] = setting.clients.once.get(
-            key, lambda: ask_together(target)
-        )
+            return target.ask_alone(conversation)
+        questions = setting.clients.batches.get(self.batch(recipe) or "", ())
+        key = ("batch", repr(execution), *where, setting.turn, tuple(name for name, _ in questions))
+        answers: Mapping[str, Observation | Problem] = once.get(key, lambda: target.ask_together(questions))
         name = conversation.case or setting.asker
         answer = answers.get(name, answers.get(setting.asker))
         if answer is None:
-            raise cannot_replay(
-                "BK796", f"{target.source} gave no answer for {name}", "it writes a line for each id"
-            )
+            message = f"{target.source} gave no answer for {name}"
+            raise cannot_replay("BK796", message, "it writes a line for each id")
         if isinstance(answer, Problem):
             raise CannotReplay(answer)
         return answer
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, unsafe command lines, and programs that may not run."""
-        check_defined(recipe, setting)
+        super().check_replay(recipe, setting)
         execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
         target = _ProgramTarget(recipe, execution, setting)
-        folder = target.working_folder(execution.cwd)
-        target.command_line(recipe.execution.command, (*EXECUTION, "command"), folder)
-        health = recipe.execution.healthcheck
-        if health is not None and health.command is not None:
-            at = (*EXECUTION, "healthcheck", "command")
-            cwd = setting.scope.expand(health.cwd) or execution.cwd
-            target.command_line(health.command, at, target.working_folder(cwd))
+        target.command_line(recipe.execution.command, (*EXECUTION, "command"), execution.cwd)
+        if execution.healthcheck is not None and execution.healthcheck.command is not None:
+            target.health_line(execution.healthcheck)
 
     def batch(self, recipe: Recipe) -> str | None:
         """Return a key shared by all recipes that one run of the program answers; None without `batch`."""
         return repr(replace(recipe.execution, timeout=None)) if recipe.execution.batch else None
 
 
-KIND = CliKind()
+CLI = CliKind()

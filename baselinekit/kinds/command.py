@@ -64,37 +64,53 @@ _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "
 _TIMEOUT = 60.0
 
 
+def working_folder(setting: Setting, cwd: str | None, anywhere: bool = False) -> str:
+    """Return where a program is started: `cwd`, relative to the folder of the baseline's file, inside the
+    project unless `anywhere`."""
+    surroundings, path = setting.surroundings, cwd or "."
+    path = os.path.join(surroundings.folder, path) if anywhere else inside(surroundings, path)
+    if not os.path.isdir(path):
+        raise cannot_replay("BK320", f"the working folder {cwd!r} does not exist", "correct `cwd`")
+    return os.path.realpath(path)
+
+
+def program_words(program: str, cwd: str, setting: Setting, is_path: bool = False) -> list[str]:
+    """Return the words for a name under `commands:` in the configuration, unless it is a path or a program
+    anyway; else the full path of the program."""
+    configured = None if is_path else setting.surroundings.commands.get(program)
+    if configured is None:
+        return [program_at(program, cwd, "install it, or correct its name")]
+    hint = f"correct `commands: {program}:` in baselinekit.yaml, or install it"
+    return configured_argv(configured.argv, setting.surroundings.root, hint)
+
+
 def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
-    surroundings = setting.surroundings
-    argv = [as_text(word) for word in command_input.argv]
+    argv, commands = [as_text(word) for word in command_input.argv], setting.surroundings.commands
     if not argv or not argv[0]:
         raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
     if "\0" in "".join(argv):
         raise invalid("BK331", "a NUL character in `argv`", "remove it", (*INPUT, "argv"))
-    cwd = inside(surroundings, as_text(command_input.cwd or "."))
-    if not os.path.isdir(cwd):
-        raise cannot_replay(
-            "BK320", f"the working folder {command_input.cwd!r} does not exist", "correct `cwd`"
-        )
-    configured = surroundings.commands.get(argv[0])
-    if configured:
-        hint = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
-        words = configured_argv(configured.argv, surroundings.root, hint)
-    else:
+    cwd = working_folder(setting, command_input.cwd)
+    allowed_names = commands[argv[0]].env if argv[0] in commands else []
+    if argv[0] not in commands:
         setting.trust.check_program(argv[0])
-        words = [program_at(argv[0], cwd, "install it, or correct its name")]
-    stdin = b"" if command_input.stdin is ABSENT else to_bytes(command_input.stdin)
-    if isinstance(command_input.stdin, str):
-        stdin = command_input.stdin.encode("utf-8", "replace")
-    allowed_names = configured.env if configured else []
+    words = program_words(argv[0], cwd, setting)
     own_env = {name: as_text(value) for name, value in command_input.env.items()}
     check_env(own_env, argv[0], allowed_names, setting.trust)
+    stdin = command_input.stdin
+    data = (
+        stdin.encode("utf-8", "replace")
+        if isinstance(stdin, str)
+        else b""
+        if stdin is ABSENT
+        else to_bytes(stdin)
+    )
     return ProcessSpec(
         argv=(*words, *argv[1:]),
-        stdin=stdin,
+        stdin=data,
         env=child_environment(allowed_names, own_env),
         cwd=cwd,
-        timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
+        timeout=float(_TIMEOUT if execution.timeout is None else execution.timeout),
         mask=setting.redactor.mask,
     )
 
@@ -217,4 +233,4 @@ class CommandKind(RecipeKind):
         process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 
-KIND = CommandKind()
+COMMAND = CommandKind()

@@ -9,11 +9,11 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError, Problem, Refused
 from baselinekit.kinds.files import read_bytes
-from baselinekit.kinds.settings import MANY_REDIRECTS, Ceilings, Setting, above, unverified
+from baselinekit.kinds.settings import EXECUTION, INPUT, MANY_REDIRECTS, Ceilings, Setting, above, unverified
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe, Seconds
 from baselinekit.model.values import Json
-from baselinekit.structs import plain
+from baselinekit.structs import plain, replace
 from baselinekit.values.texts import shown
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
@@ -43,7 +43,9 @@ def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
     """Raise Refused, with each place, where a recipe exceeds the limits."""
     problems: list[Problem] = []
     granted = ceilings.granting(granted_timeout(recipe, ceilings))
-    for at, part in kind_of(recipe).limited(recipe):
+    steps = enumerate(getattr(recipe.input, "steps", ()))
+    parts = [(INPUT, recipe.input), *(((*INPUT, "steps", index), step) for index, step in steps)]
+    for at, part in [*parts, (EXECUTION, recipe.execution)]:
         for name in ("timeout", "max_body", "retries", "redirects"):
             value, maximum = getattr(part, name, None), getattr(granted, name)
             requested = MANY_REDIRECTS if value is True else value
@@ -53,6 +55,16 @@ def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
         problems.append(unverified())
     if problems:
         raise Refused(*problems)
+
+
+def within(recipe: Recipe, limit: Seconds) -> Recipe:
+    """Return the recipe with this time limit, unless it has a shorter one itself."""
+    part = "execution" if getattr(recipe.input, "timeout", None) is None else "input"
+    settings = getattr(recipe, part)
+    if not hasattr(settings, "timeout"):
+        return recipe
+    timeout = limit if settings.timeout is None else min(settings.timeout, limit)
+    return replace(recipe, **{part: replace(settings, timeout=timeout)})
 
 
 def replay(recipe: Recipe, setting: Setting) -> Observation:

@@ -5,36 +5,26 @@ request is a flow of one step whose whole output is compared."""
 
 import base64
 import ipaddress
+import math
 import os
 import random
-import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC
 from functools import partial
 from hashlib import sha256
+from operator import add
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.trust import origin
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
-from baselinekit.kinds.bodies import Body, BodyWatch, json_in, read_body
+from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
 from baselinekit.kinds.files import inside, read_bytes
-from baselinekit.kinds.flow import (
-    HttpFlow,
-    collect_outputs,
-    headers_used,
-    pick,
-    problems_of_flow,
-    problems_of_path,
-    split_step,
-    step_names,
-)
-from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, Trouble, check_limits, with_limit
-from baselinekit.kinds.metrics_text import IGNORED_OF_METRICS, RULES_NOTE, metrics_found
+from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, Trouble, check_limits
 from baselinekit.kinds.settings import (
     DEFAULT_MAX_BODY,
     EXECUTION,
@@ -58,29 +48,15 @@ from baselinekit.model.recipes import (
     Response,
     Scalar,
     Seconds,
-    Surroundings,
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.names import is_secret_header
-from baselinekit.secrets.variables import Secret, as_text, names_in
+from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.structs import Struct, field, replace
-from baselinekit.values.paths import Pattern, parse, roots
-from baselinekit.values.texts import Mask
-
-_TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_WANTS_TLS = lazy_pattern(
-    r"(?i)HTTP request (?:was sent )?to (?:an )?HTTPS (?:port|server)|plain HTTP to an SSL"
-)
-"""How nginx, Go and Apache answer a request without TLS at a port for https."""
-_TARGET_FIELDS = ("endpoint", "path", "url")
-SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
-"""The methods that RFC 9110 calls safe."""
-_BODY_FIELDS = ("json", "body", "form", "files")
-_OPERATION_HEADERS = ("x-amz-target", "soapaction")
-_OPERATION_KEYS = ("operationName", "method")
-"""Headers and keys that name the operation, if the address does not."""
+from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
+from baselinekit.values.texts import Mask, mask_and_clip, no_mask
 
 
 class HttpExecution(Struct):
@@ -105,6 +81,14 @@ class HttpExecution(Struct):
     resource: str | None = None
 
 
+class HttpFlow(Struct):
+    """Requests in order. The last output is compared, or the outputs that `collect` names: steps by their
+    name, or `{key: "step.path"}`."""
+
+    steps: list[HttpRequest]
+    collect: list[str] | dict[str, str] | None = None
+
+
 class HttpCurrent(Struct):
     """`current:` with one HTTP request."""
 
@@ -119,79 +103,228 @@ class FlowCurrent(Struct):
     execution: HttpExecution
 
 
-def step_places(recipe: Recipe) -> list[tuple[HttpRequest, Path]]:
+def steps_of(http_input: HttpRequest | HttpFlow) -> list[tuple[HttpRequest, Path]]:
     """Return each request with its path in the recipe."""
-    http_input = recipe.input
     if isinstance(http_input, HttpFlow):
         return [(step, (*INPUT, "steps", index)) for index, step in enumerate(http_input.steps)]
     return [(http_input, INPUT)]
 
 
-class HttpStatus(OutcomePlace):
-    def severity(self, number: int) -> int:
-        return (number >= 400) + (number >= 500)
-
-    def describe(self, number: int) -> str:
-        if number >= 500:
-            subject = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
-            return f"{subject}, a server error"
-        subject = f"step {self.step} answered {number}, which" if self.step else str(number)
-        return f"{subject} says that the request was refused"
+def step_names(http_input: HttpRequest | HttpFlow) -> dict[str, int]:
+    """Return the index of each step by its number (from 1), and by its name if it has one. The only request
+    of a recipe without steps has an empty name."""
+    if not isinstance(http_input, HttpFlow):
+        return {"": 0}
+    names = {str(index + 1): index for index in range(len(http_input.steps))}
+    return names | {step.name: index for index, step in enumerate(http_input.steps) if step.name}
 
 
-_EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
-_OPEN_METRICS = "application/openmetrics-text"
-_DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
-
-
-def _collected_places(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
+def collected_of(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
     """Map each place of the output to its step and path; an empty path means the whole response."""
     if not isinstance(http_input, HttpFlow):
         return {(): ("", "")}
-    if http_input.collect is None:
-        number = len(http_input.steps)
-        return {(): (http_input.steps[-1].name or str(number), "")} if http_input.steps else {}
-    if isinstance(http_input.collect, list):
-        return {(name,): (name, "") for name in http_input.collect}
-    names = step_names(http_input)
-    return {(key,): split_step(text, names) for key, text in http_input.collect.items()}
+    steps, collect, names = http_input.steps, http_input.collect, step_names(http_input)
+    if collect is None:
+        return {(): (steps[-1].name or str(len(steps)), "")} if steps else {}
+    if isinstance(collect, list):
+        return {(name,): (name, "") for name in collect}
+    collected: dict[Path, tuple[str, str]] = {}
+    for key, text in collect.items():  # the name of a step may contain dots
+        matching = [name for name in names if text == name or text.startswith(f"{name}.")]
+        name = max(matching, key=len, default=text.partition(".")[0])
+        collected[key,] = name, text[len(name) + 1 :] if matching else ""
+    return collected
 
 
-def is_one_key(path: str, key: str) -> bool:
-    """Whether a path consists of this key only, however it is written."""
+# Values from answers: those that a step saves for later steps, and those that the flow collects. No path can
+# select a count, a part of a text or a sum: jsonpath-ng computes them (``$.body.items.`len` ``,
+# ``$.body.price * 2``). Rules of a comparison are not computed: what they select must not change with the
+# installed version of jsonpath-ng.
+
+_LONGEST = 200
+_QUOTED = lazy_pattern(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_FUNCTION = lazy_pattern(r"`([^`]*)`")
+_KNOWN_FUNCTION = lazy_pattern(r"len|keys|sorted|str\(\)|split\([^`]*\)")
+_ARITHMETIC = lazy_pattern(r"\s[-+*]\s")
+_COMPUTED = "`len`, `keys`, `sorted`, `str()`, `split(-, 0, 1)` and + - * with blanks around them are known"
+
+
+def is_computed(text: str) -> bool:
+    """Whether a text is a computation. A text that can be read as a path is one."""
     try:
-        return parse(path).segments == (key,)
+        parse(text)
     except InvalidInput:
-        return False
+        return text.startswith("$") and ("`" in text or bool(_ARITHMETIC.search(_QUOTED.sub("", text))))
+    return False
 
 
-def with_upper_case_method(request: HttpRequest) -> HttpRequest:
-    if request.method.isupper() or "{{" in request.method:
-        return request
-    return replace(request, method=request.method.upper())
+def parse_expression(text: str) -> Any:
+    unknown = [name for name in _FUNCTION.findall(text) if not _KNOWN_FUNCTION.fullmatch(name)]
+    expression, flaw = None, ""
+    if len(text) > _LONGEST:
+        flaw = f"is longer than {_LONGEST} characters"
+    elif text.count("..") > 1:
+        flaw = "has more than one `..`"
+    elif "=~" in text:
+        flaw = "has a regular expression, which could take for ever"
+    elif unknown:
+        flaw = f"has the function `{unknown[0]}`, which is not known"
+    else:
+        from baselinekit.values.jsonpath import parsed  # jsonpath-ng, which few recipes need
+
+        try:
+            expression = parsed(text)
+        except Exception:  # its lexer, its parser and its functions raise types of their own
+            flaw = "cannot be read"
+    if flaw:
+        shown = mask_and_clip(text, 80, no_mask, counted=False)
+        raise invalid("BK201", f"the expression {shown!r} {flaw}", _COMPUTED)
+    _restrict_arithmetic(expression)
+    return expression
+
+
+class _UnfitOperands(ValueError):
+    """Operands that arithmetic does not accept."""
+
+
+def _restrict_arithmetic(node: Any) -> None:
+    """Restrict arithmetic to numbers, and to two texts for `+`: a text times a number would fill the
+    memory."""
+    if hasattr(node, "op_symbol"):
+        operate = node.op
+
+        def restricted(left: Any, right: Any) -> Any:
+            are_texts = isinstance(left, str) and isinstance(right, str) and operate is add
+            if not are_texts and {type(left), type(right)} - {int, float}:
+                raise _UnfitOperands("it takes numbers, or two strings for +")
+            return operate(left, right)
+
+        node.op = restricted
+    for side in ("left", "right", "child"):
+        if hasattr(node, side):
+            _restrict_arithmetic(getattr(node, side))
+
+
+def compute(text: str, output: Json, step: str) -> Json:
+    """Return the single value of an expression over a step's output."""
+    expression = parse_expression(text)
+    try:
+        values = [match.value for match in expression.find(output)]
+    except (_UnfitOperands, ArithmeticError) as error:
+        raise cannot_replay("BK313", f"{step}: {text!r} cannot be computed: {error}") from None
+    except Exception:  # the library raises errors of many types for unexpected answers
+        message = f"{step}: {text!r} cannot be computed: the values have other types"
+        raise cannot_replay("BK313", message) from None
+    if len(values) != 1:
+        message = f"{step}: {text!r} gives {len(values)} values in its output, but exactly one is needed"
+        raise cannot_replay("BK313", message, "look at the output; select one value before computing")
+    value: Json = values[0]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise cannot_replay("BK313", f"{step}: {text!r} gives {value}, which is not a JSON number")
+    return value
+
+
+def pick(text: str, output: Json, step: str, at: Path, full_output: Json = None) -> Json:
+    """Return the value at a path in a step's output: from `$`, or from whichever of the whole output and its
+    body has it. A path with wildcards that matches several values gives a list of them. An expression is
+    computed from the whole output. `full_output`: the output with every header of the answer, in lower case;
+    what `output` lacks is looked up there."""
+    full_output = output if full_output is None else full_output
+    if is_computed(text):
+        return compute(text, full_output, step)
+    pattern, body = parse(text), output["body"]
+    values = _values_at(pattern, output, at) or _values_at(_with_lower_case_header(pattern), full_output, at)
+    if not values:
+        keys = ", ".join(list(body)[:10]) if isinstance(body, dict) else ""
+        hint = suggest_path(pattern, full_output) or suggest_path(pattern, body)
+        hint = hint or (f"its body has {keys}" if keys else f"its status was {output['status']}")
+        raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
+    return values[0] if len(values) == 1 else values
+
+
+def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
+    starts = roots(pattern, output)
+    if len(starts) > 1:
+        hint = f"write $.{pattern.text} or body.{pattern.text}"
+        raise invalid("BK312", f"{pattern.text!r} is both in the whole output and in its body", hint, at)
+    return [value for start in starts for _, value in find(pattern, output["body"] if start else output)]
+
+
+def _header_in(pattern: Pattern) -> str:
+    """Return the header that a path leads to, in lower case; "" for another path."""
+    first, *rest = pattern.segments
+    return rest[0].lower() if first == "headers" and rest and isinstance(rest[0], str) else ""
+
+
+def _with_lower_case_header(pattern: Pattern) -> Pattern:
+    header = _header_in(pattern)
+    return replace(pattern, segments=("headers", header, *pattern.segments[2:])) if header else pattern
+
+
+def _headers_used(http_input: HttpRequest | HttpFlow, index: int) -> set[str]:
+    """Return the headers of a step's answer that the flow uses, in lower case."""
+    names = step_names(http_input)
+    paths = [*steps_of(http_input)[index][0].save.values()] if isinstance(http_input, HttpFlow) else []
+    paths += [path for name, path in collected_of(http_input).values() if path and names.get(name) == index]
+    return {_header_in(parse(path)) for path in paths if not is_computed(path)} - {""}
+
+
+def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
+    """Yield unknown steps in `collect`, and invalid paths."""
+    names = step_names(flow)
+    for number, (place, (name, path)) in enumerate(collected_of(flow).items()):
+        at = (*INPUT, "collect", *((number,) if isinstance(flow.collect, list) else place))
+        if name not in names:
+            hint = suggest(name, names) or f"there are {', '.join(names)}"
+            yield Problem("BK312", f"no step is called {name!r}", hint, at=at)
+        elif path:
+            yield from _problems_of_path(path, at)
+
+
+def _problems_of_path(text: str, at: Path) -> list[Problem]:
+    try:
+        parse_expression(text) if is_computed(text) else parse(text)
+    except InvalidInput as error:
+        return [replace(problem, at=at) for problem in error.problems]
+    return []
+
+
+# What is wrong with a request: checked as it is written, when its file is read, and as it is sent.
+
+_METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
+_TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FRAMING = lazy_pattern(
+    r"(?i)host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
+)
+_VARIABLE = lazy_pattern(r"\{\{.*?\}\}")
+_UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f]")
+_HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+_METHODS = "such as GET or POST"
+_TARGETS = ("endpoint", "path", "url")
+_BODIES = ("json", "body", "form", "files")
 
 
 def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
-    if not _TOKEN.fullmatch(request.method) and "{{" not in request.method:
-        message = f"{request.method!r} is not an HTTP method"
-        yield Problem("BK108", message, "such as GET or POST", at=(*at, "method"))
-    targets = [name for name in _TARGET_FIELDS if getattr(request, name) is not None]
-    if len(targets) != 1:
-        message = (
-            f"`{'` and `'.join(targets)}` cannot be combined" if targets else "the request names no target"
-        )
-        hint = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
-        code = "BK108" if targets else "BK104"
-        yield Problem(code, message, hint, at=(*at, targets[1] if targets else "endpoint"))
+    """Check a request as it is written in a file."""
+    if "{{" not in request.method and not _METHOD.fullmatch(request.method):
+        yield Problem("BK108", f"{request.method!r} is not an HTTP method", _METHODS, at=(*at, "method"))
+    targets = [name for name in _TARGETS if getattr(request, name) is not None]
+    if not targets:
+        hint = "add `endpoint: /…`, or `url: https://…`"
+        yield Problem("BK104", "the request names no target", hint, at=(*at, "endpoint"))
+    elif len(targets) > 1:
+        message = f"`{'` and `'.join(targets)}` cannot be combined"
+        yield Problem("BK108", message, "keep one of them", at=(*at, targets[1]))
     for name in targets:
         text = getattr(request, name)
         if name == "url":
             yield from check_url(text, (*at, name))
         elif not text.startswith(("/", "{{")):
-            hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
-            yield Problem("BK108", f"`{name}` must start with `/`", hint, at=(*at, name))
+            yield Problem("BK108", *_endpoint_fault(name, text), at=(*at, name))
     yield from check_headers(request.headers, (*at, "headers"))
-    bodies = [name for name in _BODY_FIELDS if getattr(request, name) not in (ABSENT, None)]
+    bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
         message = f"`{'` and `'.join(bodies)}` cannot be combined"
         yield Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, bodies[1]))
@@ -207,105 +340,58 @@ def check_base(url: str | None, at: Path) -> Iterator[Problem]:
 
 
 def check_url(url: str | None, at: Path) -> Iterator[Problem]:
-    if url is None or url.startswith("{{"):
-        return
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
-        is_valid = is_valid and ("{{" in url or (parts.port != 0 and not re.search(r"\s", parts.netloc)))
-    except ValueError:
-        is_valid = False
-    if not is_valid:
-        shown_url = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
-        message, hint = (
-            f"not an absolute http or https address, {shown_url!r}",
-            "such as https://api.example.com",
-        )
-        if has_no_such_port(url):
-            message, hint = f"there is no such port, {shown_url!r}", PORT_HINT
-        yield Problem("BK108", message, hint, at=at)
-    elif "@" in parts.netloc:
-        message = "the address contains credentials"
-        yield Problem("BK108", message, "remove them, and use `auth` with variables", at=at)
+    if url is not None and not url.startswith("{{"):
+        try:
+            normalize_url(_VARIABLE.sub("1", url), at, url)
+        except InvalidInput as error:
+            yield from (replace(problem, code="BK108") for problem in error.problems)
 
 
 def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
     for name, value in headers.items():
-        if not _TOKEN.fullmatch(name) and "{{" not in name:
-            yield Problem(
-                "BK108", f"{name!r} is not a header name", "letters, digits and `-`", at=(*at, name)
-            )
-        if isinstance(value, str) and ("\n" in value or "\r" in value or "\0" in value):
-            yield Problem(
-                "BK108", "a header value must be a single line", "remove the line break", at=(*at, name)
-            )
+        if fault := _header_fault(_VARIABLE.sub("x", name), str(value)):
+            yield Problem("BK108", *fault, at=(*at, name))
 
 
-# The URL of a request: built, checked and normalized.
+def _header_fault(name: str, value: str) -> tuple[str, str] | None:
+    """Return why a header cannot be sent, and what to do."""
+    if not _TOKEN.fullmatch(name):
+        return f"{name!r} is not a header name", "letters, digits and `-`"
+    if _FRAMING.fullmatch(name):
+        return f"the header {name} cannot be set", "leave it out: it is derived from the URL and the body"
+    if _BAD_VALUE.search(value):
+        return f"a line break or control character in the header {name}", "remove it"
+    return None
 
 
-_UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
-_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f]")
-_HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+def _endpoint_fault(name: str, text: str) -> tuple[str, str]:
+    hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
+    return f"`{name}` must start with `/`", hint
 
 
-def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:
-    """Return the URL of a request whose variables are expanded. It is built, checked and normalized, so that
-    the check of an origin and the connection cannot read it differently (F16)."""
-    given_names = [name for name in _TARGET_FIELDS if getattr(step, name) is not None]
-    at = (*at, *given_names)
-    if step.url is not None:
-        url = as_text(step.url)
-    else:
-        base = surroundings.override_base_url or execution.base_url or surroundings.base_url
-        if not base:
-            hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
-            raise invalid("BK310", "no base_url", hint, at)
-        endpoint = as_text(step.endpoint if step.endpoint is not None else (step.path or ""))
-        if endpoint and not endpoint.startswith("/"):
-            hint = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
-            raise invalid("BK311", f"`{given_names[0]}` must start with /: {endpoint!r}", hint, at)
-        url = as_text(base).rstrip("/") + endpoint
-    if step.params:
-        pairs, url = pairs_of(step.params), url.partition("#")[0]
-        url += f"{'&' if '?' in url else '?'}{urlencode(pairs)}" if pairs else ""
-    return normalize_url(url, at)
-
-
-def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
-    """Return names with their values as they are sent; a name with a list is repeated for each item."""
-    return [
-        (name, "" if item is None else as_text(item))
-        for name, value in values.items()
-        for item in (value if isinstance(value, list) else [value])
-    ]
-
-
-def normalize_url(url: str, at: Path = ()) -> str:
-    """Return a URL in normal form, or raise InvalidInput: http(s), no credentials, a plain host, ASCII."""
-    if _CONTROL.search(url):
-        raise invalid("BK311", f"a control character in the URL {url_for_message(url)!r}", "remove it", at)
+def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
+    """Return a URL in normal form, or raise InvalidInput: http(s), no credentials, a plain host, ASCII. The
+    check of an origin and the connection then read it alike (F16)."""
+    shown = url_for_message(shown or url)
     try:
         parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        hint = PORT_HINT if has_no_such_port(url) else ""
-        raise invalid("BK311", f"{url_for_message(url)} is not a URL: {error}", hint, at) from None
-    if parts.scheme not in ("http", "https"):
-        hint = "write http://… or https://…"
-        raise invalid("BK311", f"{url_for_message(url)!r} is not an http or https URL", hint, at)
-    if "@" in parts.netloc:
-        raise invalid("BK311", f"{url_for_message(url)} contains credentials", "give them under `auth:`", at)
-    host = parts.hostname or ""
-    try:
+        port, host = parts.port, parts.hostname or ""
         if ":" in host:
             host = f"[{ipaddress.IPv6Address(host).compressed}]"
         elif not host.isascii():
             host = host.encode("idna").decode()
+        is_usable = bool(host.startswith("[") or _HOST.fullmatch(host)) and not _CONTROL.search(url)
+        is_usable = is_usable and parts.scheme in ("http", "https")
     except ValueError:
-        host = ""
-    if not host.startswith("[") and not _HOST.fullmatch(host):
-        raise invalid("BK311", f"{url_for_message(parts.geturl())} has no usable host", "", at)
+        is_usable = False
+    if has_no_such_port(url):
+        raise invalid("BK311", f"there is no such port, {shown!r}", PORT_HINT, at)
+    if not is_usable:
+        message = f"not an absolute http or https address, {shown!r}"
+        raise invalid("BK311", message, "such as https://api.example.com", at)
+    if "@" in parts.netloc:
+        message = "the address contains credentials"
+        raise invalid("BK311", message, "remove them, and use `auth` with variables", at)
     port_text = f":{port}" if port is not None else ""
     query = f"?{_percent_encode(parts.query)}" if parts.query else ""
     return f"{parts.scheme}://{host}{port_text}{_percent_encode(parts.path) or '/'}{query}"
@@ -320,133 +406,114 @@ def _percent_encode(text: str) -> str:
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_KEPT_HEADERS = ["content-type"]
 """The headers that are kept where `keep_headers` is not set."""
-_METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
-_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
-_FRAMING = lazy_pattern(
-    r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
-)
 Headers = dict[str, tuple[str, str]]
 """By lower-case name: the name as written, and the value."""
 
 
+def _chosen(name: str, default: Any, *parts: object) -> Any:
+    """Return the setting of the first part that has it."""
+    return next((value for part in parts if (value := getattr(part, name, None)) is not None), default)
+
+
 def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
-    method = as_text(step.method).upper()
+    method, parts = as_text(step.method).upper(), (step, execution, setting.http)
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        raise invalid("BK311", f"{method!r} is not a method that can be sent", "", (*at, "method"))
-    content, content_type = _body_of(step, setting.surroundings)
-    headers = _headers(step, execution, setting, at)
+        raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
+    content, content_type = _body_of(step, setting)
+    headers: Headers = {
+        "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
+        "accept": ("Accept", "*/*"),
+        "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
+    }
+
+    def add_headers(given: Mapping[str, Json], at: Path) -> None:
+        for name, value in given.items():
+            text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
+            if fault := _header_fault(name, text):
+                raise invalid("BK311", *fault, (*at, name))
+            headers[name.lower()] = (name, text.strip())
+
+    add_headers(setting.scope.expand(setting.http.headers), ())
+    add_headers(execution.headers, (*EXECUTION, "headers"))
+    add_headers(step.headers, (*at, "headers"))
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
-    take = _first_set(step.take, execution.take)
+    parse, take = _chosen("parse", None, *parts), _chosen("take", None, *parts)
     if take is not None:  # the rows of a compressed stream cannot be counted as it arrives
         headers["accept-encoding"] = ("Accept-Encoding", "identity")
-    parse = _first_set(step.parse, execution.parse)
-    digest = authorize(step, execution, headers, at)
-    cookies = {**execution.cookies, **step.cookies}
-    if cookies:
-        own_cookies = headers.get("cookie", ("", ""))[1]
-        pairs = "; ".join(f"{name}={as_text(value)}" for name, value in cookies.items())
-        value = f"{own_cookies}; {pairs}" if own_cookies else pairs
-        headers["cookie"] = ("Cookie", _check_header(value, "Cookie", at))
-    http = setting.http
+    auth = step.auth or (None if "authorization" in headers else execution.auth)
+    credentials = _credentials(auth, (*at, "auth") if step.auth else (*EXECUTION, "auth")) if auth else None
+    if isinstance(credentials, str):
+        add_headers({"Authorization": credentials}, at)
+    if cookies := {**execution.cookies, **step.cookies}:
+        own = [headers["cookie"][1]] if "cookie" in headers else []
+        pairs = (f"{name}={as_text(value)}" for name, value in cookies.items())
+        add_headers({"Cookie": "; ".join([*own, *pairs])}, at)
     verify, cert = _certificates(execution, setting)
-    url = url_of(step, execution, setting.surroundings, at)
-    seconds = _first_set(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT)
-    if seconds <= 0:
-        hint = "give a number above 0"
-        raise invalid("BK311", f"a timeout of {seconds} seconds", hint, (*at, "timeout"))
     return Request(
         method=method,
-        url=url,
+        url=_url_of(step, execution, setting, at),
         headers=tuple(headers.values()),
         content=content,
-        digest=digest,
-        timeout=float(seconds),
+        digest=credentials if isinstance(credentials, Auth) else None,
+        timeout=float(_chosen("timeout", DEFAULT_TIMEOUT, *parts)),
         verify=verify,
         cert=cert,
-        http2=bool(_first_set(execution.http2, http.http2, False)),
-        max_body=int(_first_set(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
+        http2=bool(_chosen("http2", False, *parts)),
+        max_body=int(_chosen("max_body", DEFAULT_MAX_BODY, *parts)),
         parse=parse,
         take=take,
         watch=partial(BodyWatch, parse, take),
     )
 
 
-def redirects_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
-    """Return how many redirects to follow; `true` means MANY_REDIRECTS."""
-    value = _first_set(step.redirects, execution.redirects, setting.http.redirects, 0)
-    return (MANY_REDIRECTS if value else 0) if isinstance(value, bool) else int(value)
+def _url_of(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> str:
+    name = next((name for name in _TARGETS if getattr(step, name) is not None), "endpoint")
+    at, target = (*at, name), as_text(_chosen(name, "", step))
+    if name != "url":
+        surroundings = setting.surroundings
+        base = surroundings.override_base_url or execution.base_url or surroundings.base_url
+        if not base:
+            hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
+            raise invalid("BK310", "no base_url", hint, at)
+        if target and not target.startswith("/"):
+            raise invalid("BK311", *_endpoint_fault(name, target), at)
+        target = as_text(base).rstrip("/") + target
+    if step.params:
+        target = target.partition("#")[0]
+        target += f"{'&' if '?' in target else '?'}{urlencode(pairs_of(step.params))}"
+    return normalize_url(target, at)
 
 
-def retries_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
-    """Return how many times to retry."""
-    return int(_first_set(step.retries, execution.retries, setting.http.retries, 0))
+def pairs_of(values: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """Return names with their values as they are sent; a name with a list is repeated for each item."""
+    return [
+        (name, "" if item is None else as_text(item))
+        for name, value in values.items()
+        for item in (value if isinstance(value, list) else [value])
+    ]
 
 
-def kept_headers(execution: HttpExecution, setting: Setting, used: Iterable[str] = ()) -> list[str]:
-    """Return the headers to keep. `used`: those that a flow passes on; secret ones are left out."""
-    configured = _first_set(execution.keep_headers, setting.http.keep_headers)
-    added = {name for name in used if not is_secret_header(name)} - {*DEFAULT_KEPT_HEADERS}
-    return [*DEFAULT_KEPT_HEADERS, *sorted(added)] if configured is None else list(configured)
-
-
-def _first_set(*choices: Json) -> Json:
-    return next((choice for choice in choices if choice is not None), None)
-
-
-def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Headers:
-    headers: Headers = {
-        "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
-        "accept": ("Accept", "*/*"),
-        "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
-    }
-    configured = setting.scope.expand(setting.http.headers)
-    sources = (configured, ()), (execution.headers, (*EXECUTION, "headers")), (step.headers, (*at, "headers"))
-    for headers_given, place in sources:
-        for name, value in headers_given.items():
-            lower = name.lower()
-            if not _TOKEN.fullmatch(name):
-                raise invalid("BK311", f"{name!r} is not a header name", "", (*place, name))
-            if _FRAMING.fullmatch(lower):
-                hint = "leave it out: it is derived from the URL and the body"
-                raise invalid("BK311", f"the header {name} cannot be set", hint, (*place, name))
-            text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
-            headers[lower] = (name, _check_header(text, name, (*place, name)))
-    return headers
-
-
-def _check_header(value: str, name: str, at: Path) -> str:
-    if _BAD_VALUE.search(value):
-        raise invalid("BK311", f"a line break or control character in the header {name}", "remove it", at)
-    return value.strip()
-
-
-def authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at: Path) -> Auth | None:
-    """Add credentials as a header. Those for digest are returned: their header depends on the challenge."""
-    auth = step.auth or (None if "authorization" in headers else execution.auth)
-    if auth is None:
-        return None
-    at = (*at, "auth") if step.auth else (*EXECUTION, "auth")
+def _credentials(auth: Auth, at: Path) -> str | Auth:
+    """Return the value of the Authorization header; for digest the credentials, as it depends on the
+    challenge."""
     if auth.type == "bearer":
         if not auth.token:
             raise invalid("BK311", "`auth` of type bearer has no token", "add `token:`", at)
-        credentials = f"Bearer {as_text(auth.token)}"
-    elif auth.username is None:
+        return f"Bearer {as_text(auth.token)}"
+    if auth.username is None:
         raise invalid("BK311", f"`auth` of type {auth.type} has no username", "add `username:`", at)
-    elif auth.type == "digest":
-        return Auth("digest", as_text(auth.username), as_text(auth.password or ""))
-    else:
-        pair = f"{as_text(auth.username)}:{as_text(auth.password or '')}"
-        credentials = f"Basic {base64.b64encode(pair.encode('utf-8', 'replace')).decode()}"
-    headers["authorization"] = ("Authorization", _check_header(credentials, "Authorization", at))
-    return None
+    name, password = as_text(auth.username), as_text(auth.password or "")
+    if auth.type == "digest":
+        return Auth("digest", name, password)
+    return f"Basic {base64.b64encode(f'{name}:{password}'.encode('utf-8', 'replace')).decode()}"
 
 
-def _body_of(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
+def _body_of(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
     """Return the body and its media type."""
     if step.files is not None:
-        return _multipart(step, surroundings)
+        return _multipart(step, setting)
     if step.form is not None:
         return urlencode(pairs_of(step.form)).encode(), "application/x-www-form-urlencoded"
     if isinstance(step.body, str):
@@ -455,28 +522,25 @@ def _body_of(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]
     return (b"", "") if value is ABSENT else (to_bytes(value), "application/json")
 
 
-def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
+def _multipart(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
     import mimetypes
 
-    parts = []
-    for name, value in pairs_of(dict(step.form or {})):
-        parts.append((f'form-data; name="{escape_quotes(name)}"', "", value.encode("utf-8", "replace")))
+    def escaped(text: str) -> str:
+        return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+    parts = [(name, "", value.encode("utf-8", "replace")) for name, value in pairs_of(step.form or {})]
     for name, path in (step.files or {}).items():
-        path = as_text(path)
-        filename = escape_quotes(path.rsplit("/", 1)[-1])
-        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-        disposition = f'form-data; name="{escape_quotes(name)}"; filename="{filename}"'
-        parts.append((disposition, f"\r\nContent-Type: {kind}", read_bytes(surroundings, path)))
+        kind = mimetypes.guess_type(as_text(path))[0] or "application/octet-stream"
+        further = f'; filename="{escaped(as_text(path).rsplit("/", 1)[-1])}"\r\nContent-Type: {kind}'
+        parts.append((name, further, read_bytes(setting.surroundings, as_text(path))))
     boundary = sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
     body = b"".join(
-        f"--{boundary}\r\nContent-Disposition: {disposition}{kind}\r\n\r\n".encode() + content + b"\r\n"
-        for disposition, kind, content in parts
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'.encode()
+        + content
+        + b"\r\n"
+        for name, further, content in parts
     )
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
-
-
-def escape_quotes(text: str) -> str:
-    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:
@@ -512,16 +576,8 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
     raise Refused(Problem("BK408", message, hint, at=(*EXECUTION, "verify")))
 
 
-_TOO_BUSY = frozenset((429, 502, 503, 504))
-_LONGEST_WAIT = 30.0
-_LONGEST_DATE = 100
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
-
-
-def read_answer(response: Response, request: Request | None = None) -> Body:
+def read_answer(response: Response, request: Request) -> Body:
     """Return the value of the body, read as the request says."""
-    request = request or Request("GET", "")
     content_type = response.header("content-type")
     return read_body(
         response.body, content_type, response.status, request.parse, request.take, request.max_body
@@ -546,82 +602,61 @@ def all_headers(response: Response) -> dict[str, str]:
     return headers
 
 
-def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
-    """Leave out base_url where the operator overrides it: the variables in it need not be defined then."""
-    execution: HttpExecution = recipe.execution
-    unused = setting.surroundings.override_base_url and execution.base_url
-    return replace(execution, base_url=None) if unused else execution
-
-
 # The cookies of one recipe: later steps send back what an answer sets, to the same host and port. No cookie
 # outlives the recipe (F50), and none is for all hosts of a public suffix. The jar of the standard library and
 # of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port of its
 # host, and lets the host 10.0.0.1 set one for 11.0.0.1.
 
 _LARGEST_COOKIE = 4_096
-_BAD_COOKIE = lazy_pattern(r"[\x00-\x1f\x7f]")
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
 _ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
 _PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
 """`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
-
-
-class _Cookie(Struct):
-    """`subdomains`: whether it is also sent to subdomains of its host."""
-
-    value: str
-    subdomains: bool
-    secure: bool
+_LONGEST_DATE = 100
 
 
 class Cookies:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._cookies: dict[tuple[str, str, str, str], _Cookie] = {}
-        """By port, host, path and name."""
+        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool, bool]] = {}
+        """By port, host, path and name: the value, whether it is for subdomains, and for https only."""
 
     def take(self, url: str, response: Response) -> None:
         """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
         is one that this host may not set."""
-        for header, text in response.headers:
-            if header.lower() != "set-cookie":
-                continue
+        _, host, port, path = _destination(url)
+        for text in (text for header, text in response.headers if header.lower() == "set-cookie"):
             pair, *parts = text.split(";")
             pairs = (part.partition("=") for part in parts)  # the last of a repeated attribute counts
             attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
-            name, equals, value = (part.strip() for part in pair.partition("="))
+            name, _, value = (part.strip() for part in pair.partition("="))
             is_large = len(name) + len(value) > _LARGEST_COOKIE
-            if not equals or not name or is_large or _BAD_COOKIE.search(name + value):
-                continue
-            _, host, port, path = _destination(url)
             domain = attributes.get("domain", "").lower().removeprefix(".")
             is_above = _is_below(host, domain) and not _PUBLIC_SUFFIX.fullmatch(domain)
-            if domain and domain != host and not is_above:
+            is_foreign = bool(domain) and domain != host and not is_above
+            if not name or "=" not in pair or is_large or is_foreign or _CONTROL.search(name + value):
                 continue
             folder = attributes.get("path", "")
             folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
             key = (port, domain or host, folder, name)
             self._cookies.pop(key, None)
+            expires = _http_date(attributes.get("expires", ""))
+            is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
-            else:
-                expires = _http_date(attributes.get("expires", ""))
-                is_expired = expires is not None and expires <= self._now()
             if not is_expired:  # a server revokes a cookie by an expiry in the past
-                self._cookies[key] = _Cookie(value, bool(domain), "secure" in attributes)
+                self._cookies[key] = value, bool(domain), "secure" in attributes
 
     def header_for(self, url: str) -> str:
         """Return the value of the Cookie header for a URL, cookies with longer paths first."""
-        if not self._cookies:
-            return ""
         scheme, to_host, to_port, to_path = _destination(url)
         chosen = [
-            (len(path), f"{name}={cookie.value}")
-            for (port, host, path, name), cookie in self._cookies.items()
+            (len(path), f"{name}={value}")
+            for (port, host, path, name), (value, is_wide, is_secure) in self._cookies.items()
             if port == to_port
-            and (to_host == host or (cookie.subdomains and _is_below(to_host, host)))
+            and (to_host == host or (is_wide and _is_below(to_host, host)))
             and (to_path == path or to_path.startswith(path.rstrip("/") + "/"))
-            and (scheme == "https" or not cookie.secure)
+            and (scheme == "https" or not is_secure)
         ]
         chosen.sort(key=lambda cookie: -cookie[0])
         return "; ".join(text for _, text in chosen)
@@ -653,33 +688,31 @@ def _http_date(text: str) -> float | None:
 
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
 
+_TOO_BUSY = frozenset((429, 502, 503, 504))
+_LONGEST_WAIT = 30.0
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
+
 
 def _follow(
-    request: Request,
-    redirects: int,
-    retries: int,
-    setting: Setting,
-    cookies: Cookies,
-    short_secrets: set[str],
+    request: Request, redirects: int, retries: int, setting: Setting, cookies: Cookies, short: set[str]
 ) -> tuple[Response, float, int]:
     """Return the answer after redirects, the seconds that its requests took, and the number of retries.
-    `short_secrets`: those in the request; a redirected request has none of them."""
+    `short`: the short secrets in the request; a redirected request has none of them."""
     deadline = time.monotonic() + request.timeout
     seconds, retried = 0.0, 0
     seen_urls: list[str] = []
     for hop in range(max(0, redirects) + 1):
         outgoing = request
-        if received_cookies := cookies.header_for(request.url):  # cookies in the recipe take precedence
-            own_cookies = [value for name, value in request.headers if name.lower() == "cookie"][:1]
-            names = {pair.partition("=")[0].strip() for pair in "".join(own_cookies).split(";")}
-            pairs = [pair for pair in received_cookies.split("; ") if pair.partition("=")[0] not in names]
-            other_headers = (pair for pair in request.headers if pair[0].lower() != "cookie")
-            outgoing = replace(
-                request, headers=(*other_headers, ("Cookie", "; ".join([*filter(None, own_cookies), *pairs])))
-            )
+        if received := cookies.header_for(request.url):  # cookies in the recipe take precedence
+            own = [text for name, text in request.headers if name.lower() == "cookie"]
+            names = {pair.partition("=")[0].strip() for text in own for pair in text.split(";")}
+            pairs = [pair for pair in received.split("; ") if pair.partition("=")[0] not in names]
+            others = _without(request.headers, "cookie")
+            outgoing = replace(request, headers=(*others, ("Cookie", "; ".join([*own, *pairs]))))
         if hop:
             outgoing = replace(outgoing, timeout=max(0.001, deadline - time.monotonic()))
-        admitted = _admit(outgoing, setting, () if hop else short_secrets)
+        admitted = _admit(outgoing, setting, () if hop else short)
         response, tries = ask_with_retries(admitted, retries, setting)
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request.url, response)
@@ -696,27 +729,27 @@ def _follow(
     raise cannot_replay("BK308", message, f"{advice} ({options})")
 
 
+def _without(headers: Iterable[tuple[str, str]], name: str) -> tuple[tuple[str, str], ...]:
+    return tuple(pair for pair in headers if pair[0].lower() != name)
+
+
 def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
     """Return the names of the recipe's secrets that are too short to be searched for in its request."""
-    secrets = setting.scope.secrets
-    if all(len(secret.value) >= SHORTEST_WITHIN for secret in secrets.values()):
-        return set()
-    names = {*names_in(step), *names_in(execution), *names_in(setting.http.headers)}
-    return {name for name in names & secrets.keys() if len(secrets[name].value) < SHORTEST_WITHIN}
+    short = {name for name, secret in setting.scope.secrets.items() if len(secret.value) < SHORTEST_WITHIN}
+    return short and short & {*names_in(step), *names_in(execution), *names_in(setting.http.headers)}
 
 
 def _admit(request: Request, setting: Setting, short_secrets: Iterable[str] = ()) -> Request:
     """Return the request with the check of its address; Refused unless it may be sent with the secrets in it.
     `short_secrets`: the names of the short ones among them."""
-    secrets: list[tuple[str, Secret]] = []
-    if known_secrets := setting.scope.secrets:
+    known, names = setting.scope.secrets, set[str]()
+    if known:
         texts = [request.url, request.content.decode("utf-8", "replace")]
         texts += [text for pair in request.headers for text in pair]
         if request.digest:
             texts += [request.digest.username or "", request.digest.password or ""]
-        names = sorted({*setting.redactor.found_in(*texts), *short_secrets})
-        secrets = [(name, known_secrets[name]) for name in names if name in known_secrets]
-    setting.trust.check_request(request.url, secrets)
+        names = {*setting.redactor.found_in(*texts), *short_secrets} & known.keys()
+    setting.trust.check_request(request.url, [(name, known[name]) for name in sorted(names)])
     if isinstance(request.verify, str) and request.url[:6].lower() == "https:":
         check_authorities(request.url, request.verify, setting)
     return replace(request, admit=partial(setting.trust.check_address, request.url))
@@ -724,31 +757,22 @@ def _admit(request: Request, setting: Setting, short_secrets: Iterable[str] = ()
 
 def _redirected(request: Request, response: Response) -> Request:
     """Return the request that a redirect asks for. Credentials are never sent to another origin (F17)."""
-    location = response.header("location")
+    location, status = response.header("location"), response.status
     try:
         url = normalize_url(urljoin(request.url, location.strip()))
     except (InvalidInput, ValueError):
-        message = f"a redirect ({response.status}) to {url_for_message(location)!r}, which cannot be followed"
+        message = f"a redirect ({status}) to {url_for_message(location)!r}, which cannot be followed"
         raise cannot_replay("BK308", message) from None
-    method, content = request.method, request.content
-    headers = [pair for pair in request.headers if pair[0].lower() != "cookie"]
-    becomes_get = response.status == 303 or (response.status in (301, 302) and method == "POST")
-    if becomes_get and method != "HEAD":
-        method, content = "GET", b""
-        headers = [pair for pair in headers if pair[0].lower() != "content-type"]
+    if request.method != "HEAD" and (status == 303 or (status in (301, 302) and request.method == "POST")):
+        headers = _without(request.headers, "content-type")
+        request = replace(request, method="GET", content=b"", headers=headers)
     if origin(url) == origin(request.url):
-        headers += [pair for pair in request.headers if pair[0].lower() == "cookie"]
-        return replace(request, method=method, url=url, content=content, headers=tuple(headers))
-    if content:
-        message = f"a redirect ({response.status}) would send the body to {origin(url)}"
+        return replace(request, url=url)
+    if request.content:
+        message = f"a redirect ({status}) would send the body to {origin(url)}"
         raise cannot_replay("BK308", message, "request that address directly, if it is the right one")
-    headers = [pair for pair in headers if pair[0].lower() in _HARMLESS]
-    return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
-
-
-def _wait_after(tries: int) -> float:
-    """The seconds to wait before another try: a random part, so that workers do not all retry at once."""
-    return min(0.25 * 2.0**tries, 8.0) * (0.5 + random.random() / 2)
+    headers = tuple(pair for pair in request.headers if pair[0].lower() in _HARMLESS)
+    return replace(request, url=url, headers=headers, digest=None, cert=None)
 
 
 def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
@@ -756,21 +780,21 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
     server was too busy and the method is idempotent, all within the time limit of the request."""
     clients = setting.clients
     deadline = time.monotonic() + request.timeout
-    remaining = request.timeout
-    tries = 0
+    remaining, tries = request.timeout, 0
     while True:
         tries += 1
+        # a random part, so that workers do not all retry at once
+        wait = min(0.25 * 2.0**tries, 8.0) * (0.5 + random.random() / 2)
         try:
             response = clients.send(replace(request, timeout=remaining) if tries > 1 else request)
         except CannotReplay as error:
             remaining = deadline - time.monotonic()
             nothing_sent = any(problem.code == "BK301" for problem in error.problems)
-            if tries > retries or not nothing_sent or (wait := _wait_after(tries)) >= remaining:
+            if tries > retries or not nothing_sent or wait >= remaining:
                 raise
         else:
             if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
                 return response, tries
-            wait = _wait_after(tries)
             retry_after = response.header("retry-after").strip()  # seconds, or a date
             if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
                 wait = float(retry_after)
@@ -781,6 +805,50 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
                 return response, tries
         clients.sleep(wait)
         remaining -= wait
+
+
+# The kind.
+
+_EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
+SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+"""The methods that RFC 9110 calls safe."""
+_WANTS_TLS = lazy_pattern(
+    r"(?i)HTTP request (?:was sent )?to (?:an )?HTTPS (?:port|server)|plain HTTP to an SSL"
+)
+"""How nginx, Go and Apache answer a request without TLS at a port for https."""
+_OPERATION_HEADERS = ("x-amz-target", "soapaction")
+_OPERATION_KEYS = ("operationName", "method")
+"""Headers and keys that name the operation, if the address does not."""
+
+
+class HttpStatus(OutcomePlace):
+    def severity(self, number: int) -> int:
+        return (number >= 400) + (number >= 500)
+
+    def describe(self, number: int) -> str:
+        if number >= 500:
+            subject = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
+            return f"{subject}, a server error"
+        subject = f"step {self.step} answered {number}, which" if self.step else str(number)
+        return f"{subject} says that the request was refused"
+
+
+def is_one_key(path: str, key: str) -> bool:
+    """Whether a path consists of this key only, however it is written."""
+    try:
+        return parse(path).segments == (key,)
+    except InvalidInput:
+        return False
+
+
+def with_upper_case_method(request: HttpRequest) -> HttpRequest:
+    return request if "{{" in request.method else replace(request, method=request.method.upper())
+
+
+def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
+    """Leave out base_url where the operator overrides it: the variables in it need not be defined then."""
+    execution: HttpExecution = recipe.execution
+    return replace(execution, base_url=None) if setting.surroundings.override_base_url else execution
 
 
 class HttpKind(RecipeKind):
@@ -809,52 +877,38 @@ class HttpKind(RecipeKind):
         return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
-        http_input = recipe.input
-        target = not isinstance(http_input, HttpFlow) and (
-            http_input.endpoint or http_input.path or http_input.url
-        )
-        return f"{http_input.method} {target}" if target else ""
+        target = _chosen("url", _chosen("path", "", recipe.input), recipe.input)
+        target = _chosen("endpoint", target, recipe.input)
+        return f"{recipe.input.method} {target}" if target else ""
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
-        if isinstance(recipe.input, HttpFlow) and not recipe.input.steps:
+        if not (steps := steps_of(recipe.input)):
             yield Problem("BK108", "a flow without steps", "add a request", at=(*INPUT, "steps"))
-        for step, at in step_places(recipe):
+        first_steps: dict[str, int] = {}
+        for number, (step, at) in enumerate(steps, 1):
             yield from check_request(step, at)
-        if isinstance(recipe.input, HttpFlow):
-            first_steps: dict[str, int] = {}
-            for index, step in enumerate(recipe.input.steps):  # so that `collect` is unambiguous
-                if step.name is not None and first_steps.setdefault(step.name, index) != index:
-                    message = (
-                        f"two steps are called {step.name!r}: {first_steps[step.name] + 1} and {index + 1}"
-                    )
-                    hint = "give each a name of its own"
-                    yield Problem("BK108", message, hint, at=(*INPUT, "steps", index, "name"))
-        execution: HttpExecution = recipe.execution
-        yield from check_base(execution.base_url, (*EXECUTION, "base_url"))
-        yield from check_headers(execution.headers, (*EXECUTION, "headers"))
+            if step.name is not None and (first := first_steps.setdefault(step.name, number)) != number:
+                message = f"two steps are called {step.name!r}: {first} and {number}"  # `collect` names one
+                yield Problem("BK108", message, "give each a name of its own", at=(*at, "name"))
+        yield from check_base(recipe.execution.base_url, (*EXECUTION, "base_url"))
+        yield from check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
         yield from super().check(recipe)
 
     def responses(self, recipe: Recipe) -> dict[Path, str]:
-        return {place: step for place, (step, path) in _collected_places(recipe.input).items() if not path}
+        return {place: step for place, (step, path) in collected_of(recipe.input).items() if not path}
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {
             place if path else (*place, "status"): HttpStatus(step)
-            for place, (step, path) in _collected_places(recipe.input).items()
+            for place, (step, path) in collected_of(recipe.input).items()
             if not path or is_one_key(path, "status")
         }
 
-    def starts(self, pattern: Pattern, output: Json) -> list[Path]:
-        return roots(pattern, output)
-
     def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        """Return further: that a server does not know a method which looks like a slip of the finger, or
-        expects https."""
+        """Return further: that a server expects https."""
         yield from super().visible_troubles(recipe, output)
-        status, body = (
-            (output.get("status"), output.get("body")) if isinstance(output, dict) else (None, None)
-        )
-        if status == 400 and isinstance(body, str) and _WANTS_TLS.search(body):
+        body = output.get("body") if isinstance(output, dict) and output.get("status") == 400 else None
+        if isinstance(body, str) and _WANTS_TLS.search(body):
             message = "the server says that this port is for https: write https:// in the URL"
             yield Trouble(message, "--allow-error-status")
 
@@ -864,7 +918,7 @@ class HttpKind(RecipeKind):
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []
-        for step, _ in step_places(recipe):
+        for step, _ in steps_of(recipe.input):
             base = "" if is_flow or step.url is not None else (base_url or "").rstrip("/")
             targets.append(f"{step.method} {base}{step.endpoint or step.path or step.url or '/'}")
         return " → ".join(targets)
@@ -876,7 +930,7 @@ class HttpKind(RecipeKind):
 
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
         """Return the path, the query, the operation that a body or a header names, and the host."""
-        step, _ = step_places(recipe)[0]
+        step, _ = steps_of(recipe.input)[0]
         target = (
             step.endpoint or step.path or urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
         )
@@ -890,103 +944,72 @@ class HttpKind(RecipeKind):
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield from super().addresses(recipe)
-        yield from (step.url for step, _ in step_places(recipe) if step.url)
-
-    def endpoint(self, recipe: Recipe) -> str | None:
-        request = recipe.input
-        return None if isinstance(request, HttpFlow) else request.endpoint or request.path
+        yield from (step.url for step, _ in steps_of(recipe.input) if step.url)
 
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
-        steps = [step for step, _ in step_places(recipe)]
-        names = step_names(recipe.input) if isinstance(recipe.input, HttpFlow) else {"": 0}
+        steps, names = steps_of(recipe.input), step_names(recipe.input)
         for place, name in self.responses(recipe).items():
-            parse = steps[names.get(name, 0)].parse or recipe.execution.parse
-            family = path[len(place) + 1 :]
-            if parse == "prometheus" and path[: len(place) + 1] == (*place, "body") and len(family) > 1:
-                return family[1] in _DEFINING_METRICS
+            parse = _chosen("parse", "", steps[names.get(name, 0)][0], recipe.execution)
+            if parse == "prometheus" and path[: len(place) + 1] == (*place, "body"):
+                return is_metrics_definition(path[len(place) + 1 :])
         return False
 
     def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
-        """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no
-        media type."""
-        http_input, body = recipe.input, output.get("body") if isinstance(output, dict) else None
-        if isinstance(http_input, HttpFlow):
-            return None
-        parse = http_input.parse or recipe.execution.parse
-        if parse == "prometheus" and isinstance(body, dict):
-            return RecognisedForm(output, {}, (RULES_NOTE,), IGNORED_OF_METRICS)
-        if parse or not isinstance(body, str):
-            return None
-        content_type = str(output["headers"].get("content-type", "")).lower()
-        kind = content_type.partition(";")[0].strip()
-        if kind not in ("text/plain", _OPEN_METRICS):
-            return None
-        value = json_in(body)
-        if value is ABSENT:
-            return metrics_found(output, body, kind == _OPEN_METRICS or "version=0.0.4" in content_type)
-        note = "the body is JSON, sent as text/plain: it is compared as JSON (--parse text compares the text)"
-        return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
+        parse = _chosen("parse", "", recipe.input, recipe.execution)
+        return None if isinstance(recipe.input, HttpFlow) else undeclared_form(output, parse)
 
     def only_reads(self, recipe: Recipe) -> bool:
-        return all(step.method in SAFE for step, _ in step_places(recipe))
+        """A method given by a variable counts as one that writes, because it may be any."""
+        return all(step.method in SAFE for step, _ in steps_of(recipe.input))
 
     def writes(self, recipe: Recipe) -> bool:
-        """A method given by a variable counts as one that writes, because it may be any."""
         return not self.only_reads(recipe)
 
-    def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
-        yield from ((at, step) for step, at in step_places(recipe))
-        yield from super().limited(recipe)
-
-    def within(self, recipe: Recipe, limit: Seconds) -> Recipe:
-        if getattr(recipe.input, "timeout", None) is not None:
-            return replace(recipe, input=with_limit(recipe.input, limit))
-        return super().within(recipe, limit)
-
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
-        is_flow, execution = isinstance(recipe.input, HttpFlow), without_unused_base(recipe, setting)
+        execution, is_flow = without_unused_base(recipe, setting), isinstance(recipe.input, HttpFlow)
         cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
-        outputs: list[Json] = []
-        full_outputs: list[Json] = []  # each with every header
-        requests: list[Request] = []
-        used: Mapping[int, Collection[str]] = {}
-        if is_flow:
-            used = headers_used(recipe.input)
+        outputs: list[dict[str, Json]] = []
+        exchanges: list[tuple[Request, Json]] = []  # each answer with every header
         statuses: list[tuple[str, int]] = []
         notes: list[str] = []
         values_of_writes, has_written = list[tuple[str, str, Json]](), False
         seconds, retried = 0.0, 0
-        for number, (raw_step, at) in enumerate(step_places(recipe), 1):
+        for index, (raw_step, at) in enumerate(steps_of(recipe.input)):
             step_setting = replace(setting, scope=setting.scope.with_saved(saved)) if saved else setting
-            scope = step_setting.scope
+            scope, name = step_setting.scope, raw_step.name or str(index + 1)
             step, shared = scope.expand(raw_step, at), scope.expand(execution, EXECUTION)
-            request = compose(step, shared, step_setting, at)
-            limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
-            short_secrets = _short_secrets(raw_step, execution, setting)
-            requests.append(request)
-            response, took, repeats = _follow(request, *limits, step_setting, cookies, short_secrets)
+            request, parts = compose(step, shared, step_setting, at), (step, shared, setting.http)
+            redirects = _chosen("redirects", 0, *parts)
+            redirects = MANY_REDIRECTS if redirects is True else int(redirects)
+            short = _short_secrets(raw_step, execution, setting)
+            retries = int(_chosen("retries", 0, *parts))
+            response, took, repeats = _follow(request, redirects, retries, step_setting, cookies, short)
             has_written = has_written or request.method not in SAFE
             body = read_answer(response, request)
+            used = {header for header in _headers_used(recipe.input, index) if not is_secret_header(header)}
+            kept = [*DEFAULT_KEPT_HEADERS, *sorted(used - {*DEFAULT_KEPT_HEADERS})]
+            output = http_output(response, _chosen("keep_headers", kept, shared, setting.http), body.value)
+            full_output = {**output, "headers": all_headers(response)}
+            outputs.append(output)
+            exchanges.append((request, full_output))
+            statuses.append((name if is_flow else "", response.status))
             notes += [body.note] if body.note else []
-            keep = kept_headers(shared, setting, used.get(number - 1, ()))
-            outputs.append(http_output(response, keep, body.value))
-            full_outputs.append({**outputs[-1], "headers": all_headers(response)})
             seconds, retried = seconds + took, retried + repeats
-            name = (raw_step.name or str(number)) if is_flow else ""
-            statuses.append((name, response.status))
             for key, path in raw_step.save.items():
-                saved[key] = pick(
-                    path, outputs[-1], f"step {name or 1}", (*at, "save", key), full_outputs[-1]
-                )
+                saved[key] = pick(path, output, f"step {name}", (*at, "save", key), full_output)
                 values_of_writes += [(key, path, saved[key])] if has_written else []
-        output = collect_outputs(recipe.input, outputs, full_outputs) if is_flow else outputs[0]
-        exchanges = tuple(zip(requests, full_outputs, strict=True))
+        collected: dict[Path, Json] = {}
+        names = step_names(recipe.input)
+        for place, (name, path) in collected_of(recipe.input).items():
+            output, full_output = outputs[names[name]], exchanges[names[name]][1]
+            at = (*INPUT, "collect", *place)
+            collected[place] = pick(path, output, f"step {name}", at, full_output) if path else output
         return Observation(
-            output,
+            collected[()] if () in collected else {key: value for (key,), value in collected.items()},
             seconds,
             1 + retried,
             statuses=tuple(statuses),
-            exchanges=exchanges,
+            exchanges=tuple(exchanges),
             notes=tuple(notes),
             saved=tuple(values_of_writes),
         )
@@ -994,46 +1017,37 @@ class HttpKind(RecipeKind):
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Check what can be known before the first request. Values that an earlier step saves count as
         defined; the request of a step that uses them is not composed yet."""
-        problems: list[Problem] = []
-        if isinstance(recipe.input, HttpFlow):
-            problems += problems_of_flow(recipe.input)
+        problems = list(_problems_of_flow(recipe.input)) if isinstance(recipe.input, HttpFlow) else []
         saved: dict[str, Json] = {}
         execution = without_unused_base(recipe, setting)
-        for step, at in step_places(recipe):
+        for step, at in steps_of(recipe.input):
             scope = setting.scope.with_saved(saved)
-            names = {*names_in(step), *names_in(execution)}
-            undefined = (
-                [*undefined_in(step, scope, at), *undefined_in(execution, scope, EXECUTION)] if names else []
-            )
+            undefined = [*undefined_in(step, scope, at), *undefined_in(execution, scope, EXECUTION)]
             problems += [problem for problem in undefined if problem not in problems]
-            if not undefined and not saved.keys() & names:
+            if not undefined and not saved.keys() & {*names_in(step), *names_in(execution)}:
                 try:
                     request = compose(scope.expand(step, at), scope.expand(execution), setting, at)
                     _admit(request, setting, _short_secrets(step, execution, setting))
                 except InvalidInput as error:
                     problems += error.problems
-                except Refused as error:
-                    # The place where the recipe states the address.
-                    given = [name for name in ("url", "endpoint", "path") if getattr(step, name) is not None]
-                    place = (*at, *(given[:1] or [""]))
-                    if step.url is None and execution.base_url is not None:
-                        place = (*EXECUTION, "base_url")
-                    raise Refused(
-                        *(problem if problem.at else replace(problem, at=place) for problem in error.problems)
-                    ) from None
+                except Refused as error:  # the place where the recipe states the address
+                    is_shared = step.url is None and execution.base_url is not None
+                    target = next((name for name in _TARGETS if getattr(step, name) is not None), "")
+                    place = (*EXECUTION, "base_url") if is_shared else (*at, target)
+                    placed = (one if one.at else replace(one, at=place) for one in error.problems)
+                    raise Refused(*placed) from None
             for key, path in step.save.items():
-                problems += problems_of_path(path, (*at, "save", key))
+                problems += _problems_of_path(path, (*at, "save", key))
                 saved[key] = ""
         if problems:
             raise InvalidInput(*problems)
 
     def files(self, recipe: Recipe, setting: Setting) -> Iterator[bytes]:
         """Yield the contents of the files that it sends, except where a path depends on an earlier answer."""
-
-        for step, _ in step_places(recipe):
+        for step, _ in steps_of(recipe.input):
             for path in (step.files or {}).values():
                 with suppress(InvalidInput):
                     yield read_bytes(setting.surroundings, as_text(setting.scope.expand(path)))
 
 
-KIND = HttpKind()
+HTTP = HttpKind()

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.settings import EXECUTION, Setting, check_defined
-from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
+from baselinekit.model.recipes import Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import Struct, replace
-from baselinekit.values.paths import Pattern
+from baselinekit.structs import Struct
+from baselinekit.values.paths import Pattern, roots
 from baselinekit.values.texts import Mask, describe_limit
 
 STORED = "that is now the known-good answer"
@@ -153,7 +153,7 @@ class RecipeKind(ABC):
     def starts(self, pattern: Pattern, output: Json) -> list[Path]:
         """Return the places from which a path matches in an output; the path is ambiguous if there are
         several."""
-        return [()]
+        return roots(pattern, output) if self.paths_start_in_answer else [()]
 
     # Signs that it went wrong.
 
@@ -224,7 +224,7 @@ class RecipeKind(ABC):
 
     def endpoint(self, recipe: Recipe) -> str | None:
         """Return the part that follows the base address, if it has one."""
-        return None
+        return getattr(recipe.input, "endpoint", None) or getattr(recipe.input, "path", None)
 
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
         """Return texts that may distinguish it from recipes with the same target, best first, as words of an
@@ -249,14 +249,6 @@ class RecipeKind(ABC):
         is taken to be deterministic."""
         has_model_signs = "model" in environment or (usage.tokens_in, usage.tokens_out) != (None, None)
         return self.asks_models == "always" or (self.asks_models == "sometimes" and has_model_signs)
-
-    def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
-        """Return the settings that may state limits (timeout, retries …), each with its path."""
-        yield EXECUTION, recipe.execution
-
-    def within(self, recipe: Recipe, limit: Seconds) -> Recipe:
-        """Return the recipe with this time limit, unless it has a shorter one itself."""
-        return replace(recipe, execution=with_limit(recipe.execution, limit))
 
     # What may be replayed at the same time.
 
@@ -358,11 +350,6 @@ def check_limits(settings: object, at: Path) -> Iterator[Problem]:
         number = getattr(settings, name, None)
         if number is not None and number < 0:
             yield Problem("BK108", f"fewer than 0 {noun}", "0 or more", at=(*at, name))
-
-
-def with_limit(settings: Any, limit: Seconds) -> Any:
-    """Return an execution or a request with the shorter of its own limit and this one."""
-    return replace(settings, timeout=limit if settings.timeout is None else min(settings.timeout, limit))
 
 
 _ANSWER_KEYS = ("text", "json", "output")

@@ -60,8 +60,7 @@ class ConversationKind(RecipeKind):
         yield from super().check(recipe)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
-        words = " ".join(question_of(recipe.input).split())
-        return f"{self.whom(recipe)} {mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)}".rstrip()
+        return f"{self.whom(recipe)} {shortened(question_of(recipe.input), mask)}".rstrip()
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         """An answer with neither text nor tool calls is a trouble, if a model may have given it."""
@@ -91,6 +90,11 @@ class ConversationKind(RecipeKind):
     ) -> ConversationInput:
         verbatim = [replace(message, content=escape_variables_in(message.content)) for message in messages]
         return ConversationInput(verbatim, [*guideline_files], [*input_files], case)
+
+
+def shortened(text: str, mask: Mask) -> str:
+    """Return the beginning of a text, on one line."""
+    return mask_and_clip(" ".join(text.split()), _LONGEST_SHOWN, mask, counted=False)
 
 
 def question_of(conversation: ConversationInput) -> str:
@@ -159,6 +163,18 @@ def message_as_json(message: TraceMessage) -> dict[str, Json]:
     if message.tool_calls:
         fields["tool_calls"] = [call_as_json(call) for call in message.tool_calls]
     return fields
+
+
+def question_as_json(conversation: ConversationInput, asker: str) -> dict[str, Json]:
+    """Return the JSON by which a service, or a program that answers many cases at once, is asked about a
+    case."""
+    return {
+        "id": conversation.case or asker,
+        "question": question_of(conversation),
+        "messages": [message_as_json(message) for message in conversation.messages],
+        "guideline_files": conversation.guideline_files,
+        "input_files": conversation.input_files,
+    }
 
 
 def call_as_json(call: ToolCall) -> dict[str, Json]:

@@ -20,7 +20,7 @@ from baselinekit.kinds.files import (
     with_files,
 )
 from baselinekit.kinds.kind import EMPTY, Family, RecipeKind, Trouble, find_failed_checks, is_empty
-from baselinekit.kinds.messages import plain_text, text_with_context
+from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
 from baselinekit.model.recipes import (
     Answer,
@@ -38,9 +38,8 @@ from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Scope, as_text, escape_variables, escape_variables_in, names_in
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import render
-from baselinekit.values.texts import Mask, mask_and_clip
+from baselinekit.values.texts import Mask
 
-_LONGEST_SHOWN = 40
 _MEDIA = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url", "document"),
     *("input_file", "tool_use", "tool_result"),
@@ -296,8 +295,7 @@ class PromptKind(RecipeKind):
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         prompt_input: PromptInput = recipe.input
         first = prompt_input.text or (prompt_input.messages[0].content if prompt_input.messages else "")
-        words = " ".join(as_text(first).split())
-        name = prompt_input.prompt or mask_and_clip(words, _LONGEST_SHOWN, mask, counted=False)
+        name = prompt_input.prompt or shortened(as_text(first), mask)
         return f"prompt {name} ({recipe.execution.model})"
 
     def group(self, recipe: Recipe, base_url: Json) -> str:
@@ -422,4 +420,4 @@ class PromptKind(RecipeKind):
         yield from texts_in(expand(prompt_input.inputs, INPUT), surroundings)
 
 
-KIND = PromptKind()
+PROMPT = PromptKind()

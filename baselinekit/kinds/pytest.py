@@ -105,11 +105,11 @@ class PytestKind(RecipeKind):
         return "tests"
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
-        command = shlex.join(KIND.own_command(recipe))
+        command = shlex.join(PYTEST.own_command(recipe))
         raise cannot_replay("BK356", "what a test compares is compared when pytest runs it", command)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Nothing to check: no request is sent."""
 
 
-KIND = PytestKind()
+PYTEST = PytestKind()

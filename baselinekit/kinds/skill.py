@@ -22,7 +22,7 @@ from baselinekit.kinds.files import (
     texts_in,
     with_files,
 )
-from baselinekit.kinds.http import KIND as HTTP, HttpExecution
+from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
 from baselinekit.kinds.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
@@ -360,4 +360,4 @@ class SkillKind(RecipeKind):
             yield _instructions(skill.folder, setting)
 
 
-KIND = SkillKind()
+SKILL = SkillKind()

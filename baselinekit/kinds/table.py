@@ -12,19 +12,19 @@ MODULES = {
     "command": "command",
     "skill": "skill",
     "prompt": "prompt",
-    "echo": "echo",
+    "echo": "targets",
     "cli": "cli",
-    "mock": "mock",
-    "post": "post",
-    "replay": "stored",
+    "mock": "targets",
+    "post": "targets",
+    "replay": "targets",
     "pytest": "pytest",
 }
-"""The module of each kind, which has its KIND."""
+"""The module of each kind, which has it under its name in capitals."""
 
 
 @cache
 def _kind_named(name: str) -> RecipeKind:
-    row: RecipeKind = import_module(f"baselinekit.kinds.{MODULES[name]}").KIND
+    row: RecipeKind = getattr(import_module(f"baselinekit.kinds.{MODULES[name]}"), name.upper())
     return row
 
 
@@ -33,9 +33,6 @@ class KindTable(Mapping[str, RecipeKind]):
 
     def __getitem__(self, name: str) -> RecipeKind:
         return _kind_named(name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in MODULES
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Literal
 
 from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
-from baselinekit.kinds.bodies import hash_path
+from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.narrowest import (
@@ -268,7 +268,7 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
         hint = f"request something stable, or {meaning}"
         return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text) if path else ())
     parent = path[:-1]
-    if parent in wholes and path == hash_path(parent, value_at(output, parent)):
+    if parent in wholes and path[-1:] == ("sha256",) and is_byte_hash(value_at(output, parent)):
         reason = "its bytes vary: a placeholder would accept any others of this size"
         hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
         return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text))

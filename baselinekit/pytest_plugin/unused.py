@@ -17,7 +17,7 @@ import pytest
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.errors import BaselinekitError
-from baselinekit.kinds.pytest import KIND
+from baselinekit.kinds.pytest import PYTEST
 from baselinekit.kinds.table import kind_of
 from baselinekit.library.verdicts import judge
 from baselinekit.model.baselines import Baseline
@@ -199,7 +199,7 @@ def read_value(root: str, path: str, began: float = float("inf")) -> Baseline | 
         (baseline,) = reading.load([file], root)
     except (BaselinekitError, OSError):
         return None
-    return baseline if kind_of(baseline.current) is KIND else None
+    return baseline if kind_of(baseline.current) is PYTEST else None
 
 
 def _new_values(root: str, used: Sequence[Used]) -> Iterator[Baseline]:

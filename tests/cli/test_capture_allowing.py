@@ -13,8 +13,7 @@ from test_review import in_terminal
 
 from baselinekit.commands.capture import unnamed_origins
 from baselinekit.commands.project import Operator, Project, open_project
-from baselinekit.kinds.flow import HttpFlow
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from baselinekit.commands.context import Stop
 from baselinekit.commands.executor import in_threads
-from baselinekit.kinds.flow import HttpFlow
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import HttpRequest, Recipe

@@ -10,8 +10,7 @@ from evalcases import CONFIG, EXACT, World, case, suite
 from baselinekit.errors import Refused, cannot_replay
 from baselinekit.evals.attempts import EvalClients, TimeLeft
 from baselinekit.graders.by_model import ModelJudge, Scoring
-from baselinekit.kinds.flow import HttpFlow
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Call, FunctionOutput, Grader

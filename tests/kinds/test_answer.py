@@ -7,12 +7,12 @@ import pytest
 
 from baselinekit.errors import CannotReplay
 from baselinekit.kinds.http import http_output, read_answer
-from baselinekit.model.recipes import Response
+from baselinekit.model.recipes import Request, Response
 
 
 def body_of(content_type: str | None, body: bytes) -> Any:
     headers = (("Content-Type", content_type),) if content_type else ()
-    return read_answer(Response(200, headers, body)).value
+    return read_answer(Response(200, headers, body), Request("GET", "")).value
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
-from baselinekit.kinds.cli import CliExecution, Healthcheck, read_line
+from baselinekit.kinds.cli import CliExecution, Healthcheck, read_command
 from baselinekit.kinds.dispatch import batches, check, replay
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.settings import Setting
@@ -135,7 +135,7 @@ def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
 )
 def test_a_value_is_never_put_where_it_could_end_quotes(command: str, words: str) -> None:
     with pytest.raises(InvalidInput, match="BK791") as raised:
-        read_line(command, ())
+        read_command(command, Scope(), ())
     assert words in str(raised.value)
 
 
@@ -143,12 +143,12 @@ def test_a_value_is_never_put_where_it_could_end_quotes(command: str, words: str
     "command", ["A=1 run", "run | cat", "run > x", "run $HOME", "run *.md", 'run "$X"', "a && b", "a\nb"]
 )
 def test_what_only_a_shell_understands_goes_through_one(command: str) -> None:
-    assert read_line(command, ()).text == command
+    assert read_command(command, Scope(), ()).text == command
 
 
 @pytest.mark.parametrize("command", ["run 'a b' c", 'run "a | b"', "run {PROMPT} {FILES}", "run --x=1 a.b/c"])
 def test_all_else_goes_through_none(command: str) -> None:
-    assert not read_line(command, ()).text
+    assert not read_command(command, Scope(), ()).text
 
 
 def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> None:

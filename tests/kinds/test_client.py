@@ -365,8 +365,9 @@ def test_whatever_comes_is_an_answer_or_an_error_of_ours(raw: RawServer, client:
             mutated[spot : spot + chance.randint(0, 3)] = chance.randbytes(chance.randint(0, 3))
         current = bytes(mutated)
         try:
-            response = client.send(Request("GET", url, timeout=2))
-            http_output(response, ["location"], read_answer(response).value)
+            request = Request("GET", url, timeout=2)
+            response = client.send(request)
+            http_output(response, ["location"], read_answer(response, request).value)
             outcomes.add("answer")
         except CannotReplay as error:
             outcomes.add(error.problems[0].code)

@@ -8,8 +8,7 @@ from replay_world import FakeDoors, answer
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
-from baselinekit.kinds.flow import HttpFlow, compute, is_computed, parse_expression, pick
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow, compute, is_computed, parse_expression, pick
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json

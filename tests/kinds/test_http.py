@@ -9,8 +9,7 @@ from replay_world import NO_CONNECTION, FakeDoors, RawServer, Seen, answer, http
 from baselinekit.clients.trust import Trust, origin
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.dispatch import check, replay
-from baselinekit.kinds.flow import HttpFlow
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Response
 from baselinekit.secrets.variables import Redactor, Scope, Secret
@@ -136,8 +135,6 @@ def test_check_finds_everything_before_the_first_request(setting: Setting) -> No
 def test_check_puts_together_what_waits_for_nothing(setting: Setting) -> None:
     with pytest.raises(InvalidInput, match="no base_url"):
         check(recipe(HttpRequest(endpoint="/x"), base_url=None), setting)
-    with pytest.raises(InvalidInput, match="without steps"):
-        check(Recipe(HttpFlow([]), HttpExecution("http")), setting)
     with pytest.raises(Refused):
         check(recipe(HttpRequest(endpoint="/x")), replace(setting, trust=Trust(allow_hosts=("other.test",))))
 

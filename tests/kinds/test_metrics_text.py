@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.files.jsontext import NotJson
-from baselinekit.kinds.metrics_text import metrics_found, read_metrics
+from baselinekit.kinds.bodies import metrics_found, read_metrics
 
 GAUGE = "# HELP up Whether it is up.\n# TYPE up gauge\nup 1\n"
 HISTOGRAM = """\
@@ -188,7 +188,7 @@ WITHOUT_THE_LIBRARY = """\
 import sys
 sys.modules["prometheus_client"] = None
 from baselinekit.errors import CannotReplay
-from baselinekit.kinds.metrics_text import metrics_found, read_metrics
+from baselinekit.kinds.bodies import metrics_found, read_metrics
 text = "# TYPE up gauge\\nup 1\\n"
 found = metrics_found({"body": text}, text, is_declared=False)
 print(found.output == {"body": text}, *found.notes)

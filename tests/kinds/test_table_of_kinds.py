@@ -6,17 +6,23 @@ import pytest
 
 from baselinekit.kinds.cli import CliCurrent, CliExecution
 from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
-from baselinekit.kinds.echo import EchoCurrent, EchoExecution
-from baselinekit.kinds.flow import HttpFlow
-from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution
+from baselinekit.kinds.dispatch import within
+from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
 from baselinekit.kinds.messages import ConversationInput
-from baselinekit.kinds.mock import MockCurrent, MockExecution
-from baselinekit.kinds.post import PostCurrent, PostExecution
 from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
 from baselinekit.kinds.pytest import PytestCurrent
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
-from baselinekit.kinds.stored import ReplayCurrent, ReplayExecution
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.kinds.targets import (
+    EchoCurrent,
+    EchoExecution,
+    MockCurrent,
+    MockExecution,
+    PostCurrent,
+    PostExecution,
+    ReplayCurrent,
+    ReplayExecution,
+)
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
@@ -194,11 +200,9 @@ def test_a_path_may_start_in_the_body_of_a_response_only() -> None:
 
 def test_a_limit_of_time_shortens_what_states_one() -> None:
     slow = Recipe(HttpRequest("GET", "/", timeout=9), HttpExecution("http", timeout=8))
-    assert kind_of(slow).within(slow, 5).input.timeout == 5
-    assert kind_of(flow()).within(flow(), 5).execution.timeout == 5
-    assert (
-        kind_of(ASK).within(Recipe(ASK.input, PromptExecution("prompt", timeout=3)), 5).execution.timeout == 3
-    )
+    assert within(slow, 5).input.timeout == 5
+    assert within(flow(), 5).execution.timeout == 5
+    assert within(Recipe(ASK.input, PromptExecution("prompt", timeout=3)), 5).execution.timeout == 3
 
 
 def test_the_question_of_a_command_is_what_its_program_is_given() -> None:

@@ -6,8 +6,7 @@ import pytest
 import ruled
 
 from baselinekit.errors import InvalidInput
-from baselinekit.kinds.flow import HttpFlow
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
 

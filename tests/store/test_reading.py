@@ -11,7 +11,7 @@ from storehelp import EXAMPLES, write, write_baseline
 
 from baselinekit.errors import InvalidInput, Place, Refused
 from baselinekit.kinds.command import CommandInput
-from baselinekit.kinds.flow import HttpFlow
+from baselinekit.kinds.http import HttpFlow
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
@@ -304,7 +304,7 @@ WRONG = [
     ),
     (
         ID + 'current: {input: {endpoint: /x, headers: {a: "b\\nc"}}, execution: {type: http}}',
-        "a header value must be a single line",
+        "a line break or control character in the header a",
     ),
     (
         ID + "current: {input: {endpoint: /x, json: 1, body: x}, execution: {type: http}}",

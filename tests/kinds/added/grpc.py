@@ -68,4 +68,4 @@ class GrpcKind(RecipeKind):
         return Observation(decode(response.body.decode()), response.seconds)
 
 
-KIND = GrpcKind()
+GRPC = GrpcKind()
