@@ -353,8 +353,12 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
     index = mark.index if mark else getattr(error, "position", 0)
     reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
     if "maximum nesting depth" in reason:  # libyaml refuses a thousand levels before it passes on any of them
-        message, hint = f"nested more than {MAX_DEPTH} levels deep", "store such data as a string"
-        return Problem("BK106", message, hint, place(file, body, index))
+        try:
+            _Reader(body[:index], file, {}).documents(_parser(body[:index]))
+        except InvalidInput as refusal:  # by our own limit, with its place
+            return refusal.problems[-1]
+        except yaml.YAMLError:
+            pass
     if (opened := _open_quote(error, body, index)) is not None:
         index, closed = opened
         reason = (

@@ -99,7 +99,7 @@ ERRORS = [
     ("a: 0x" + "1" * 5_000, "BK106 f:1:4: a number of more than 1,000 digits"),
     ("a: 1e99999999999999999999", "BK106 f:1:4: a number of more than 1,000 digits"),
     ("[" * 65 + "]" * 65, "BK106 f:1:65: nested more than 64 levels deep"),
-    ("[" * 200_000, "BK106 f:1:1001: nested"),
+    ("[" * 200_000, "BK106 f:1:65: nested"),
     ("- " * 200_000, "BK106 f:1:129: nested"),
     ("{a: " * 70, "BK106 f:1:257: nested"),
     (BOMB, "BK106 f:5:8: aliases that expand to more than 10,000 values"),
