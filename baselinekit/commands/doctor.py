@@ -27,7 +27,7 @@ from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.project import place_in_config
 from baselinekit.store.writing import large_outputs, move_output
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import children
 from baselinekit.values.texts import Mask, mask_and_clip

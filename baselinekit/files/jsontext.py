@@ -33,7 +33,8 @@ _SURELY_EXACT = 15  # every decimal with this many digits survives a round trip 
 
 
 def whole(text: str) -> int:
-    _check_length(text)
+    if len(text) > MAX_DIGITS:
+        _check_length(text)
     return int(text)
 
 
@@ -147,10 +148,11 @@ Kind = Literal["syntax", "repeated", "deep", "long", "value"]
 
 
 class NotJson(ValueError):
-    """What is wrong, and where: `position` counts characters from 0, the message counts bytes."""
+    """What is wrong, and where: `position` counts characters from 0, the message counts bytes. `key` is
+    repeated, and is at `first` already."""
 
-    def __init__(self, kind: Kind, message: str, text: str, position: int):
-        self.kind, self.message, self.position = kind, message, position
+    def __init__(self, kind: Kind, message: str, text: str, position: int, key: str = "", first: int = 0):
+        self.kind, self.message, self.position, self.key, self.first = kind, message, position, key, first
         super().__init__(f"{message} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
 
     @property
@@ -159,20 +161,16 @@ class NotJson(ValueError):
         return self.kind in ("deep", "long")
 
 
-class _Fault(ValueError):
-    """Something is wrong; `first_fault` finds out what and where."""
-
-
 def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
     """Return the value of a JSON text. NotJson if it is not valid."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise NotJson("syntax", error.msg.removesuffix(" at"), text, error.pos) from None
-    except (_Fault, RecursionError):
-        raise first_fault(text, max_depth) from None
-    if text.count("[") + text.count("{") > max_depth and is_deep(value, max_depth):
-        raise first_fault(text, max_depth)
+    except (ValueError, RecursionError):
+        raise next(_faults(text, max_depth)) from None
+    if text.count("[") + text.count("{") > max_depth and _is_deep(value, max_depth):
+        raise next(_faults(text, max_depth))
     return value
 
 
@@ -181,7 +179,14 @@ def encode(value: Json) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except TypeError:
-        return encode_exactly(value)
+        pass
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{encode(key)}:{encode(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(encode, value))}]"
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def to_bytes(value: Json) -> bytes:
@@ -189,95 +194,56 @@ def to_bytes(value: Json) -> bytes:
     return encode(value).encode("utf-8", "backslashreplace")
 
 
-_DECIMAL_MARK = "\ufdd0"  # a code point that Unicode reserves as a noncharacter
-
-
-def encode_exactly(value: Json, mark: str = _DECIMAL_MARK) -> str:
-    """Write JSON with Decimals: each is encoded as a string between marks, whose quotes are then removed."""
-    count = 0
-
-    def mark_decimal(number: object) -> str:
-        nonlocal count
-        if isinstance(number, Decimal):
-            count += 1
-            return f"{mark}{number}{mark}"
-        raise TypeError(f"{type(number).__name__} is no JSON value")
-
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=mark_decimal)
-    if mark == _DECIMAL_MARK and text.count(mark) != 2 * count:  # a text of the value contains the mark too
-        longest = max(map(len, re.findall(f"{mark}+", text)))
-        return encode_exactly(value, mark * (longest + 1))
-    return text.replace(f'"{mark}', "").replace(f'{mark}"', "")
-
-
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise _Fault
+        raise ValueError
     return result
 
 
-def _parse_integer(text: str) -> int:
-    if len(text) <= MAX_DIGITS:  # nearly always: saves a call for each number
-        return int(text)
-    try:
-        return whole(text)
-    except ValueError:
-        raise _Fault from None
-
-
-def _parse_fraction(text: str) -> float | Decimal:
-    try:
-        return parse_fraction(text)
-    except ValueError:
-        raise _Fault from None
-
-
 def _refuse_constant(_: str) -> None:
-    raise _Fault
+    raise ValueError
 
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_build_object,
-    parse_float=_parse_fraction,
-    parse_int=_parse_integer,
+    parse_float=parse_fraction,
+    parse_int=whole,
     parse_constant=_refuse_constant,
 )
 
 
-def is_deep(value: Json, max_depth: int) -> bool:
-    level = [value]
+def _is_deep(value: Json, max_depth: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(max_depth):
         level = [
             child
             for parent in level
-            if type(parent) is dict or type(parent) is list
-            for child in (parent.values() if type(parent) is dict else parent)
-            if type(child) is dict or type(child) is list
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
         ]
-        if not level:
-            return False
-    return True
+    return bool(level)
 
 
-def first_fault(text: str, max_depth: int) -> NotJson:
-    keys: list[set[str] | None] = []  # of each open object; None for an array
+def _faults(text: str, max_depth: int) -> Iterator[NotJson]:
+    """Yield what `decode` refuses in a text, from the first on."""
+    keys: list[dict[str, int] | None] = []  # of each open object, with their places; None for an array
     previous = ""
     for match in _JSON_TOKEN.finditer(text):
-        token = match[0]
+        token, at, key, first = match[0], match.start(), "", match.start()
         kind: Kind = "value"
         message = ""
         if token in "{[":
-            keys.append(set() if token == "{" else None)
+            keys.append({} if token == "{" else None)
             kind, message = "deep", f"nested deeper than {max_depth} levels" if len(keys) > max_depth else ""
         elif token in "}]":
             del keys[-1:]
         elif token[0] == '"':
-            seen_keys = keys[-1] if keys and previous in "{," else None
-            if seen_keys is not None:
+            open_keys = keys[-1] if keys and previous in "{," else None
+            if open_keys is not None:
                 key = json.loads(token, strict=False)
-                kind, message = "repeated", f"the key {key!r} for the second time" if key in seen_keys else ""
-                seen_keys.add(key)
+                first = open_keys.setdefault(key, at)
+                kind, message = "repeated", f"the key {key!r} for the second time" if first < at else ""
         elif token[0] in "-0123456789" and token[1:2] != "I":
             try:
                 (parse_fraction if set(token) & set(".eE") else whole)(token)
@@ -286,9 +252,9 @@ def first_fault(text: str, max_depth: int) -> NotJson:
         elif token.lstrip("-") in ("NaN", "Infinity"):
             message = f"{token}, which is not a JSON value"
         if message:
-            return NotJson(kind, message, text, match.start())
+            yield NotJson(kind, message, text, at, key, first)
         previous = token
-    return NotJson("syntax", "something that cannot be read", text, 0)
+    yield NotJson("syntax", "something that cannot be read", text, 0)
 
 
 # JSON in the answer of a model: the whole text, or one fenced block in it.
@@ -383,9 +349,11 @@ def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) 
     fault_place = place(file, body, start + fault.position)
     if fault.kind == "repeated":
         problems: list[Problem] = []
-        with suppress(ValueError, IndexError):  # after the first one the text need not be valid JSON
-            for key, at, first in _repeated_keys(body[start:end]):
-                problems.append(repeated_key(key, file, body, start + at, start + first))
+        with suppress(ValueError):  # after the first one the text need not be valid JSON
+            for other in _faults(body[start:end], MAX_DEPTH):
+                if other.kind == "repeated":
+                    at, first = start + other.position, start + other.first
+                    problems.append(repeated_key(other.key, file, body, at, first))
         return problems
     if fault.kind == "syntax":
         hint = "fix the text there, or the end of the value before it"
@@ -419,29 +387,21 @@ def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str
     return f"{{{inner}{f',{inner}'.join(items)}{newline}{indent}}}"
 
 
-def compact(value: Json) -> str:
+def compact(value: Json, comma: str = ", ", colon: str = ": ") -> str:
     """Write a value on one line."""
-    kind = value.__class__
-    if kind is str:
-        return json_string(value)
-    if kind is int or kind is float:
-        return number(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json_string(key)}: {compact(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(compact, value))}]"
     if isinstance(value, str):
         return json_string(value)
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return number(value)
+    if isinstance(value, dict):
+        items = [f"{json_string(key)}{colon}{compact(item, comma, colon)}" for key, item in value.items()]
+        return f"{{{comma.join(items)}}}"
+    if isinstance(value, list):
+        return f"[{comma.join([compact(item, comma, colon) for item in value])}]"
+    return json.dumps(value) if value is None or isinstance(value, bool) else number(value)
 
 
 def tight_json(value: Json) -> str:
     """Write a value on one line without blanks after colons and commas."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json_string(key)}:{tight_json(item)}" for key, item in value.items()) + "}"
-    return f"[{','.join(map(tight_json, value))}]" if isinstance(value, list) else compact(value)
+    return compact(value, ",", ":")
 
 
 _HIDDEN = lazy_pattern(
@@ -472,24 +432,3 @@ def json_events(body: str) -> Iterator[Event]:
             yield (END, start, end, "", "", None)
         else:
             yield (SCALAR, start, end, token[0], "", None)
-
-
-def _repeated_keys(body: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each repeated key of an object, with its index and that of its first occurrence."""
-    stack: list[tuple[dict[str, int] | None, bool]] = []
-    keys: dict[str, int] | None = None
-    at_key = False
-    for kind, start, _, value, _, _ in json_events(body):
-        if kind == SCALAR and keys is not None and at_key:
-            if value in keys:
-                yield value, start, keys[value]
-            keys.setdefault(value, start)
-            at_key = False
-            continue
-        if kind in (MAPPING, SEQUENCE):
-            stack.append((keys, True))
-            keys, at_key = ({}, True) if kind == MAPPING else (None, False)
-        elif kind == END:
-            keys, at_key = stack.pop()
-        elif kind == SCALAR:
-            at_key = True

@@ -3,8 +3,7 @@
 Values are built while the events arrive, so a file that is nested too deeply or that expands without end is
 refused before it costs anything. `events` yields the events with their positions."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -47,81 +46,23 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.structs import Struct
 
-# `"\ud83d"` in YAML: JSON allows escapes of half a surrogate pair, libyaml refuses them. Such escapes are
-# moved to a block of Unicode that the text does not use, with the same length so that every position stays
-# right, and moved back in the values. Two halves that belong together become one character, as in JSON.
-
-Restore = Callable[[str], str]
-
-_SURROGATE_ESCAPE = lazy_pattern(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")
-_UPPER_CHARACTERS = lazy_pattern(r"[\ua000-\uffff]|\\(?:u|U0000)[a-fA-F][0-9a-fA-F]{3}")
-# Blocks of 2,048 code points, by their first five bits: private use first, then rarely used scripts.
-_BLOCKS = (28, 29, 30, 20, 21, 22, 23, 24, 25, 26)
+_SURROGATE_ESCAPE = lazy_pattern(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+"""JSON allows `"\\ud83d"`, the escape of half a surrogate pair, and libyaml refuses it: PyYAML's own parser,
+which is slower, reads such a text."""
 
 
-def shelter(text: str) -> tuple[str, Restore | None]:
-    """Return a text that libyaml can read, and a function that restores a value from it (None: no
-    escapes)."""
-    if not _SURROGATE_ESCAPE.search(text):
-        return text, None
-    used_blocks = {
-        _code_point(match[0]) >> 11
-        for match in _UPPER_CHARACTERS.finditer(text)
-        if not _SURROGATE_ESCAPE.fullmatch(match[0])
-    }
-    free_blocks = [block for block in _BLOCKS if block not in used_blocks]
-    if len(free_blocks) < 2:
-        return text, None
-
-    # Two blocks, so that what only looks like an escape (in a plain scalar) is restored with the same case.
-    def move(match: re.Match[str]) -> str:
-        first, second, low_digits = match.groups()
-        block = free_blocks[1] if second.isupper() else free_blocks[0]
-        digits = f"{(block << 11) + (int(second, 16) - 8 << 8):04x}"[:2]
-        return f"\\u{digits.upper() if first == 'D' else digits}{low_digits}"
-
-    def restore(value: str) -> str:
-        def restore_letters(match: re.Match[str]) -> str:
-            code = _code_point(match[0])
-            if code >> 11 not in free_blocks[:2]:
-                return match[0]
-            second = f"{(code >> 8 & 7) + 8:x}"
-            first = "D" if match[0][2].isupper() else "d"
-            return f"\\u{first}{second.upper() if code >> 11 == free_blocks[1] else second}{match[0][4:]}"
-
-        def restore_half(match: re.Match[str]) -> str:
-            return (
-                chr(0xD800 + (ord(match[0]) & 0x7FF)) if ord(match[0]) >> 11 in free_blocks[:2] else match[0]
-            )
-
-        restored_text = re.sub(
-            "[\ua000-\uffff]", restore_half, re.sub(r"\\u[0-9a-fA-F]{4}", restore_letters, value)
-        )
-        return restored_text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-    return _SURROGATE_ESCAPE.sub(move, text), restore
-
-
-def _code_point(char: str) -> int:
-    return int(char[2:], 16) if len(char) > 1 else ord(char)
-
-
-def restored(value: Json, restore: Restore) -> Json:
-    """Return a value with all its texts restored, including keys."""
+def _joined(value: Json) -> Json:
+    """Return a value in whose texts and keys two halves that belong together are one character, as in
+    JSON."""
     if isinstance(value, str):
-        return restore(value)
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     if isinstance(value, list):
-        return [restored(item, restore) for item in value]
-    if isinstance(value, dict):
-        return {restore(key): restored(item, restore) for key, item in value.items()}
-    return value
+        return list(map(_joined, value))
+    return {_joined(key): _joined(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 MAX_EXPANDED = 10_000
 MAX_ANCHORS = 1_000
-
-_TOO_DEEP = "maximum nesting depth"
-"""libyaml 0.2.6 and later refuse a thousand levels before they pass on any of them."""
 
 _NAME_IN_BRACES = lazy_pattern(r"\{\{[^{}\n]*\}\}")
 _TAGS = "tag:yaml.org,2002:"
@@ -137,29 +78,28 @@ def load(
     """Load the values of a file's documents, and add the spans of those of the `watched` keys. `pure` reads
     without libyaml, as on a machine that has none. Below the `numbered` keys, numbers may be keys, and become
     texts."""
-    text, restore = shelter(body)
-    reader = _Reader(text, file, watched or {}, numbered)
+    reader = _Reader(body, file, watched or {}, numbered)
     try:
-        documents = reader.documents(_parser(text, pure))
+        documents = reader.documents(_parser(body, pure))
     except yaml.YAMLError as error:
         raise InvalidInput(*reader.all_problems(), _explain(error, body, file)) from None
     if reader.problems:
         raise InvalidInput(*reader.all_problems())
     if reader.anchor_count:  # a value may be used in several places
         reader.watched.clear()
-    return [restored(value, restore) for value in documents] if restore else documents
+    return _joined(documents) if _SURROGATE_ESCAPE.search(body) else documents
 
 
 def events(body: str) -> Iterator[Event]:
     """Yield every event with its position."""
-    text, restore = shelter(body)
-    get = _parser(text, False).get_event
+    get = _parser(body).get_event
+    has_surrogates = _SURROGATE_ESCAPE.search(body)
     while True:
         event = get()
         kind = event.__class__
         start, end = event.start_mark.index, event.end_mark.index
         if kind is ScalarEvent:
-            value = restore(event.value) if restore else event.value
+            value = _joined(event.value) if has_surrogates else event.value
             style = event.style or ("!" if event.tag else "")
             yield (SCALAR, start, end, value, style, event.anchor)
         elif kind is MappingStartEvent or kind is SequenceStartEvent:
@@ -175,8 +115,9 @@ def events(body: str) -> Iterator[Event]:
             return
 
 
-def _parser(text: str, pure: bool) -> Any:
-    return yaml.SafeLoader(text) if pure or _C_PARSER is None else _C_PARSER(text)
+def _parser(text: str, pure: bool = False) -> Any:
+    is_pure = pure or _C_PARSER is None or _SURROGATE_ESCAPE.search(text)
+    return yaml.SafeLoader(text) if is_pure else _C_PARSER(text)
 
 
 class _Reader:
@@ -394,7 +335,7 @@ def _open_quote(error: yaml.YAMLError, body: str, index: int) -> tuple[int, int]
         return None
     if f"{error.problem}".startswith("found unexpected") and f"{error.context}".endswith("quoted scalar"):
         return (error.context_mark.index, 0) if error.context_mark else None
-    get, event = _parser(shelter(body)[0], False).get_event, None
+    get, event = _parser(body).get_event, None
     try:
         while event.__class__ is not StreamEndEvent:
             event = get()
@@ -411,11 +352,10 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     index = mark.index if mark else getattr(error, "position", 0)
     reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
-    if _TOO_DEEP in reason:
-        text = shelter(body)[0][:index]  # deep enough for our own limit, which comes with its place
+    if "maximum nesting depth" in reason:  # libyaml refuses a thousand levels before it passes on any of them
         try:
-            _Reader(text, file, {}, frozenset()).documents(_parser(text, False))
-        except InvalidInput as refusal:
+            _Reader(body[:index], file, {}).documents(_parser(body[:index]))
+        except InvalidInput as refusal:  # by our own limit, with its place
             return refusal.problems[-1]
         except yaml.YAMLError:
             pass
@@ -441,8 +381,6 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
 
 # Files of other tools: YAML 1.1, as PyYAML's safe loader reads it, within our limits.
 
-_MOST_FOREIGN = 2_000_000
-"""Values that a file of another tool may have."""
 _PLAIN_TAGS = (*(f"python/{name}" for name in ("str", "unicode", "list", "dict", "tuple")), "value", "merge")
 """Tags that change nothing; PyYAML gives the last two to a `=` and a `<<` that is no key."""
 
@@ -472,39 +410,34 @@ def load_foreign(body: str, file: str) -> list[Any]:
 
 def _refuse_bombs(body: str, file: str) -> None:
     """Refuse a file that is nested too deeply or expands without end, before anything is built of it."""
-
-    def refuse(message: str, hint: str) -> NoReturn:
-        raise InvalidInput(Problem("BK106", message, hint, place(file, body, event.start_mark.index)))
-
-    get = _parser(body, False).get_event
-    count = expanded = 0
     sizes: dict[str, int] = {}  # of the values with an anchor
     opened: list[tuple[str | None, int]] = []
-    while not isinstance(event := get(), StreamEndEvent):
-        if isinstance(event, AliasEvent):
-            if event.anchor not in sizes:
-                refuse(f"the alias *{event.anchor} stands in its own value, or for none", "write it out")
-            expanded += sizes[event.anchor]
-            count += sizes[event.anchor]
-        elif isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent):
-            count += 1
-            sizes.pop(event.anchor or "", None)
-            if not isinstance(event, ScalarEvent):
-                opened.append((event.anchor, count))
-            elif event.anchor is not None:
-                sizes[event.anchor] = 1
-        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
-            anchor, before = opened.pop()
-            if anchor is not None:
-                sizes[anchor] = count - before + 1
-        elif isinstance(event, DocumentStartEvent):
+    count = expanded = 0
+    for kind, start, _, name, _, anchor in events(body):
+        message = ""
+        if kind == ALIAS:
+            if name not in sizes:
+                message = f"the alias *{name} stands in its own value, or for none"
+            expanded += sizes.get(name, 0)
+            count += sizes.get(name, 0)
+        elif kind == END:
+            closed, before = opened.pop()
+            if closed is not None:
+                sizes[closed] = count - before + 1
+        elif kind == DOCUMENT:
             sizes.clear()
+        else:
+            count += 1
+            if anchor is not None:
+                sizes.pop(anchor, None)
+                sizes |= {anchor: 1} if kind == SCALAR else {}
+            opened += [(anchor, count)] if kind != SCALAR else []
         if len(opened) > MAX_DEPTH:
-            refuse(f"nested more than {MAX_DEPTH} levels deep", "leave the file out")
+            message = f"nested more than {MAX_DEPTH} levels deep"
         if expanded > MAX_EXPANDED:
-            refuse(f"aliases that expand to more than {MAX_EXPANDED:,} values", "write them out")
-        if count > _MOST_FOREIGN:
-            refuse(f"more than {_MOST_FOREIGN:,} values", "split the file")
+            message = f"aliases that expand to more than {MAX_EXPANDED:,} values"
+        if message:
+            raise InvalidInput(Problem("BK106", message, "leave the file out", place(file, body, start)))
 
 
 class _ForeignLoader(SafeLoader):

@@ -86,21 +86,6 @@ def count_characters(value: Json) -> int:
     return sum(map(count_characters, value)) if isinstance(value, list) else 0
 
 
-def is_longer_than(value: Json, limit: int) -> bool:
-    """Whether the texts and keys of a value have more characters than `limit`. Stops as soon as they do."""
-    pending = [value]
-    while pending and limit >= 0:
-        value = pending.pop()
-        if isinstance(value, str):
-            limit -= len(value)
-        elif isinstance(value, dict):
-            limit -= sum(map(len, value))
-            pending += value.values()
-        elif isinstance(value, list):
-            pending += value
-    return limit < 0
-
-
 def refuse_conflict(body: str, file: str) -> None:
     """Refuse a file with git's conflict markers, even if it happens to parse."""
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None

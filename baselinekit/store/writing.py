@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
-from baselinekit.files.text import decode, encode, is_longer_than, mark, newline
+from baselinekit.files.text import count_characters, decode, encode, mark, newline
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -110,7 +110,7 @@ def add_baseline(
 def is_large(output: Json, limit: int) -> bool:
     """Whether an output takes more than `limit` bytes as YAML. The size of its texts alone is checked
     first."""
-    return is_longer_than(output, limit) or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
+    return count_characters(output) > limit or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
 
 
 def split_large_output(

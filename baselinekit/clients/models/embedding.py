@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,7 +62,7 @@ class Embedding:
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector of length 1 for each text; CannotReplay for a text that is too long."""
-        return [read.vector.tolist() for read in self._read(texts)]
+        return [read.vector for read in self._read(texts)]
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """A similarity from 0 to 1 for each pair: the cosine of the vectors, reduced by the share of tokens
@@ -78,20 +77,20 @@ class Embedding:
             cosine = math.fsum(a * b for a, b in zip(first.vector, second.vector, strict=True))
             only_one = (first.unknown - second.unknown) + (second.unknown - first.unknown)
             score = cosine * (1 - only_one.total() / max(first.tokens + second.tokens, 1))
-            scores.append(round(max(score, 0.0), 5))  # further digits depend on what else was in the batch
+            scores.append(round(max(score, 0.0), 5))  # further digits depend on the machine
         return scores
 
     def _read(self, texts: Sequence[str]) -> list[_ReadText]:
         with self._lock:
             new = {text: self._tokens(text) for text in dict.fromkeys(texts) if text not in self._known}
-            vectors = self._network.means([tokens.parts for tokens in new.values()])
-            for (text, tokens), vector in zip(new.items(), vectors, strict=True):
-                self._known[text] = _ReadText(vector, tokens.unknown, sum(map(len, tokens.parts)))
+            for text, (parts, unknown) in new.items():
+                self._known[text] = _ReadText(self._network.mean(parts), unknown, sum(map(len, parts)))
             return [self._known[text] for text in texts]
 
-    def _tokens(self, text: str) -> _Tokens:
-        """Split one text into tokens. Given several texts, the library starts threads of its own, and in some
-        versions it then writes a warning to the standard error of every forked process."""
+    def _tokens(self, text: str) -> tuple[list[list[int]], Counter[str]]:
+        """Split one text into parts of tokens, and count its pieces that have no token of their own. Given
+        several texts, the library starts threads of its own, and in some versions it then writes a warning to
+        the standard error of every forked process."""
         if len(text) > MOST_CHARACTERS:
             raise _too_long(f"{len(text):,} characters, of at most {MOST_CHARACTERS:,}")
         text = text.encode("utf-8", "backslashreplace").decode()
@@ -106,18 +105,11 @@ class Embedding:
             for token, (start, end) in zip(part.ids, part.offsets, strict=True)
             if token == self._unknown
         )
-        return _Tokens([part.ids for part in parts], unknown)
-
-
-class _Tokens(Struct):
-    """A text as tokens. `unknown`: its pieces that have no token of their own."""
-
-    parts: list[list[int]]
-    unknown: Counter[str]
+        return [part.ids for part in parts], unknown
 
 
 class _ReadText(Struct):
-    vector: array[float]
+    vector: list[float]
     unknown: Counter[str]
     tokens: int
 
