@@ -22,7 +22,6 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct, field, replace
-from baselinekit.values.equality import is_number
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 if TYPE_CHECKING:  # only needed when something fails
@@ -114,15 +113,6 @@ def _prepare_scoring(
     from baselinekit.graders.judging import read_scores, rubric_question
 
     return rubric_question(text, rubric, scores), lambda reply: read_scores(reply, text, rubric, scores)
-
-
-def scores_of(observation: Observation) -> dict[str, int | float]:
-    """Return the scores in an output, by criterion; none where it has none."""
-    output = observation.output
-    scores = output.get(SCORES) if isinstance(output, dict) else None
-    if not isinstance(scores, dict) or not all(map(is_number, scores.values())):
-        return {}
-    return {name: value if isinstance(value, int) else float(value) for name, value in scores.items()}
 
 
 def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
