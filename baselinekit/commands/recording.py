@@ -3,14 +3,14 @@ file when all its baselines are judged, or when the run ends."""
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from baselinekit.commands.context import Stop
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
 from baselinekit.store.atomic import WAIT
-from baselinekit.store.record import Mark, Recorded, record_all, record_free
+from baselinekit.store.record import Mark, record_all
 
 
 class Recorder:
@@ -30,8 +30,6 @@ class Recorder:
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
         """By file, as long as not all its baselines are judged."""
-        self._ready: list[Mark] = []
-        """What is to be written, and what another process keeps from being written."""
         self._lock = threading.Lock()
         self._writer = ThreadPoolExecutor(1, "record")
         self._written: list[Future[None]] = []
@@ -50,28 +48,20 @@ class Recorder:
             self._open[source.file] -= 1
             if passed is not None:
                 self._marks.setdefault(source.file, []).append(Mark(source, passed))
-            if self._open[source.file] or source.file not in self._marks:
-                return
-            self._ready += self._marks.pop(source.file)
-        self._written.append(self._writer.submit(self._write_free))
+            if not self._open[source.file] and source.file in self._marks:
+                marks = self._marks.pop(source.file)
+                self._written.append(self._writer.submit(self._write, marks))
 
     def close(self) -> None:
+        with self._lock:
+            for marks in self._marks.values():
+                self._written.append(self._writer.submit(self._write, marks))
+            self._marks = {}
         self._writer.shutdown()
-        rest = [*self._ready, *(mark for marks in self._marks.values() for mark in marks)]
-        self._marks, self._ready = {}, []
-        self._add(record_all(rest, self._root, self._now(), self._daily, self._wait, self._hurry))
         for future in self._written:
             future.result()
 
-    def _write_free(self) -> None:
-        """Write what waits, but nothing that another process is writing: that is written last."""
-        with self._lock:
-            marks, self._ready = self._ready, []
-        done = record_free(marks, self._root, self._now(), self._daily)
-        self._add(done)
-        with self._lock:
-            self._ready += done.held
-
-    def _add(self, done: Recorded) -> None:
+    def _write(self, marks: Sequence[Mark]) -> None:
+        done = record_all(marks, self._root, self._now(), self._daily, self._wait, self._hurry)
         self.notes += done.notes
         self.failures += done.failures
