@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from baselinekit.files.jsontext import format_number, parse_fraction
 from baselinekit.files.languages import is_text_block, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
+from baselinekit.store.record import Mark, record_all
 
 EXAMPLES = Path(__file__).parent / "reference"
 
@@ -226,3 +227,11 @@ def write(root: Path, name: str, text: str | bytes) -> str:
 
 def write_baseline(root: Path, name: str = "b.yaml", id: str = "b") -> str:
     return write(root, name, BASELINE.format(id=id))
+
+
+def record(marks: list[Mark], root: str, now: str, daily: bool = False) -> list[str]:
+    """Record verdicts; raise the first error, or return the notes."""
+    done = record_all(marks, root, now, daily)
+    for failure in done.failures:
+        raise failure
+    return done.notes

@@ -67,7 +67,8 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     if paths or os.curdir in map(os.path.normpath, project.folders):
         discovery.pass_over_foreign([path for path in project.folders if os.path.normpath(path) != os.curdir])
     own_folders = (folder for folder, _, _ in os.walk(os.path.join(project.root, STATE_FOLDER)))
-    sweep(project.root, [*discovery.folders, *own_folders], discovery.temporaries)
+    named = (os.path.join(project.root, folder) for folder in discovery.folders)
+    sweep([*named, *own_folders], discovery.temporaries)
     return discovery
 
 

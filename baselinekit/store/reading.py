@@ -167,7 +167,7 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     """Return the records of a project by their case-folded ids: ids must be unique even without regard to
     case. Files that cannot be read are skipped: loading them reports what is wrong."""
     files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
-    sweep(root, {os.path.dirname(file) for file in files})
+    sweep({os.path.join(root, os.path.dirname(file)) for file in files})
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
         with suppress(BaselinekitError):

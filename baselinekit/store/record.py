@@ -14,7 +14,7 @@ from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.structs import MutableStruct, Struct, field
 from baselinekit.values.places import value_at
 
 
@@ -25,21 +25,11 @@ class Mark(Struct):
     passed: bool
 
 
-def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> list[str]:
-    """Record verdicts on baselines. A pass sets `last_passed` to now (with `daily` only once a day, and never
-    to an earlier time), a failure adds 1 to `failure_count`. Returns notes on what was not recorded."""
-    recorded = record_all(marks, root, now, daily)
-    for failure in recorded.failures:
-        raise failure
-    return recorded.notes
-
-
 class Recorded(Struct):
-    """Notes on what was not recorded, errors, and marks whose files others are writing."""
+    """Notes on what was not recorded, and errors."""
 
     notes: list[str] = field(default_factory=list)
     failures: list[NotRecorded] = field(default_factory=list)
-    held: list[Mark] = field(default_factory=list)
 
 
 def record_all(
@@ -50,54 +40,27 @@ def record_all(
     wait: float = atomic.WAIT,
     hurry: atomic.Hurry | None = None,
 ) -> Recorded:
-    """Record verdicts in many files: first in those that nobody else is writing, then in the others."""
-    done = record_free(marks, root, now, daily)
-    errors = _write(done.held, root, now, daily, done, wait, hurry)
-    return replace(done, failures=[*done.failures, *errors.values()], held=[])
-
-
-def record_free(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> Recorded:
-    """Like `record_all`, but without waiting for locks."""
+    """Record verdicts on baselines, one file after the other. A pass sets `last_passed` to now (with `daily`
+    only once a day, and never to an earlier time), a failure adds 1 to `failure_count`."""
     done = Recorded()
-    for file, error in _write(marks, root, now, daily, done).items():
-        if isinstance(error, atomic.Locked):
-            done.held.extend(by_file(marks)[file])
-        elif str(error) not in map(str, done.failures):
-            done.failures.append(error)
-    return done
-
-
-def _write(
-    marks: Sequence[Mark],
-    root: str,
-    now: str,
-    daily: bool,
-    done: Recorded,
-    wait: float = 0.0,
-    hurry: atomic.Hurry | None = None,
-) -> dict[str, NotRecorded]:
-    """Write verdicts into their files, one file after the other. Returns the errors by file."""
-    batches = by_file(marks)
-
-    def write(file: str) -> None:
-        try:
-            data = read(root, file)
-            body, bom = decode(data, file)
-            editor = RecordEditor(file, body, language(file), now, daily, done.notes)
-            new_data = encode(editor.with_verdicts(batches[file], data), bom)
-        except (InvalidInput, Refused, NotRecorded) as error:
-            raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
-        if new_data != data:
-            atomic.replace_file(root, file, new_data)
-
-    return atomic.write_each(root, batches, write, wait, hurry)
-
-
-def by_file(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
-    batches: dict[str, list[Mark]] = {}
+    marks_by_file: dict[str, list[Mark]] = {}
     for verdict in marks:
-        batches.setdefault(verdict.source.file, []).append(verdict)
-    return batches
+        marks_by_file.setdefault(verdict.source.file, []).append(verdict)
+    for file, some in marks_by_file.items():
+        try:
+            with atomic.lock(root, file, wait, hurry):
+                data = read(root, file)
+                body, bom = decode(data, file)
+                editor = RecordEditor(file, body, language(file), now, daily, done.notes)
+                new_data = encode(editor.with_verdicts(some, data), bom)
+                if new_data != data:
+                    atomic.replace_file(root, file, new_data)
+        except (InvalidInput, Refused, NotRecorded) as error:
+            placed = (p if file in p.message else p.placed(Place(file)) for p in error.problems)
+            failure = NotRecorded(*placed)
+            if str(failure) not in map(str, done.failures):
+                done.failures.append(failure)
+    return done
 
 
 class RecordEditor(MutableStruct):

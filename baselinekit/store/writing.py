@@ -207,12 +207,11 @@ def preview(renewals: Sequence[Renewal], root: str) -> Applied:
 
 
 def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
-    """Write the renewals, those into files that others are writing last. `sync=False` is for callers that
-    sync once, after many calls."""
+    """Write the renewals. `sync=False` is for callers that sync once, after many calls."""
     writer = _RenewalWriter(root, renewals)
 
-    def write(file: str) -> None:
-        with writer.noting(file):
+    for file in writer.by_file:
+        with writer.noting(file), atomic.lock(root, file):
             before, after = writer.plan(file)
             try:
                 for folder, name, _, data in writer.beside[file]:
@@ -222,9 +221,6 @@ def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
             except BaselinekitError:
                 del writer.texts[file]
                 raise
-
-    for error in atomic.write_locked(root, writer.by_file, write).values():
-        writer.failures += error.problems
     return writer.result()
 
 

@@ -1,13 +1,14 @@
 """kill -9 at random moments while verdicts are recorded, several commands at once, and a human who edits
 meanwhile: nothing is torn or counted twice."""
 
-import os
+import fcntl
 import random
 import re
 import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,9 @@ from steady import Steady
 from warm import Warm
 
 from baselinekit.errors import NotRecorded
-from baselinekit.store import atomic
 from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record as note
+from baselinekit.store.record import Mark, record_all
 
 KILLS = 100 if THOROUGH else 16
 """Of each number of baselines: 300 in all, or fewer of them."""
@@ -85,7 +85,7 @@ def test_f03_a_lock_that_is_not_given_back_is_named(here: Drill) -> None:
         holder.kill()
         holder.communicate()
     (found,) = load(["baselines/b.yaml"], str(here.folder))
-    note([Mark(found.source, False)], str(here.folder), "2024-01-01T00:00:00Z")
+    record_all([Mark(found.source, False)], str(here.folder), "2024-01-01T00:00:00Z")
     assert here.standing()["b"].count == 1
 
 
@@ -147,10 +147,6 @@ def test_whatever_comes_next_removes_what_the_dead_left(
     here: Drill, runs: Warm, words: tuple[str, ...], exit_code: int
 ) -> None:
     """Beside the files that the command reads or writes; what is alive is kept."""
-    with subprocess.Popen(["/bin/true"]) as dead:
-        pass
-    ours = f"-{os.getpid()}-"
-    name = atomic.temporary_name()
     here.lay()
     (here.folder / "out").mkdir()
     folders = [here.folder / "baselines/deeper"]
@@ -159,13 +155,15 @@ def test_whatever_comes_next_removes_what_the_dead_left(
         folders = [folder for folder in folders if folder.name != "baselines"]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f".{name.replace(ours, f'-{dead.pid}-')}").write_text("half a fi")
-        (folder / f".{name}").write_text("somebody is at it")
-    ended = runs.run(here.folder, *words)
+        (folder / ".baselinekit-dead.tmp").write_text("half a fi")
+        (folder / ".baselinekit-alive.tmp").write_text("somebody is at it")
+    with ExitStack() as alive:
+        for folder in folders:
+            fcntl.flock(alive.enter_context((folder / ".baselinekit-alive.tmp").open()), fcntl.LOCK_EX)
+        ended = runs.run(here.folder, *words)
     assert ended.exit_code == exit_code, ended.said
-    left = {path.name.lstrip(".") for path in here.folder.rglob("*baselinekit-*")}
-    assert left == {name}
-    assert sum(1 for _ in here.folder.rglob("*baselinekit-*")) == len(folders)
+    left = [path.name for path in here.folder.rglob(".baselinekit-*")]
+    assert left == [".baselinekit-alive.tmp"] * len(folders)
 
 
 STYLES = {

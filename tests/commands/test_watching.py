@@ -8,7 +8,7 @@ import pytest
 from baselinekit.commands.loading import load
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.commands.watching import changed_baselines, changed_files, take_snapshot
-from baselinekit.store.record import Mark, record
+from baselinekit.store.record import Mark, record_all
 
 HTTP = (
     "id: {id}\nbaseline: {{output: {{status: 200}}}}\ncurrent: {{input: {{method: GET, endpoint: /x}}, "
@@ -82,7 +82,7 @@ def test_a_change_touches_what_leads_to_it(project: Project, file: str, text: st
 def test_a_verdict_that_was_recorded_is_no_change(project: Project) -> None:
     before = take_snapshot(project, ())
     for baseline in load(project, ()):
-        record([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
+        record_all([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
     now = take_snapshot(project, ())
     assert before.is_stale()
     assert changed_files(before, now)

@@ -1,6 +1,7 @@
 """A file is replaced whole or not at all, whatever fails, and nothing is left lying about."""
 
 import contextlib
+import fcntl
 import multiprocessing
 import os
 import resource
@@ -18,9 +19,9 @@ from storehelp import write, write_baseline
 
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.store import atomic
-from baselinekit.store.atomic import replace_file, sweep, temporary_name
+from baselinekit.store.atomic import replace_file, sweep
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record
+from baselinekit.store.record import Mark, record_all
 
 PROJECT = Path(__file__).parent.parent.parent
 NOW = "2024-02-01T00:00:00Z"
@@ -80,7 +81,9 @@ def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
     assert litter(root) == []
 
 
-IMPORTS = "from baselinekit.store.reading import load\nfrom baselinekit.store.record import Mark, record\n"
+IMPORTS = (
+    "from baselinekit.store.reading import load\nfrom baselinekit.store.record import Mark, record_all\n"
+)
 
 
 def run(code: str, root: Path, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
@@ -92,11 +95,8 @@ def run(code: str, root: Path, before: Callable[[], None] | None = None) -> subp
 
 
 RECORD = f"""
-from baselinekit.errors import NotRecorded
 for baseline in load(["b.yaml"], root):
-    try:
-        record([Mark(baseline.source, False)], root, "{NOW}")
-    except NotRecorded as error:
+    for error in record_all([Mark(baseline.source, False)], root, "{NOW}").failures:
         print(error)
 """
 
@@ -145,11 +145,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 
 def fail_as_nobody(root: str, marks: list[Mark], queue: "multiprocessing.SimpleQueue[str]") -> None:
     become_nobody()
-    try:
-        record(marks, root, NOW)
-        queue.put("recorded")
-    except NotRecorded as error:
-        queue.put(str(error))
+    queue.put(str(*record_all(marks, root, NOW).failures))
 
 
 def test_a_read_only_folder_leaves_the_old_file() -> None:
@@ -184,7 +180,7 @@ def test_killed_while_recording_the_file_is_the_old_or_the_new_one(tmp_path: Pat
 print("go", flush=True)
 while True:
     for baseline in load(["b.yaml"], root):
-        record([Mark(baseline.source, False)], root, "2024-02-01T00:00:00Z")
+        record_all([Mark(baseline.source, False)], root, "2024-02-01T00:00:00Z")
 """
     head = f"import sys; root = sys.argv[1]\n{IMPORTS}"
     count = 0
@@ -202,7 +198,7 @@ while True:
         now = failures(tmp_path)
         assert now > count
         count = now
-        sweep("", [str(tmp_path)])
+        sweep([str(tmp_path)])
         assert litter(tmp_path) == []
 
 
@@ -217,23 +213,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_only_temporaries_of_the_dead_are_swept(tmp_path: Path) -> None:
-    """A number that is ours now may have been another's: in a container it is always the same few."""
-    folder = tmp_path / "a"
-    folder.mkdir()
-    dead = run(
-        "from baselinekit.store.atomic import temporary_name\nprint(temporary_name(), end='')", tmp_path
-    ).stdout
-    assert dead.endswith(".tmp")
-    host, pid, token, count = dead.removeprefix("baselinekit-").rsplit("-", 3)
-    left = [dead, f"baselinekit-{host}-{os.getpid()}-{token}-{count}"]
-    kept = [
-        f"baselinekit-{host}-{os.getppid()}-{token}-{count}",
-        f"baselinekit-other-{pid}-{token}-{count}",
-        temporary_name(),
-        "mine.tmp",
-    ]
-    for name in (*left, *kept):
-        (folder / name).touch()
-    assert sweep(str(tmp_path), ["a"]) == 2
-    assert sorted(path.name for path in folder.iterdir()) == sorted(kept)
-    assert sweep(str(tmp_path), ["nowhere"]) == 0
+    for name in (".baselinekit-dead.tmp", ".baselinekit-alive.tmp", "mine.tmp"):
+        (tmp_path / name).touch()
+    with (tmp_path / ".baselinekit-alive.tmp").open("wb") as alive:
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        sweep([str(tmp_path), str(tmp_path / "nowhere")])
+    assert {path.name for path in tmp_path.iterdir()} == {".baselinekit-alive.tmp", "mine.tmp"}

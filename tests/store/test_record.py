@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from storehelp import EXAMPLES, write, write_baseline
+from storehelp import EXAMPLES, record, write, write_baseline
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record
+from baselinekit.store.record import Mark
 
 NOW = "2024-02-01T00:00:00Z"
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from storehelp import Hand, write, write_baseline
+from storehelp import Hand, record, write, write_baseline
 
 from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record, record_all
+from baselinekit.store.record import Mark, record_all
 from baselinekit.structs import replace
 
 NOW = "2024-02-01T00:00:00Z"
@@ -74,32 +74,6 @@ def test_what_an_anchor_shares_has_no_place_of_its_own(tmp_path: Path) -> None:
 
 def counts(root: Path, files: list[str]) -> list[int]:
     return [one.metadata.failure_count for one in load(files, str(root))]
-
-
-def test_a_file_that_somebody_else_writes_does_not_keep_the_others_back(tmp_path: Path) -> None:
-    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(20)]
-    marks = [Mark(one.source, False) for one in load(files, str(tmp_path))]
-    held, seen = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with lock(str(tmp_path), files[7]):
-            held.set()
-            seen.wait(20)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert held.wait(20)
-    recording = threading.Thread(target=lambda: record_all(marks, str(tmp_path), NOW))
-    recording.start()
-    deadline = time.monotonic() + 20
-    while sum(counts(tmp_path, files)) < 15:  # a few share the lock of the one that is held
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert counts(tmp_path, files)[7] == 0
-    seen.set()
-    for thread in (holder, recording):
-        thread.join(20)
-    assert counts(tmp_path, files) == [1] * 20
 
 
 def test_in_a_hurry_a_held_file_is_told_and_the_others_are_recorded(tmp_path: Path) -> None:

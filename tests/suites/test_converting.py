@@ -1,7 +1,7 @@
 """Cases in another form: what is written is read back, and whatever it does not say is named."""
 
 import json
-import re
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +16,6 @@ from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.table import eval_importer_of
 from baselinekit.kinds.cli import CliExecution
 from baselinekit.model.values import Json
-from baselinekit.store.atomic import temporary_name
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.targets import Targets, configured_targets
 from baselinekit.suites.writing import conversion, eva
@@ -527,15 +526,15 @@ def test_half_a_secret_is_shown_nowhere() -> None:
 
 def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
     path = cases_file(tmp_path, prompt_case(graders=[code("contains", all=["a"])]))
-    own = temporary_name()
-    left = re.sub(r"-[0-9a-f]+-[0-9]+\.tmp$", "-0-0.tmp", own)  # as of an earlier process of our number
-    names = [f".converted-{left}-x.yaml", f".converted-{own}-x.yaml", ".converted-notes.yaml"]
-    for name in names:
+    names = [f".baselinekit-converted-{name}-x.yaml" for name in ("left", "own")]
+    for name in (*names, ".converted-notes.yaml"):
         write(tmp_path, f"evals/{name}", "test_cases: [")
-    write(tmp_path, f"prompts/.converted-{left}-x/eval.yml", "cases: [")
+    write(tmp_path, "prompts/.baselinekit-converted-left-x/eval.yml", "cases: [")
+    for left in tmp_path.glob("*/.*-left-*"):
+        os.utime(left, (0, 0))
     write(tmp_path, "other/v.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
     convert_suite("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
-    assert sorted(one.name for one in (tmp_path / "evals").glob(".converted-*")) == sorted(names[1:])
+    assert {one.name for one in (tmp_path / "evals").glob(".*")} == {names[1], ".converted-notes.yaml"}
     convert_suite(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
     assert not list((tmp_path / "prompts").iterdir())
 

@@ -4,8 +4,10 @@ compared. What the second reading lacks is lost, and is reported."""
 import os
 import posixpath
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from secrets import token_hex
 from typing import Any
 
 from baselinekit.clients.trust import check_inside
@@ -16,7 +18,6 @@ from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.kinds.messages import heading_of
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
-from baselinekit.store.atomic import is_leftover, temporary_name
 from baselinekit.store.project import name_in_project
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.loading import forms_in
@@ -33,7 +34,10 @@ from baselinekit.suites.writing.sayings import (
     stated_fields,
 )
 
-_STAGED_PREFIX = ".converted-"
+_STAGED_PREFIX = ".baselinekit-converted-"
+_LEFTOVER_SECONDS = 3600
+"""After which a staged file belongs to no process any more."""
+
 _PROGRAMS = "where its judges' programs run"
 _QUESTION = "the question"
 
@@ -265,7 +269,7 @@ def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -
     missing_folders = _missing_folders(root, parent)
     _sweep(os.path.join(root, parent))
     base_name = posixpath.basename(folder if form.is_folder else place)
-    top = posixpath.join(parent, f"{_STAGED_PREFIX}{temporary_name()}-{base_name}")
+    top = posixpath.join(parent, f"{_STAGED_PREFIX}{token_hex(8)}-{base_name}")
     names = [posixpath.join(top, name) for name in files] if form.is_folder else [top]
     try:
         for name, text in zip(names, files.values(), strict=False):
@@ -282,9 +286,9 @@ def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -
 def _sweep(folder: str) -> None:
     """Remove files that a killed process left there."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
-        end = name.removeprefix(_STAGED_PREFIX).rpartition(".tmp-")[0]
-        if name.startswith(_STAGED_PREFIX) and is_leftover(f"{end}.tmp"):
-            _remove(os.path.join(folder, name))
+        path = os.path.join(folder, name)
+        if name.startswith(_STAGED_PREFIX) and os.lstat(path).st_mtime < time.time() - _LEFTOVER_SECONDS:
+            _remove(path)
 
 
 def _remove(path: str) -> None:
