@@ -1,7 +1,6 @@
 """Models that are programs: a command of the configuration, a Python callable of the project, or a model of
 the `llm` package."""
 
-import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -19,8 +18,13 @@ from baselinekit.clients.models.post import (
     on_one_line,
     split_system,
 )
-from baselinekit.clients.programs import call
-from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.clients.programs.children import (
+    callable_argv,
+    child_environment,
+    configured_argv,
+    last_error_line,
+    returned_by,
+)
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
@@ -30,8 +34,6 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct, convert, replace
 from baselinekit.values.texts import Mask, mask_and_clip
-
-CALL = os.path.abspath(call.__file__)
 
 
 def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
@@ -204,17 +206,13 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
 
 def ask_callable(question: Question) -> Reply:
     refuse_tools(question)
-    # -P: the child's own folder holds modules with the names of standard ones
-    argv = [sys.executable, "-P", CALL, question.world.root, question.model.python or ""]
+    argv = callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
     finished = question.world.execute(run_of(question, argv, to_bytes(question_json)))
-    output: Any = json_in(text_of(question, finished.stdout))
-    if isinstance(output, dict) and "error" in output:
-        place = f" at {output['at']}" if isinstance(output.get("at"), str) else ""
-        reason = on_one_line(str(output["error"]))
-        raise cannot_replay("BK615", f"{question.name} raised {reason}{place}")
+    result, error = returned_by(finished.stdout)
+    if error:
+        raise cannot_replay("BK615", f"{question.name} raised {error}")
     succeed(question, finished)
-    result = output.get("result", ABSENT) if isinstance(output, dict) else ABSENT
     if isinstance(result, str):
         return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
@@ -224,8 +222,7 @@ def ask_callable(question: Question) -> Reply:
 
 
 def check_callable(model: Model, world: World) -> Iterator[Problem]:
-    module, _, function = (model.python or "").partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+    if not callable_argv(model.python or "", world.root):
         yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
 
 
