@@ -137,6 +137,8 @@ class RecipeKind(ABC):
         """Return the places of whole responses in its output, each with the name of its step."""
         return {(): ""} if self.parts else {}
 
+    outcome: ClassVar[type[OutcomePlace]] = OutcomePlace
+
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         """Return the places where the output says whether it worked."""
         return {}
@@ -183,7 +185,8 @@ class RecipeKind(ABC):
 
     def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
         """Return outcomes that its output does not show, with their numbers."""
-        return []
+        visible = {outcome.step for outcome in self.outcomes(recipe).values()}
+        return [(self.outcome(step), status) for step, status in observation.statuses if step not in visible]
 
     # Its target.
 
@@ -203,7 +206,7 @@ class RecipeKind(ABC):
     def own_command(self, recipe: Recipe) -> tuple[str, ...]:
         """Return the command that compares it, if another program does that instead of `baselinekit
         compare`."""
-        return ()
+        return (self.brought_by, recipe.input.test) if self.brought_by else ()
 
     @abstractmethod
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
@@ -270,7 +273,7 @@ class RecipeKind(ABC):
 
     def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
         """Return its named inputs, and the file with further ones."""
-        return {}, None
+        return getattr(recipe.input, "inputs", {}), getattr(recipe.input, "inputs_from", None)
 
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
         """Return the recipe with further inputs, taken literally: no `{{name}}` in them is a variable. A kind
@@ -295,7 +298,7 @@ class RecipeKind(ABC):
 
     def working_folder(self, recipe: Recipe) -> str | None:
         """Return the folder in which paths of its input may start, besides the folder of its file."""
-        return None
+        return getattr(recipe.input, "cwd", None)
 
     def input_of_text(self, text: str, context: Json) -> Any | None:
         """Return the input that asks this text, or None if the kind takes no text."""

@@ -273,9 +273,6 @@ class PromptKind(RecipeKind):
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
         return "models", recipe.execution.model
 
-    def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
-        return recipe.input.inputs, recipe.input.inputs_from
-
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
         inputs = {**recipe.input.inputs, **escape_variables_in(dict(values))}
         return replace(recipe, input=replace(recipe.input, inputs=inputs))

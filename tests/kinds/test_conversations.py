@@ -7,10 +7,9 @@ import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
-from baselinekit.kinds.messages import ConversationInput, answer_of_text, answer_of_value
+from baselinekit.kinds.messages import ConversationInput, MockExecution, answer_of_text, answer_of_value
 from baselinekit.kinds.settings import OncePerRun, Setting
 from baselinekit.kinds.table import KINDS
-from baselinekit.kinds.targets import MockExecution
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import Json
