@@ -36,16 +36,14 @@ from baselinekit.structs import Struct, convert, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
 
-def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
-    """The process to run, with the question as one text on its standard input."""
-    return ProcessSpec(
-        tuple(argv),
-        as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin,
-        child_environment(question.model.env),
-        question.world.root,
-        question.seconds,
-        mask=question.world.mask,
-    )
+def run(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessResult:
+    """Run the program, by default with the question as one text on its standard input."""
+    if question.ask.tools:
+        hint = "ask one of the form `openai` or `anthropic`"
+        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
+    stdin = as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin
+    env, world = child_environment(question.model.env), question.world
+    return world.execute(ProcessSpec(tuple(argv), stdin, env, world.root, question.seconds, mask=world.mask))
 
 
 def succeed(question: Question, finished: ProcessResult) -> None:
@@ -53,12 +51,6 @@ def succeed(question: Question, finished: ProcessResult) -> None:
         message = f"{question.name} ended with exit code {finished.exit_code}"
         hint = "run its command by hand, with a prompt on its standard input"
         raise cannot_replay("BK615", message + last_error_line(finished.stderr, question.world.mask), hint)
-
-
-def refuse_tools(question: Question) -> None:
-    if question.ask.tools:
-        hint = "ask one of the form `openai` or `anthropic`"
-        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
 
 
 def text_of(question: Question, raw: bytes) -> str:
@@ -118,11 +110,10 @@ _LONGEST_QUOTE = 60
 
 
 def ask_command(question: Question) -> Reply:
-    refuse_tools(question)
     model = question.model
     hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
     argv = configured_argv(model.command or [], question.world.root, hint)
-    finished = question.world.execute(run_of(question, argv))
+    finished = run(question, argv)
     if model.output == "claude":
         return _claude(question, finished)
     succeed(question, finished)
@@ -205,10 +196,9 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
 
 
 def ask_callable(question: Question) -> Reply:
-    refuse_tools(question)
     argv = callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
-    finished = question.world.execute(run_of(question, argv, to_bytes(question_json)))
+    finished = run(question, argv, to_bytes(question_json))
     result, error = returned_by(finished.stdout)
     if error:
         raise cannot_replay("BK615", f"{question.name} raised {error}")
@@ -238,7 +228,6 @@ _USAGE = lazy_pattern(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
 def ask_llm(question: Question) -> Reply:
-    refuse_tools(question)
     ask, model = question.ask, question.model
     system, messages = split_system(ask.messages)
     options = {"temperature": ask.temperature, "max_tokens": ask.max_tokens, **model.settings}
@@ -248,7 +237,7 @@ def ask_llm(question: Question) -> Reply:
         if value is not None:
             argv += ["--option", name, as_text(value)]
     stdin = as_prompt(messages).encode("utf-8", "replace")
-    finished = question.world.execute(run_of(question, argv, stdin))
+    finished = run(question, argv, stdin)
     succeed(question, finished)
     match = _USAGE.search(finished.stderr)
     tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]
