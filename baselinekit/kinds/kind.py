@@ -15,6 +15,9 @@ from baselinekit.values.texts import Mask, describe_limit
 
 STORED = "that is now the known-good answer"
 
+MessageFiles = tuple[Sequence[str], Sequence[str]]
+"""The files that messages name, as absolute paths: those that are guidelines, and the others."""
+
 Family = Literal["", "commands", "skills", "models"]
 """The section of the configuration that defines a name."""
 
@@ -305,15 +308,10 @@ class RecipeKind(ABC):
         return None
 
     def input_of_messages(
-        self,
-        messages: Sequence[TraceMessage],
-        guideline_files: Sequence[str] = (),
-        input_files: Sequence[str] = (),
-        case: str = "",
+        self, messages: Sequence[TraceMessage], files: MessageFiles = ((), ()), case: str = ""
     ) -> Any | None:
         """Return the input that sends these messages, or None if the kind takes no messages. `content` is
-        taken literally: no `{{name}}` in it is a variable. The files are those that the messages name, as
-        absolute paths; `case`: the id of the case in its file."""
+        taken literally: no `{{name}}` in it is a variable. `case`: the id of the case in its file."""
         return None
 
     def unsent(self, messages: Sequence[TraceMessage]) -> Iterator[str]:

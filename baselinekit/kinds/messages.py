@@ -21,7 +21,7 @@ from baselinekit.errors import (
 from baselinekit.files.jsontext import NotJson, decode, pretty
 from baselinekit.kinds.files import parse_document, read_text
 from baselinekit.kinds.http import HTTP, HttpExecution, check_headers, check_url
-from baselinekit.kinds.kind import RecipeKind, Trouble, is_blank
+from baselinekit.kinds.kind import MessageFiles, RecipeKind, Trouble, is_blank
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, is_named
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Scalar, Seconds, Usage
@@ -97,14 +97,10 @@ class ConversationKind(RecipeKind):
         return ConversationInput([TraceMessage("user", text_with_context(text, context))])
 
     def input_of_messages(
-        self,
-        messages: Sequence[TraceMessage],
-        guideline_files: Sequence[str] = (),
-        input_files: Sequence[str] = (),
-        case: str = "",
+        self, messages: Sequence[TraceMessage], files: MessageFiles = ((), ()), case: str = ""
     ) -> ConversationInput:
         verbatim = [replace(message, content=escape_variables_in(message.content)) for message in messages]
-        return ConversationInput(verbatim, [*guideline_files], [*input_files], case)
+        return ConversationInput(verbatim, [*files[0]], [*files[1]], case)
 
 
 def shortened(text: str, mask: Mask) -> str:

@@ -20,7 +20,15 @@ from baselinekit.kinds.files import (
     texts_in,
     with_files,
 )
-from baselinekit.kinds.kind import EMPTY, Family, RecipeKind, Trouble, find_failed_checks, is_empty
+from baselinekit.kinds.kind import (
+    EMPTY,
+    Family,
+    MessageFiles,
+    RecipeKind,
+    Trouble,
+    find_failed_checks,
+    is_empty,
+)
 from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
 from baselinekit.model.recipes import (
@@ -214,18 +222,19 @@ def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
     return f"it called {called} beside its {name}: {both}, `--collect {name}` the {name} alone"
 
 
-def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]:
-    """Return tool calls as an output holds them: `[{name, input}]`, with the output where it is known. None
-    is an error: an empty list means that no tool was called, and that must be reported."""
-    if calls is None:
+def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | None, source: str) -> Json:
+    """Return the value and the tool calls that `collect` names: `[{name, input}]`, with the output where it
+    is known. Unknown calls are an error: an empty list means that no tool was called."""
+    if calls is None and "tool_calls" in names:
         hint = "make it answer with {text, tool_calls}: an empty list where none was called"
         raise cannot_replay(
             "BK617", f"{source} did not say whether it called tools, and `collect` names them", hint
         )
-    return [
+    called = [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
-        for call in calls
+        for call in calls or ()
     ]
+    return {name: called if name == "tool_calls" else value for name in names}
 
 
 class PromptKind(RecipeKind):
@@ -284,21 +293,11 @@ class PromptKind(RecipeKind):
         return prompt_input.prompt or "" if prompt_input.text is None else prompt_input.text
 
     def input_of_messages(
-        self,
-        messages: Sequence[TraceMessage],
-        guideline_files: Sequence[str] = (),
-        input_files: Sequence[str] = (),
-        case: str = "",
+        self, messages: Sequence[TraceMessage], files: MessageFiles = ((), ()), case: str = ""
     ) -> PromptInput:
-        return PromptInput(
-            messages=[
-                Message(
-                    "user" if message.role == "tool" else message.role,  # which `unsent` names
-                    escape_variables(plain_text(message.content)),
-                )
-                for message in messages
-            ]
-        )
+        texts = (escape_variables(plain_text(message.content)) for message in messages)
+        roles = ("user" if message.role == "tool" else message.role for message in messages)  # see `unsent`
+        return PromptInput(messages=[Message(*pair) for pair in zip(roles, texts, strict=True)])
 
     def unsent(self, messages: Sequence[TraceMessage]) -> Iterator[str]:
         for number, message in enumerate(messages, 1):
@@ -339,10 +338,9 @@ class PromptKind(RecipeKind):
         if execution.parse == "json" and (output := json_in(answer.text)) is ABSENT:
             output, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
         if collect is not None:
-            name, source = "json" if execution.parse == "json" else "text", f"the model {execution.model!r}"
-            calls = calls_as_json(answer.tool_calls, source) if "tool_calls" in collect else []
-            output = {name: output} if "text" in collect else {}
-            output |= {"tool_calls": calls} if "tool_calls" in collect else {}
+            name = "json" if execution.parse == "json" else "text"
+            names = [name if part == "text" else part for part in ("text", "tool_calls") if part in collect]
+            output = collected(names, output, answer.tool_calls, f"the model {execution.model!r}")
         elif not answer.text.strip() and answer.tool_calls:
             flaw = WROTE_NO_TEXT
         return Observation(

@@ -29,7 +29,7 @@ from baselinekit.kinds.files import (
 from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
-from baselinekit.kinds.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
+from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, problems_of_collect
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
@@ -307,13 +307,8 @@ class SkillKind(RecipeKind):
             observation = _with_trace(observation, execution.skill_name)
         if execution.collect is None:
             return replace(observation, loss=loss_of_calls(observation.tool_calls, "output"))
-        calls, source = observation.tool_calls, f"the skill {execution.skill_name}"
-        return observation.with_output(
-            {
-                name: observation.output if name == "output" else calls_as_json(calls, source)
-                for name in execution.collect
-            }
-        )
+        source, calls = f"the skill {execution.skill_name}", observation.tool_calls
+        return observation.with_output(collected(execution.collect, observation.output, calls, source))
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""

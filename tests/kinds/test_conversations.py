@@ -198,7 +198,7 @@ def test_messages_stand_for_themselves(setting: Setting) -> None:
         TraceMessage("user", [{"type": "text", "value": "{{b}}"}]),
         TraceMessage("assistant", {"x": "{{c}}"}),
     ]
-    asked = KINDS["mock"].input_of_messages(said, ["/r/a.md"], ["/r/b.md"], "one")
+    asked = KINDS["mock"].input_of_messages(said, (["/r/a.md"], ["/r/b.md"]), "one")
     recipe = Recipe(asked, MockExecution("mock", "{question}"))
     check(recipe, setting)
     assert replay(recipe, setting).output == "{{a}}\n\n{{b}}"

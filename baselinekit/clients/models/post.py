@@ -375,7 +375,7 @@ def wire_form(
     other: Callable[[Json], str],
 ) -> Form:
     """A form that is asked over HTTP at `path`, of `default` where the entry states no `base_url`. `headers`:
-    those of a key. `what`: an answer, and who gives it; `other`: what to do about an answer of another form."""
+    those of a key. `what`: an answer, and who gives it; `other`: what to do about one of another form."""
 
     def ask(question: Question) -> Reply:
         key = question.model.key
