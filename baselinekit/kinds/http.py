@@ -858,6 +858,7 @@ class HttpKind(RecipeKind):
     parts = ("status", "headers", "body")
     answer = "body"
     headers = "headers"
+    outcome = HttpStatus
     paths_start_in_answer = True
     asks_address = True
     eval_input = "api_call"
@@ -911,10 +912,6 @@ class HttpKind(RecipeKind):
         if isinstance(body, str) and _WANTS_TLS.search(body):
             message = "the server says that this port is for https: write https:// in the URL"
             yield Trouble(message, "--allow-error-status")
-
-    def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
-        visible = {outcome.step for outcome in self.outcomes(recipe).values()}
-        return [(HttpStatus(step), status) for step, status in observation.statuses if step not in visible]
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []

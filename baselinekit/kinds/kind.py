@@ -15,6 +15,9 @@ from baselinekit.values.texts import Mask, describe_limit
 
 STORED = "that is now the known-good answer"
 
+MessageFiles = tuple[Sequence[str], Sequence[str]]
+"""The files that messages name, as absolute paths: those that are guidelines, and the others."""
+
 Family = Literal["", "commands", "skills", "models"]
 """The section of the configuration that defines a name."""
 
@@ -137,6 +140,8 @@ class RecipeKind(ABC):
         """Return the places of whole responses in its output, each with the name of its step."""
         return {(): ""} if self.parts else {}
 
+    outcome: ClassVar[type[OutcomePlace]] = OutcomePlace
+
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         """Return the places where the output says whether it worked."""
         return {}
@@ -183,7 +188,8 @@ class RecipeKind(ABC):
 
     def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
         """Return outcomes that its output does not show, with their numbers."""
-        return []
+        visible = {outcome.step for outcome in self.outcomes(recipe).values()}
+        return [(self.outcome(step), status) for step, status in observation.statuses if step not in visible]
 
     # Its target.
 
@@ -203,7 +209,7 @@ class RecipeKind(ABC):
     def own_command(self, recipe: Recipe) -> tuple[str, ...]:
         """Return the command that compares it, if another program does that instead of `baselinekit
         compare`."""
-        return ()
+        return (self.brought_by, recipe.input.test) if self.brought_by else ()
 
     @abstractmethod
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
@@ -270,7 +276,7 @@ class RecipeKind(ABC):
 
     def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
         """Return its named inputs, and the file with further ones."""
-        return {}, None
+        return getattr(recipe.input, "inputs", {}), getattr(recipe.input, "inputs_from", None)
 
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
         """Return the recipe with further inputs, taken literally: no `{{name}}` in them is a variable. A kind
@@ -295,22 +301,17 @@ class RecipeKind(ABC):
 
     def working_folder(self, recipe: Recipe) -> str | None:
         """Return the folder in which paths of its input may start, besides the folder of its file."""
-        return None
+        return getattr(recipe.input, "cwd", None)
 
     def input_of_text(self, text: str, context: Json) -> Any | None:
         """Return the input that asks this text, or None if the kind takes no text."""
         return None
 
     def input_of_messages(
-        self,
-        messages: Sequence[TraceMessage],
-        guideline_files: Sequence[str] = (),
-        input_files: Sequence[str] = (),
-        case: str = "",
+        self, messages: Sequence[TraceMessage], files: MessageFiles = ((), ()), case: str = ""
     ) -> Any | None:
         """Return the input that sends these messages, or None if the kind takes no messages. `content` is
-        taken literally: no `{{name}}` in it is a variable. The files are those that the messages name, as
-        absolute paths; `case`: the id of the case in its file."""
+        taken literally: no `{{name}}` in it is a variable. `case`: the id of the case in its file."""
         return None
 
     def unsent(self, messages: Sequence[TraceMessage]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """A prompt: a template with its inputs, sent to a model that the configuration names."""
 
 import os
-import os.path
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -19,11 +20,18 @@ from baselinekit.kinds.files import (
     texts_in,
     with_files,
 )
-from baselinekit.kinds.kind import EMPTY, Family, RecipeKind, Trouble, find_failed_checks, is_empty
+from baselinekit.kinds.kind import (
+    EMPTY,
+    Family,
+    MessageFiles,
+    RecipeKind,
+    Trouble,
+    find_failed_checks,
+    is_empty,
+)
 from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
 from baselinekit.model.recipes import (
-    Answer,
     Message,
     ModelQuestion,
     Observation,
@@ -90,12 +98,10 @@ _LISTS = (".yaml", ".yml", ".json")
 
 
 class Template(Struct):
-    """The messages as written, and the values of the names in them. `places`: where in the recipe each
-    message is written; None: in `file`, a name and its text. `{{name}}` is expanded once: names within an
-    input are not expanded."""
+    """The messages as written, each with its place in the recipe (None: in `file`, a name and its text), and
+    the values of the names in them. `{{name}}` is expanded once: names within an input are not expanded."""
 
-    messages: tuple[Message, ...]
-    places: tuple[Path | None, ...]
+    messages: tuple[tuple[Message, Path | None], ...]
     scope: Scope
     inputs: dict[str, Json]
     file: tuple[str, str] = ("", "")
@@ -103,86 +109,76 @@ class Template(Struct):
     def expanded(self) -> tuple[Message, ...]:
         return tuple(
             replace(message, content=as_text(self.scope.expand(message.content, INPUT)))
-            for message in self.messages
+            for message, _ in self.messages
         )
 
     def problems(self) -> Iterator[Problem]:
         """Yield the undefined names, and the inputs that no message uses."""
         used: set[str] = set()
-        for message, at in zip(self.messages, self.places, strict=True):
+        for message, at in self.messages:
             for name in names_in(message.content):
                 used.add(name)
                 try:
                     self.scope.lookup(name)
                 except InvalidInput as error:
                     yield self._undefined(name, at, error.problems[0])
-        for name in self.inputs:
-            if name not in used:
-                unused, hint = f"the template does not use {name!r}", suggest(name, used)
-                yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
+        for name in (name for name in self.inputs if name not in used):
+            hint = suggest(name, used) or "remove it, or use it"
+            unused = f"the template does not use {name!r}"
+            yield Problem("BK351", unused, hint, at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
         """Return the problem of an undefined name; a variable without a value keeps its own problem."""
-        path, text = self.file
-        position = text.find("{{")  # where the template first uses it
-        while position >= 0:  # with the character before it, which may be a backslash
-            if name in names_in(text[max(0, position - 1) : text.find("}}", position) + 2]):
-                break
-            position = text.find("{{", position + 2)
-        where = None if at is not None else place(path, text, max(position, 0))
+        where, (path, text) = None, self.file
+        if at is None:  # where the template first uses it; the character before it may be a backslash
+            starts = [match.start() for match in re.finditer(r"\{\{", text)]
+            first = (at for at in starts if name in names_in(text[max(0, at - 1) : text.find("}}", at) + 2]))
+            where = place(path, text, next(first, 0))
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
-        hint = suggest(name, self.inputs) or (
-            f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
-        )
         message = f"the template uses {{{{{name}}}}}, which is not an input"
-        return Problem("BK350", message, hint, where, at)
+        hint = f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
+        return Problem("BK350", message, suggest(name, self.inputs) or hint, where, at)
 
     @property
     def fingerprint(self) -> str:
         """A hash of the prompt without its inputs."""
-        text = "\0".join(f"{message.role}\0{message.content}" for message in self.messages)
+        text = "\0".join(f"{message.role}\0{message.content}" for message, _ in self.messages)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _template_of(recipe: Recipe, setting: Setting) -> Template:
     """Read the template of a recipe and its expanded inputs."""
     prompt_input: PromptInput = recipe.input
-    inputs = _inputs(prompt_input, setting)
-    scope = setting.scope.with_saved(inputs)
-    own_inputs = {name: inputs[name] for name in prompt_input.inputs}
-    messages: list[Message] = []
-    places: list[Path | None] = []
-    file = ("", "")
+    inputs, file = _inputs(prompt_input, setting), ("", "")
+    messages: list[tuple[Message, Path | None]] = []
     if recipe.execution.system:
-        messages.append(Message("system", recipe.execution.system))
-        places.append((*EXECUTION, "system"))
+        messages.append((Message("system", recipe.execution.system), (*EXECUTION, "system")))
     if prompt_input.prompt is not None:
         path = as_text(setting.scope.expand(prompt_input.prompt, (*INPUT, "prompt")))
         file = (path_from_root(setting.surroundings, path), read_text(setting.surroundings, path))
         is_list = os.path.splitext(path)[1].lower() in _LISTS
-        messages += _messages(*file) if is_list else [Message("user", file[1])]
-        places += [None] * (len(messages) - len(places))
+        found = _messages(*file) if is_list else [Message("user", file[1])]
+        messages += ((message, None) for message in found)
     elif prompt_input.messages is not None:
-        messages += prompt_input.messages
-        places += ((*INPUT, "messages", number) for number in range(len(prompt_input.messages)))
+        numbered = enumerate(prompt_input.messages)
+        messages += ((message, (*INPUT, "messages", number)) for number, message in numbered)
     else:
-        messages.append(Message("user", prompt_input.text or ""))
-        places.append((*INPUT, "text"))
-    return Template(tuple(messages), tuple(places), scope, own_inputs, file)
+        messages.append((Message("user", prompt_input.text or ""), (*INPUT, "text")))
+    own_inputs = {name: inputs[name] for name in prompt_input.inputs}
+    return Template(tuple(messages), setting.scope.with_saved(inputs), own_inputs, file)
 
 
 def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
     """Return the inputs of the file, overridden by those of the recipe."""
-    inputs: dict[str, Json] = {}
+    inputs: Json = {}
     if prompt_input.inputs_from is not None:
         path = as_text(setting.scope.expand(prompt_input.inputs_from, (*INPUT, "inputs_from")))
-        value = load_document(setting.surroundings, path)
-        if not isinstance(value, dict):
+        inputs = load_document(setting.surroundings, path)
+        if not isinstance(inputs, dict):
             at = Place(path_from_root(setting.surroundings, path), 1, 1)
             raise InvalidInput(Problem("BK353", "inputs must be a mapping: name: value", "", at))
-        inputs |= value
-    inputs |= setting.scope.expand(prompt_input.inputs, (*INPUT, "inputs"))
+    inputs = inputs | setting.scope.expand(prompt_input.inputs, (*INPUT, "inputs"))
     return {name: with_files(value, setting.surroundings) for name, value in inputs.items()}
 
 
@@ -192,15 +188,14 @@ def _messages(path: str, text: str) -> list[Message]:
     if isinstance(items, dict) and items.keys() == {"messages"}:
         items = items["messages"]
     if not isinstance(items, list) or not items:
-        hint = "write - role: user, and content: … below it"
-        raise InvalidInput(
-            Problem("BK353", "a template in YAML or JSON must be a list of messages", hint, at)
-        )
+        message = "a template in YAML or JSON must be a list of messages"
+        raise InvalidInput(Problem("BK353", message, "write - role: user, and content: … below it", at))
     messages, problems = read_as(list[Message], items)
     if messages is None:
-        raise InvalidInput(
-            *(Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
+        faults = (
+            Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems
         )
+        raise InvalidInput(*faults)
     return messages
 
 
@@ -211,24 +206,6 @@ def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setti
         message = f"the model {name!r} cannot report which tools were called, and `collect` names them"
         hint = "leave `tool_calls` out, or use `openai` or `anthropic`, or a program with `output: json`"
         yield Problem("BK617", message, hint, at=(*EXECUTION, "collect"))
-
-
-def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | None]:
-    """Return the output, and why it should not be stored, or None."""
-    value: Json = answer.text
-    flaw = None
-    if execution.parse == "json":
-        value = json_in(answer.text)
-        if value is ABSENT:
-            value, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
-    if execution.collect is None:
-        return value, flaw
-    output: dict[str, Json] = {}
-    if "text" in execution.collect:
-        output["json" if execution.parse == "json" else "text"] = value
-    if "tool_calls" in execution.collect:
-        output["tool_calls"] = calls_as_json(answer.tool_calls, f"the model {execution.model!r}")
-    return output, flaw
 
 
 WROTE_NO_TEXT = (
@@ -245,18 +222,19 @@ def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
     return f"it called {called} beside its {name}: {both}, `--collect {name}` the {name} alone"
 
 
-def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]:
-    """Return tool calls as an output holds them: `[{name, input}]`, with the output where it is known. None
-    is an error: an empty list means that no tool was called, and that must be reported."""
-    if calls is None:
+def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | None, source: str) -> Json:
+    """Return the value and the tool calls that `collect` names: `[{name, input}]`, with the output where it
+    is known. Unknown calls are an error: an empty list means that no tool was called."""
+    if calls is None and "tool_calls" in names:
         hint = "make it answer with {text, tool_calls}: an empty list where none was called"
         raise cannot_replay(
             "BK617", f"{source} did not say whether it called tools, and `collect` names them", hint
         )
-    return [
+    called = [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
-        for call in calls
+        for call in calls or ()
     ]
+    return {name: called if name == "tool_calls" else value for name in names}
 
 
 class PromptKind(RecipeKind):
@@ -304,9 +282,6 @@ class PromptKind(RecipeKind):
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
         return "models", recipe.execution.model
 
-    def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
-        return recipe.input.inputs, recipe.input.inputs_from
-
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
         inputs = {**recipe.input.inputs, **escape_variables_in(dict(values))}
         return replace(recipe, input=replace(recipe.input, inputs=inputs))
@@ -318,21 +293,11 @@ class PromptKind(RecipeKind):
         return prompt_input.prompt or "" if prompt_input.text is None else prompt_input.text
 
     def input_of_messages(
-        self,
-        messages: Sequence[TraceMessage],
-        guideline_files: Sequence[str] = (),
-        input_files: Sequence[str] = (),
-        case: str = "",
+        self, messages: Sequence[TraceMessage], files: MessageFiles = ((), ()), case: str = ""
     ) -> PromptInput:
-        return PromptInput(
-            messages=[
-                Message(
-                    "user" if message.role == "tool" else message.role,  # which `unsent` names
-                    escape_variables(plain_text(message.content)),
-                )
-                for message in messages
-            ]
-        )
+        texts = (escape_variables(plain_text(message.content)) for message in messages)
+        roles = ("user" if message.role == "tool" else message.role for message in messages)  # see `unsent`
+        return PromptInput(messages=[Message(*pair) for pair in zip(roles, texts, strict=True)])
 
     def unsent(self, messages: Sequence[TraceMessage]) -> Iterator[str]:
         for number, message in enumerate(messages, 1):
@@ -368,8 +333,15 @@ class PromptKind(RecipeKind):
                 asker=setting.asker,
             )
         )
-        output, flaw = _build_output(answer, execution)
-        if not answer.text.strip() and answer.tool_calls and execution.collect is None:
+        flaw, collect = None, execution.collect
+        output: Json = answer.text
+        if execution.parse == "json" and (output := json_in(answer.text)) is ABSENT:
+            output, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
+        if collect is not None:
+            name = "json" if execution.parse == "json" else "text"
+            names = [name if part == "text" else part for part in ("text", "tool_calls") if part in collect]
+            output = collected(names, output, answer.tool_calls, f"the model {execution.model!r}")
+        elif not answer.text.strip() and answer.tool_calls:
             flaw = WROTE_NO_TEXT
         return Observation(
             output,
@@ -380,7 +352,7 @@ class PromptKind(RecipeKind):
             environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
             flaw=flaw,
             recorded=answer.recorded,
-            loss=loss_of_calls(answer.tool_calls, "text") if execution.collect is None else None,
+            loss=loss_of_calls(answer.tool_calls, "text") if collect is None else None,
         )
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
@@ -389,14 +361,12 @@ class PromptKind(RecipeKind):
         problems: list[Problem] = []
         for name in ("inputs", "prompt", "inputs_from"):
             problems += undefined_in(getattr(recipe.input, name), setting.scope, (*INPUT, name))
-        try:
-            check_model(execution.model, (*EXECUTION, "model"), setting)
-        except InvalidInput as error:
-            problems += error.problems
-        try:
-            check_scores(execution.scores, setting)
-        except InvalidInput as error:
-            problems += error.problems
+        at = (*EXECUTION, "model")
+        for check in (partial(check_model, execution.model, at), partial(check_scores, execution.scores)):
+            try:
+                check(setting)
+            except InvalidInput as error:
+                problems += error.problems
         problems += problems_of_collect(execution.collect, execution.model, setting)
         problems = problems or list(_template_of(recipe, setting).problems())
         if problems:
@@ -405,7 +375,7 @@ class PromptKind(RecipeKind):
     def expanded_inputs(self, recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
         """Return its inputs, including those of the file, and the names in its template."""
         template = _template_of(recipe, setting)
-        used_names = frozenset(name for message in template.messages for name in names_in(message.content))
+        used_names = frozenset(name for message, _ in template.messages for name in names_in(message.content))
         return _inputs(recipe.input, setting), used_names
 
     def files(self, recipe: Recipe, setting: Setting) -> Iterator[str]:

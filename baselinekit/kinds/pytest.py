@@ -98,9 +98,6 @@ class PytestKind(RecipeKind):
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"pytest {recipe.input.test}"
 
-    def own_command(self, recipe: Recipe) -> tuple[str, ...]:
-        return ("pytest", recipe.input.test)
-
     def group(self, recipe: Recipe, base_url: object) -> str:
         return "tests"
 

@@ -3,9 +3,8 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
@@ -24,7 +23,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.values import Path
 from baselinekit.secrets.variables import Redactor, Scope, names_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, asdict, field, replace
 
 INPUT: Path = ("current", "input")
 EXECUTION: Path = ("current", "execution")
@@ -122,9 +121,9 @@ class NoModels:
     """The client of a run without models."""
 
     def ask(self, ask: ModelQuestion) -> Answer:
-        raise invalid("BK601", f"no model is called {ask.model!r}")
+        return self.check(ask.model)
 
-    def check(self, name: str) -> None:
+    def check(self, name: str) -> NoReturn:
         raise invalid("BK601", f"no model is called {name!r}")
 
 
@@ -134,7 +133,7 @@ class OncePerRun:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._outcomes: dict[object, tuple[threading.Lock, list[Callable[[], Any]]]] = {}
+        self._outcomes: dict[object, tuple[threading.Lock, list[Any]]] = {}
 
     def get(self, key: object, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -144,15 +143,11 @@ class OncePerRun:
                 try:
                     value = make()
                 except BaselinekitError as error:
-                    outcome.append(partial(_raise, type(error), error.problems))
-                else:
-                    outcome.append(lambda: value)
-        return outcome[0]()
-
-
-def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
-    """Raise a new error each time: several threads raise it."""
-    raise kind(*problems)
+                    value = error
+                outcome.append(value)
+        if isinstance(outcome[0], BaselinekitError):  # a new one each time: several threads raise it
+            raise type(outcome[0])(*outcome[0].problems)
+        return outcome[0]
 
 
 class Clients(Struct):
@@ -198,6 +193,7 @@ def invalid(code: str, message: str, hint: str = "", at: Path | None = None) -> 
 
 def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     """Yield a problem for each undefined variable in a value, with its place."""
+    parts: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, str):
         for name in names_in(value):
             try:
@@ -205,16 +201,14 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
             except InvalidInput as error:
                 yield from error.problems
     elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from undefined_in(key, scope, at)
-            yield from undefined_in(item, scope, (*at, key))
+        parts = value.items()
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from undefined_in(item, scope, (*at, index))
+        parts = enumerate(value)
     elif isinstance(value, Struct):
-        for name in value.__struct_fields__:
-            if field_value := getattr(value, name):
-                yield from undefined_in(field_value, scope, (*at, name))
+        parts = asdict(value).items()
+    for key, item in parts:
+        yield from undefined_in(key, scope, at) if isinstance(value, dict) else ()
+        yield from undefined_in(item, scope, (*at, key))
 
 
 def check_defined(recipe: Recipe, setting: Setting) -> None:

@@ -2,14 +2,18 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from glob import glob
 from hashlib import sha256
 from typing import Literal
 
-from baselinekit.clients.programs import call
-from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.clients.programs.children import (
+    callable_argv,
+    child_environment,
+    configured_argv,
+    last_error_line,
+    returned_by,
+)
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode, json_in, pretty, to_bytes
 from baselinekit.kinds.bodies import text_or_hash
@@ -25,8 +29,8 @@ from baselinekit.kinds.files import (
 from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
-from baselinekit.kinds.prompt import WROTE_NO_TEXT, calls_as_json, loss_of_calls, problems_of_collect
-from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, check_defined, invalid
+from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, problems_of_collect
+from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
     Message,
@@ -83,17 +87,13 @@ def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Sk
             hint = f"give it one of {forms}"
             raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
         return execution, skill
-    root, known_names = setting.surroundings.root, list(skills)
+    known_names = [*skills]
     for folder in _FOLDERS:
         file = os.path.join(folder, name, "SKILL.md")
-        if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, root):
+        if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, setting.surroundings.root):
             return execution, Skill(folder=os.path.dirname(file))
-        skills_folder = os.path.join(root, folder)
-        with suppress(OSError):
-            entries = os.listdir(skills_folder)
-            known_names += (
-                entry for entry in entries if os.path.isfile(os.path.join(skills_folder, entry, "SKILL.md"))
-            )
+        found = glob("*/SKILL.md", root_dir=os.path.join(setting.surroundings.root, folder))
+        known_names += map(os.path.dirname, found)
     hint = suggest(name, known_names) or "declare it in baselinekit.yaml"
     example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
     raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
@@ -162,10 +162,10 @@ def _instructions(folder: str, setting: Setting) -> str:
 
 
 def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
-    name = execution.skill_name
     timeout = next((limit for limit in (execution.timeout, skill.timeout) if limit is not None), _TIMEOUT)
+    source = f"the skill {execution.skill_name}"
     process = ProcessSpec(
-        argv=tuple(_argv(skill, name, setting)),
+        argv=tuple(_argv(skill, execution.skill_name, setting)),
         stdin=to_bytes(_payload(skill_input, execution)),
         env=child_environment(skill.env),
         cwd=setting.surroundings.folder,
@@ -175,18 +175,14 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
     finished = setting.clients.execute(process)
     last_words = last_error_line(finished.stderr, process.mask)
     if finished.exit_code:
-        raise cannot_replay(
-            "BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}"
-        )
+        raise cannot_replay("BK323", f"{source} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:
-        try:  # the value that a callable returned, as clients/programs/call.py writes it
-            answer = decode(finished.stdout.decode())
-            if "error" in answer:
-                where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
-                raise cannot_replay("BK323", f"the skill {name} raised {answer['error']}{where}")
-            return Observation(answer["result"], finished.seconds)
-        except (NotJson, UnicodeDecodeError, KeyError, TypeError):
-            raise cannot_replay("BK323", f"the skill {name} gave no result{last_words}") from None
+        output, error = returned_by(finished.stdout)
+        if error:
+            raise cannot_replay("BK323", f"{source} raised {error}")
+        if output is ABSENT:
+            raise cannot_replay("BK323", f"{source} gave no result{last_words}")
+        return Observation(output, finished.seconds)
     output = text_or_hash(finished.stdout)
     if isinstance(output, str):
         try:
@@ -200,11 +196,9 @@ def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
     root = setting.surroundings.root
     if skill.command:
         return configured_argv(skill.command, root, f"correct `skills: {name}:` in baselinekit.yaml")
-    module, _, function = (skill.python or "").partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+    if not (argv := callable_argv(skill.python or "", root)):
         raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", "write module:function")
-    # -P: the folder of call.py holds modules with the names of standard ones
-    return [sys.executable, "-P", os.path.abspath(call.__file__), root, f"{module}:{function}"]
+    return argv
 
 
 def _payload(skill_input: Json, execution: SkillExecution) -> dict[str, Json]:
@@ -306,22 +300,19 @@ class SkillKind(RecipeKind):
             if not 200 <= status < 300:
                 message = f"the skill {execution.skill_name} answered with status {status}"
                 raise cannot_replay("BK354", message, "check its service")
-            observation = replace(observation, output=observation.output["body"])
+            observation = observation.with_output(observation.output["body"])
         else:
             observation = _run_program(skill, skill_input, execution, setting)
         if skill.output == "trace":
             observation = _with_trace(observation, execution.skill_name)
         if execution.collect is None:
             return replace(observation, loss=loss_of_calls(observation.tool_calls, "output"))
-        output: dict[str, Json] = {}
-        for name in execution.collect:
-            calls, source = observation.tool_calls, f"the skill {execution.skill_name}"
-            output[name] = observation.output if name == "output" else calls_as_json(calls, source)
-        return replace(observation, output=output)
+        source, calls = f"the skill {execution.skill_name}", observation.tool_calls
+        return observation.with_output(collected(execution.collect, observation.output, calls, source))
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""
-        check_defined(recipe, setting)
+        super().check_replay(recipe, setting)
         problems: list[Problem] = []
         execution, skill = _resolve_skill(recipe, setting)
         name, collect = execution.skill_name, execution.collect or ()

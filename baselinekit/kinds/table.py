@@ -12,11 +12,11 @@ MODULES = {
     "command": "command",
     "skill": "skill",
     "prompt": "prompt",
-    "echo": "targets",
-    "cli": "cli",
-    "mock": "targets",
-    "post": "targets",
-    "replay": "targets",
+    "echo": "messages",
+    "cli": "command",
+    "mock": "messages",
+    "post": "messages",
+    "replay": "messages",
     "pytest": "pytest",
 }
 """The module of each kind, which has it under its name in capitals."""

@@ -10,9 +10,9 @@ from baselinekit.clients.models.post import may_change
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
-from baselinekit.kinds.cli import CliExecution, Healthcheck
+from baselinekit.kinds.command import CliExecution, Healthcheck
+from baselinekit.kinds.messages import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.kinds.targets import RESPONSE, MockExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path

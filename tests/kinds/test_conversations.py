@@ -7,10 +7,9 @@ import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
-from baselinekit.kinds.messages import ConversationInput, answer_of_text, answer_of_value
+from baselinekit.kinds.messages import ConversationInput, MockExecution, answer_of_text, answer_of_value
 from baselinekit.kinds.settings import OncePerRun, Setting
 from baselinekit.kinds.table import KINDS
-from baselinekit.kinds.targets import MockExecution
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import Json
@@ -199,7 +198,7 @@ def test_messages_stand_for_themselves(setting: Setting) -> None:
         TraceMessage("user", [{"type": "text", "value": "{{b}}"}]),
         TraceMessage("assistant", {"x": "{{c}}"}),
     ]
-    asked = KINDS["mock"].input_of_messages(said, ["/r/a.md"], ["/r/b.md"], "one")
+    asked = KINDS["mock"].input_of_messages(said, (["/r/a.md"], ["/r/b.md"]), "one")
     recipe = Recipe(asked, MockExecution("mock", "{question}"))
     check(recipe, setting)
     assert replay(recipe, setting).output == "{{a}}\n\n{{b}}"

@@ -6,8 +6,8 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.dispatch import check, files_hash, replay
+from baselinekit.kinds.messages import EchoExecution
 from baselinekit.kinds.settings import Setting
-from baselinekit.kinds.targets import EchoExecution
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.secrets.variables import Scope, escape_variables
 from baselinekit.structs import replace

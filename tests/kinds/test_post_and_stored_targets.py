@@ -12,9 +12,8 @@ from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot_replay
 from baselinekit.files.jsontext import encode
 from baselinekit.kinds.dispatch import check, files_hash, replay
-from baselinekit.kinds.messages import ConversationInput, row_of
+from baselinekit.kinds.messages import ConversationInput, PostExecution, ReplayExecution, row_of
 from baselinekit.kinds.settings import Setting
-from baselinekit.kinds.targets import PostExecution, ReplayExecution
 from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import Json

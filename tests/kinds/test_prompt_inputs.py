@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import replay
+from baselinekit.kinds.messages import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
-from baselinekit.kinds.targets import EchoExecution
 from baselinekit.model.recipes import Recipe
 from baselinekit.secrets.variables import Scope
 from baselinekit.structs import replace

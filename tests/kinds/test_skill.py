@@ -122,7 +122,7 @@ def test_a_callable_is_called_in_a_child(project: Setting) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("my_skills.reviewing:fails", "the skill skill raised ValueError: no such\nmodel"),
+        ("my_skills.reviewing:fails", "the skill skill raised ValueError: no such model"),
         (
             "my_skills.reviewing:absent",
             "'my_skills.reviewing' has no attribute 'absent'",

@@ -4,16 +4,11 @@ from typing import Any
 
 import pytest
 
-from baselinekit.kinds.cli import CliCurrent, CliExecution
-from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
+from baselinekit.kinds.command import CliCurrent, CliExecution, CommandCurrent, CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import within
 from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
-from baselinekit.kinds.messages import ConversationInput
-from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
-from baselinekit.kinds.pytest import PytestCurrent
-from baselinekit.kinds.skill import SkillCurrent, SkillExecution
-from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.kinds.targets import (
+from baselinekit.kinds.messages import (
+    ConversationInput,
     EchoCurrent,
     EchoExecution,
     MockCurrent,
@@ -23,6 +18,10 @@ from baselinekit.kinds.targets import (
     ReplayCurrent,
     ReplayExecution,
 )
+from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
+from baselinekit.kinds.pytest import PytestCurrent
+from baselinekit.kinds.skill import SkillCurrent, SkillExecution
+from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path

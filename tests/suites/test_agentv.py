@@ -17,8 +17,8 @@ from baselinekit.graders.by_template import PromptScript, TemplateJudge
 from baselinekit.graders.by_trace import ToolTrajectory, WantedCall
 from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
 from baselinekit.graders.rubricitems import RubricItem
+from baselinekit.kinds.messages import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.kinds.targets import EchoExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message

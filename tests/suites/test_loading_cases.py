@@ -13,9 +13,9 @@ from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.kinds.command import CommandInput
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.messages import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.kinds.targets import EchoExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
 from baselinekit.model.recipes import HttpRequest

@@ -8,9 +8,9 @@ from promptfiles import FOLDER, prompt_folder
 
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
-from baselinekit.kinds.cli import CliExecution, Healthcheck
+from baselinekit.kinds.command import CliExecution, Healthcheck
+from baselinekit.kinds.messages import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.kinds.targets import RESPONSE, MockExecution
 from baselinekit.model.recipes import Execution, Model, Retry
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_evals

@@ -1,7 +1,6 @@
 """Models that are programs: a command of the configuration, a Python callable of the project, or a model of
 the `llm` package."""
 
-import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -19,8 +18,13 @@ from baselinekit.clients.models.post import (
     on_one_line,
     split_system,
 )
-from baselinekit.clients.programs import call
-from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
+from baselinekit.clients.programs.children import (
+    callable_argv,
+    child_environment,
+    configured_argv,
+    last_error_line,
+    returned_by,
+)
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
@@ -31,19 +35,15 @@ from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct, convert, replace
 from baselinekit.values.texts import Mask, mask_and_clip
 
-CALL = os.path.abspath(call.__file__)
 
-
-def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
-    """The process to run, with the question as one text on its standard input."""
-    return ProcessSpec(
-        tuple(argv),
-        as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin,
-        child_environment(question.model.env),
-        question.world.root,
-        question.seconds,
-        mask=question.world.mask,
-    )
+def run(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessResult:
+    """Run the program, by default with the question as one text on its standard input."""
+    if question.ask.tools:
+        hint = "ask one of the form `openai` or `anthropic`"
+        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
+    stdin = as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin
+    env, world = child_environment(question.model.env), question.world
+    return world.execute(ProcessSpec(tuple(argv), stdin, env, world.root, question.seconds, mask=world.mask))
 
 
 def succeed(question: Question, finished: ProcessResult) -> None:
@@ -51,12 +51,6 @@ def succeed(question: Question, finished: ProcessResult) -> None:
         message = f"{question.name} ended with exit code {finished.exit_code}"
         hint = "run its command by hand, with a prompt on its standard input"
         raise cannot_replay("BK615", message + last_error_line(finished.stderr, question.world.mask), hint)
-
-
-def refuse_tools(question: Question) -> None:
-    if question.ask.tools:
-        hint = "ask one of the form `openai` or `anthropic`"
-        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
 
 
 def text_of(question: Question, raw: bytes) -> str:
@@ -116,11 +110,10 @@ _LONGEST_QUOTE = 60
 
 
 def ask_command(question: Question) -> Reply:
-    refuse_tools(question)
     model = question.model
     hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
     argv = configured_argv(model.command or [], question.world.root, hint)
-    finished = question.world.execute(run_of(question, argv))
+    finished = run(question, argv)
     if model.output == "claude":
         return _claude(question, finished)
     succeed(question, finished)
@@ -203,18 +196,13 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
 
 
 def ask_callable(question: Question) -> Reply:
-    refuse_tools(question)
-    # -P: the child's own folder holds modules with the names of standard ones
-    argv = [sys.executable, "-P", CALL, question.world.root, question.model.python or ""]
+    argv = callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
-    finished = question.world.execute(run_of(question, argv, to_bytes(question_json)))
-    output: Any = json_in(text_of(question, finished.stdout))
-    if isinstance(output, dict) and "error" in output:
-        place = f" at {output['at']}" if isinstance(output.get("at"), str) else ""
-        reason = on_one_line(str(output["error"]))
-        raise cannot_replay("BK615", f"{question.name} raised {reason}{place}")
+    finished = run(question, argv, to_bytes(question_json))
+    result, error = returned_by(finished.stdout)
+    if error:
+        raise cannot_replay("BK615", f"{question.name} raised {error}")
     succeed(question, finished)
-    result = output.get("result", ABSENT) if isinstance(output, dict) else ABSENT
     if isinstance(result, str):
         return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
@@ -224,8 +212,7 @@ def ask_callable(question: Question) -> Reply:
 
 
 def check_callable(model: Model, world: World) -> Iterator[Problem]:
-    module, _, function = (model.python or "").partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+    if not callable_argv(model.python or "", world.root):
         yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
 
 
@@ -241,7 +228,6 @@ _USAGE = lazy_pattern(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
 def ask_llm(question: Question) -> Reply:
-    refuse_tools(question)
     ask, model = question.ask, question.model
     system, messages = split_system(ask.messages)
     options = {"temperature": ask.temperature, "max_tokens": ask.max_tokens, **model.settings}
@@ -251,7 +237,7 @@ def ask_llm(question: Question) -> Reply:
         if value is not None:
             argv += ["--option", name, as_text(value)]
     stdin = as_prompt(messages).encode("utf-8", "replace")
-    finished = question.world.execute(run_of(question, argv, stdin))
+    finished = run(question, argv, stdin)
     succeed(question, finished)
     match = _USAGE.search(finished.stderr)
     tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]

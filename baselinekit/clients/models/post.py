@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from math import ceil
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
@@ -268,8 +269,8 @@ def _date(text: str) -> datetime | None:
     return None
 
 
-USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
-AT_ONCE = 512
+_USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
+_AT_ONCE = 512
 """A server reports when it is too busy, so the limits are `-j`, and `concurrency` of the entry."""
 
 _UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
@@ -364,6 +365,35 @@ def post(
     return answer, response.seconds
 
 
+def wire_form(
+    path: str,
+    default: str,
+    headers: Callable[[str | None], dict[str, str]],
+    body: Callable[[Question], Json],
+    read: Callable[[Question, Any, float], Reply],
+    what: tuple[str, str],
+    other: Callable[[Json], str],
+) -> Form:
+    """A form that is asked over HTTP at `path`, of `default` where the entry states no `base_url`. `headers`:
+    those of a key. `what`: an answer, and who gives it; `other`: what to do about one of another form."""
+
+    def ask(question: Question) -> Reply:
+        key = question.model.key
+        own_headers = headers(question.world.secret(key) if key else None)
+        answer, seconds = post(question, path, default, own_headers, body(question))
+        try:
+            return read(question, answer, seconds)
+        except (LookupError, TypeError, AttributeError):
+            message = f"{question.name} answered with something that is not {what[0]}"
+            hint = other(answer) or f"is its `base_url` that of an {what[1]}-compatible API?"
+            raise cannot_replay("BK612", message, hint) from None
+
+    def check(model: Model, world: World) -> Iterator[Problem]:
+        return check_wire(model, world, path, default)
+
+    return Form(ask, _USES, _AT_ONCE, check)
+
+
 def url_of(model: Model, path: str, default: str) -> str:
     """The URL of an API call. `base_url` may end before `/v1`, with a version or a path that stands for one
     (`/openai`, `/inference`, a deployment of Azure), or with the whole path."""
@@ -375,11 +405,6 @@ def url_of(model: Model, path: str, default: str) -> str:
 
 
 _VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
-
-
-def key_of(question: Question) -> str | None:
-    key = question.model.key
-    return question.world.secret(key) if key else None
 
 
 def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:

@@ -5,8 +5,11 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+from baselinekit.clients.programs import call
 from baselinekit.errors import cannot_replay
+from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.values.texts import Mask, mask_and_clip, no_mask
 
 _LONGEST_QUOTE = 300
@@ -54,6 +57,28 @@ def program_at(program: str, folder: str, hint: str) -> str:
         reason = "is not executable" if os.path.exists(path) else "is not found"
         raise cannot_replay("BK320", f"the program {program!r} {reason}", hint)
     return path
+
+
+def callable_argv(target: str, root: str) -> list[str]:
+    """The words that call a Python callable of the project, `module:function`; none if it is not one."""
+    module, _, function = target.partition(":")
+    are_names = all(part.isidentifier() for part in (*module.split("."), *function.split(".")))
+    # -P: the folder of call.py holds modules with the names of standard ones
+    return [sys.executable, "-P", os.path.abspath(call.__file__), root, target] if are_names else []
+
+
+def returned_by(stdout: bytes) -> tuple[Json, str]:
+    """The value that a callable returned (ABSENT if there is none), and the error that it raised with its
+    place."""
+    try:
+        answer = decode(stdout.decode())
+    except (NotJson, UnicodeDecodeError):
+        answer = None
+    if not isinstance(answer, dict):
+        return ABSENT, ""
+    at = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
+    error = f"{' '.join(str(answer['error']).split())}{at}" if "error" in answer else ""
+    return answer.get("result", ABSENT), error
 
 
 def last_error_line(stderr: bytes, mask: Mask | None) -> str:

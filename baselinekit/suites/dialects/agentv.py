@@ -445,7 +445,7 @@ def recipe_of(
     """Return the recipe of a case for a target, or why the target cannot take it."""
     kind = KINDS[target.type]
     key = next((key for key in INPUTS if raw.get(key) is not None), "input")
-    question = kind.input_of_messages(messages, *files, case=str(raw["id"]))
+    question = kind.input_of_messages(messages, files, str(raw["id"]))
     if question is None:
         message = f"messages are for a model or an agent, not for {kind.name}"
         return None, [Problem("BK781", message, "name another target", at=(key,))]

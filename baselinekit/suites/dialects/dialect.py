@@ -476,7 +476,7 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
     target = origin.target
     problems = problems or problems_of_unsent(KINDS[target.type].unsent(messages), ())
     files = split_files(messages, NamedFiles.of(origin.root, origin.file))
-    question = None if problems else KINDS[target.type].input_of_messages(messages, *files, case_input.case)
+    question = None if problems else KINDS[target.type].input_of_messages(messages, files, case_input.case)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
     message = f"messages are for a model or an agent, not for {target.type}"
