@@ -1,6 +1,7 @@
 """Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -45,9 +46,8 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_OWN_OPTIONS = lazy_pattern(r" (?:--shard[ =]|-o ?)(?:'[^']*'|\S)+")
-"""The options of one shard alone: its number, and the file of its results."""
-
+_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
+_OWN_OPTIONS = ("--shard", "-o")
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
 _RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
@@ -132,7 +132,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     return replace(
         min(reports, key=lambda report: report.started),
         seconds=max(report.seconds for report in reports),
-        command=_OWN_OPTIONS.sub("", command) if shards else command,
+        command=_without_shard_options(command) if shards else command,
         results=results,
         complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
@@ -143,6 +143,20 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         shard=None,
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
+    )
+
+
+def _without_shard_options(command: str) -> str:
+    """Return the command of a shard without its own options: its number, and the file of its results."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a line of an older version, which did not quote
+        words = command.split()
+    pairs = zip(["", *words], words, strict=False)
+    return shlex.join(
+        word
+        for before, word in pairs
+        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
     )
 
 

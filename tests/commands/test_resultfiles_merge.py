@@ -72,8 +72,8 @@ def test_what_differs_from_machine_to_machine_is_settled() -> None:
         ("baselinekit compare --shard 1/3 -o out/1.json --base main", "baselinekit compare --base main"),
         ("baselinekit compare --shard=1/3 -oout/1.json -q", "baselinekit compare -q"),
         ("baselinekit compare -o 'my results/1.json' -k 'a and b'", "baselinekit compare -k 'a and b'"),
-        ("baselinekit compare -o github --secret token='***'", "baselinekit compare --secret token='***'"),
-        ("baselinekit compare -k it's --shard 1/2", "baselinekit compare -k it's"),
+        ("baselinekit compare -o github --secret token='***'", "baselinekit compare --secret 'token=***'"),
+        ("baselinekit compare -k it's --shard 1/2", "baselinekit compare -k 'it'\"'\"'s'"),
     ],
 )
 def test_the_command_of_the_whole_has_no_part_that_was_a_shard_s_own(typed: str, read: str) -> None:
