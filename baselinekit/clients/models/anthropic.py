@@ -1,58 +1,21 @@
 """The wire form of Anthropic's `/v1/messages`. It has no JSON mode: a question that wants JSON says so at the
 end of the system prompt."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.clients.models.budget import MOST_OF_ANTHROPIC, count
-from baselinekit.clients.models.post import (
-    AT_ONCE,
-    CUT_OFF,
-    USES,
-    Form,
-    Question,
-    Reply,
-    World,
-    check_wire,
-    key_of,
-    post,
-    split_system,
-    unread_part,
-)
-from baselinekit.errors import Problem, cannot_replay
-from baselinekit.model.recipes import Answer, Model, Usage
+from baselinekit.clients.models.post import CUT_OFF, Question, Reply, split_system, unread_part, wire_form
+from baselinekit.errors import Problem
+from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 
-_PATH = "/messages"
-_DEFAULT = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
 _JSON = "Answer with one JSON value and nothing else: no words around it, no code fence."
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # the last two: of tools that the provider runs
 _UNREAD = ("thinking", "redacted_thinking")
 _WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
-
-
-def ask(question: Question) -> Reply:
-    key = key_of(question)
-    headers = {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
-    body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
-    try:
-        return _reply(question, body, seconds)
-    except (LookupError, TypeError, AttributeError):
-        message = f"{question.name} answered with something that is not a message"
-        hint = "is its `base_url` that of an Anthropic-compatible API?"
-        if isinstance(body, dict) and "choices" in body:
-            hint = "it answers as OpenAI does: write `openai:` in its entry"
-        raise cannot_replay("BK612", message, hint) from None
-
-
-def check(model: Model, world: World) -> Iterator[Problem]:
-    return check_wire(model, world, _PATH, _DEFAULT)
-
-
-FORM = Form(ask, USES, AT_ONCE, check)
 
 
 def _body(question: Question) -> dict[str, Json]:
@@ -108,3 +71,10 @@ def tokens_of(usage: Any) -> Usage:
     read = [count(usage.get(name)) for name in _READ]
     tokens_in = None if read[0] is None else sum(tokens or 0 for tokens in read)
     return Usage(tokens_in, count(usage.get("output_tokens")), tokens_cached=read[-1] or None)
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    return {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
+
+
+FORM = wire_form("Anthropic", "a message", "/messages", "https://api.anthropic.com", _headers, _body, _reply)

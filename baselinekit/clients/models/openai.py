@@ -1,57 +1,20 @@
 """The wire form of OpenAI's `/v1/chat/completions`, which Ollama, vLLM, llama.cpp and others speak too."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.clients.models.budget import count
-from baselinekit.clients.models.post import (
-    AT_ONCE,
-    USES,
-    Form,
-    Question,
-    Reply,
-    World,
-    check_wire,
-    key_of,
-    message_in,
-    post,
-    unread_part,
-)
-from baselinekit.errors import Problem, cannot_replay
+from baselinekit.clients.models.post import Question, Reply, message_in, unread_part, wire_form
+from baselinekit.errors import Problem
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.model.recipes import Answer, Model, Usage
+from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 
-_PATH = "/chat/completions"
-_DEFAULT = "https://api.openai.com"
-_MEND = "raise `max_tokens`, or ask for less"
 _UNREAD = ("thinking", "reasoning", "reference")
 _LENGTH = ("length", "max_tokens", "model_length")
 _BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system_resource")
 """What servers of this form report for an answer that they did not finish. For a finished one they report
 anything: `stop`, `tool_calls`, `eos_token`, nothing."""
-
-
-def ask(question: Question) -> Reply:
-    key = key_of(question)
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
-    try:
-        return _reply(question, body, seconds)
-    except (LookupError, TypeError, AttributeError):
-        message = f"{question.name} answered with something that is not a chat completion"
-        hint = "is its `base_url` that of an OpenAI-compatible API?"
-        if isinstance(body, dict) and body.get("type") == "message":
-            hint = "it answers as Anthropic does: write `anthropic:` in its entry"
-        raise cannot_replay("BK612", message, hint) from None
-
-
-def check(model: Model, world: World) -> Iterator[Problem]:
-    return check_wire(model, world, _PATH, _DEFAULT)
-
-
-FORM = Form(ask, USES, AT_ONCE, check)
 
 
 def _body(question: Question) -> dict[str, Json]:
@@ -107,7 +70,11 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     )
     refusal, ended = message.get("refusal"), str(ended).lower()
     if ended in _LENGTH:
-        fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
+        fault = Problem(
+            "BK613",
+            f"{question.name}: the answer was cut off at its limit of tokens",
+            "raise `max_tokens`, or ask for less",
+        )
     elif ended in _BROKEN_OFF or choice.get("error"):
         reason = message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
@@ -138,3 +105,12 @@ def _call(function: Any) -> ToolCall:
         return ToolCall(function["name"], decode(arguments) if isinstance(arguments, str) else arguments)
     except NotJson:
         return ToolCall(function["name"], arguments)
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+FORM = wire_form(
+    "OpenAI", "a chat completion", "/chat/completions", "https://api.openai.com", _headers, _body, _reply
+)

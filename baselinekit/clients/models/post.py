@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from math import ceil
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
@@ -377,9 +378,36 @@ def url_of(model: Model, path: str, default: str) -> str:
 _VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
 
 
-def key_of(question: Question) -> str | None:
-    key = question.model.key
-    return question.world.secret(key) if key else None
+def wire_form(
+    api: str,
+    noun: str,
+    path: str,
+    default: str,
+    headers_of: Callable[[str | None], dict[str, str]],
+    body_of: Callable[[Question], dict[str, Json]],
+    read: Callable[[Question, Any, float], Reply],
+) -> Form:
+    """A form that is asked over HTTP. `headers_of` a key; `read` may raise LookupError, TypeError or
+    AttributeError for a reply that is not `noun` of this `api`."""
+
+    def ask(question: Question) -> Reply:
+        key = question.model.key
+        headers = headers_of(question.world.secret(key) if key else None)
+        reply, seconds = post(question, path, default, headers, body_of(question))
+        try:
+            return read(question, reply, seconds)
+        except (LookupError, TypeError, AttributeError):
+            stated = reply if isinstance(reply, dict) else {}
+            hint = f"is its `base_url` that of an {api}-compatible API?"
+            other = (
+                "OpenAI" if "choices" in stated else "Anthropic" if stated.get("type") == "message" else api
+            )
+            if other != api:
+                hint = f"it answers as {other} does: write `{other.lower()}:` in its entry"
+            message = f"{question.name} answered with something that is not {noun}"
+            raise cannot_replay("BK612", message, hint) from None
+
+    return Form(ask, USES, AT_ONCE, partial(check_wire, path=path, default=default))
 
 
 def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
