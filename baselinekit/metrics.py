@@ -15,29 +15,17 @@ _STEPS = 60
 
 def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
     """The probability of at most so many passes if a replay passes at this rate: the exact binomial tail."""
-    if rate in (0, 1):
-        return float(rate == 0 or passes >= replays)
-    log_rate, log_failure, log_factorial = log(rate), log1p(-rate), lgamma(replays + 1)
-    terms = (
-        exp(
-            log_factorial
-            - lgamma(count + 1)
-            - lgamma(replays - count + 1)
-            + count * log_rate
-            + (replays - count) * log_failure
-        )
-        for count in range(passes + 1)
-    )
-    return min(1.0, fsum(terms))
+    return 1.0 if passes >= replays else beta_share(replays - passes, passes + 1, 1 - rate)
 
 
-def pass_interval(passes: int, replays: int, confidence: float = 0.95) -> tuple[float, float]:
+def pass_interval(passes: float, replays: float, confidence: float = 0.95) -> tuple[float, float]:
     """The confidence interval of the pass rate (Clopper and Pearson): on either side, it leaves out the rates
     at which counts this far off have a probability below (1 - confidence) / 2."""
     rare = (1 - confidence) / 2
-    low = 0.0 if passes == 0 else _bisect(lambda p: 1 - chance_of_at_most(passes - 1, replays, p) < rare)
-    high = 1.0 if passes == replays else _bisect(lambda p: chance_of_at_most(passes, replays, p) > rare)
-    return low, high
+    low = 0.0 if not passes else _bisect(lambda p: beta_share(passes, replays - passes + 1, p) < rare)
+    if passes == replays:
+        return low, 1.0
+    return low, _bisect(lambda p: beta_share(passes + 1, replays - passes, p) < 1 - rare)
 
 
 def _bisect(before: Callable[[float], bool]) -> float:
@@ -120,11 +108,7 @@ def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.9
         variance = fsum((ok - share * tries) ** 2 for tries, ok in cases) * count / (count - 1)
         unseen = _UNSEEN * (attempts / count) ** 2 * (share**2 + (1 - share) ** 2)
         count = min(attempts, max(count, share * (1 - share) * attempts**2 / (variance + unseen)))
-    rare, hits = (1 - confidence) / 2, share * count
-    low = 0.0 if not passed else _bisect(lambda p: beta_share(hits, count - hits + 1, p) < rare)
-    if passed == attempts:
-        return low, 1.0
-    return low, _bisect(lambda p: beta_share(hits + 1, count - hits, p) < 1 - rare)
+    return pass_interval(count if passed == attempts else share * count, count, confidence)
 
 
 def beta_share(a: float, b: float, x: float) -> float:

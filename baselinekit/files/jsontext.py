@@ -174,24 +174,26 @@ def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
     return value
 
 
-def encode(value: Json) -> str:
-    """Write a value as compact JSON, with the digits of a Decimal as they were written."""
+def encode(value: Json, in_order: bool = False) -> str:
+    """Write a value as compact JSON, with the digits of a Decimal as they were written. `in_order`: the keys
+    are sorted."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=in_order)
     except TypeError:
         pass
     if isinstance(value, dict):
-        return "{" + ",".join(f"{encode(key)}:{encode(item)}" for key, item in value.items()) + "}"
+        items = sorted(value.items()) if in_order else value.items()
+        return "{" + ",".join(f"{encode(key)}:{encode(item, in_order)}" for key, item in items) + "}"
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(encode, value))}]"
+        return f"[{','.join(encode(item, in_order) for item in value)}]"
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-def to_bytes(value: Json) -> bytes:
+def to_bytes(value: Json, in_order: bool = False) -> bytes:
     """Like `encode`, in UTF-8. Half of a surrogate pair, which UTF-8 cannot hold, becomes a JSON escape."""
-    return encode(value).encode("utf-8", "backslashreplace")
+    return encode(value, in_order).encode("utf-8", "backslashreplace")
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

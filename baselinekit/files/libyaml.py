@@ -45,20 +45,16 @@ from baselinekit.files.text import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.structs import Struct
+from baselinekit.values.places import with_texts
 
 _SURROGATE_ESCAPE = lazy_pattern(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 """JSON allows `"\\ud83d"`, the escape of half a surrogate pair, and libyaml refuses it: PyYAML's own parser,
 which is slower, reads such a text."""
 
 
-def _joined(value: Json) -> Json:
-    """Return a value in whose texts and keys two halves that belong together are one character, as in
-    JSON."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    if isinstance(value, list):
-        return list(map(_joined, value))
-    return {_joined(key): _joined(item) for key, item in value.items()} if isinstance(value, dict) else value
+def _joined(text: str) -> str:
+    """Return a text in which two halves that belong together are one character, as in JSON."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 MAX_EXPANDED = 10_000
@@ -87,7 +83,7 @@ def load(
         raise InvalidInput(*reader.all_problems())
     if reader.anchor_count:  # a value may be used in several places
         reader.watched.clear()
-    return _joined(documents) if _SURROGATE_ESCAPE.search(body) else documents
+    return with_texts(documents, _joined, keys=True) if _SURROGATE_ESCAPE.search(body) else documents
 
 
 def events(body: str) -> Iterator[Event]:

@@ -4,7 +4,7 @@ prompt filled in. Programs, and what they compute, do not carry over and are rep
 import csv
 import os.path
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from baselinekit.errors import BaselinekitError
@@ -50,6 +50,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, replace
+from baselinekit.values.places import with_texts
 
 FORM = "promptfoo"
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
@@ -401,20 +402,11 @@ def _input(
             content: Json = [{"role": role, "content": render(text)} for role, text in prompt.messages]
             return {"type": "messages", "content": content}
     # in a prompt that is JSON each text is filled in by itself: a quote in a value ends no string
-    text = render(prompt.text) if prompt.value is ABSENT else pretty(_map_texts(prompt.value, render), "  ")
+    text = render(prompt.text) if prompt.value is ABSENT else pretty(with_texts(prompt.value, render), "  ")
     return {
         "type": NOBODY.eval_input if provider.asks_nobody else "prompt",
         "content": escape_variables(text),
     }
-
-
-def _map_texts(value: Json, apply: Callable[[str], str]) -> Json:
-    """A value with each of its texts filled in."""
-    if isinstance(value, str):
-        return apply(value)
-    if isinstance(value, list):
-        return [_map_texts(item, apply) for item in value]
-    return {key: _map_texts(item, apply) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, Json], Path]]:
@@ -476,7 +468,7 @@ def _assertion(
     weight = number_of(assertion, "weight")
     return Assertion(
         type,
-        _map_texts(value, lambda text: filled(text, values).text),
+        with_texts(value, lambda text: filled(text, values).text),
         number_of(assertion, "threshold"),
         1 if weight is None else weight,
         negated,

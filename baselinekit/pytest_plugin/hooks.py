@@ -4,6 +4,7 @@ hooks. It imports nothing but pytest; the rest is imported with the first test t
 import sys
 import time
 from collections.abc import Generator
+from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
     from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, ValuesOfTest
     from baselinekit.pytest_plugin.session import Used
 
-UPDATES = {
-    "new": "only those that are not there yet, also in CI",
-    "changed": "those that changed",
-    "all": "both, as --baseline-update alone",
-}
+_ALL = "write the values that tests compare with `baseline`: new ones, and those that changed"
+UPDATES = (
+    ("--baseline-update", "all", _ALL),
+    ("--baseline-update=new", "new", "only those that are not there yet, also in CI"),
+    ("--baseline-update=changed", "changed", "those that changed"),
+    ("--baseline-update=all", "all", "both, as --baseline-update alone"),
+)
 ITEMS = "--baselinekit"
 ITEM_OPTIONS: dict[str, tuple[str, bool, str]] = {
     "base-url": ("URL", False, "send the requests of collected baselines here"),
@@ -56,31 +59,13 @@ _VALUES: "pytest.StashKey[ValuesOfTest]" = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("baselinekit", "baselines (baselinekit)")
-    update = "--baseline-update"
-    group.addoption(
-        update,
-        action="store_const",
-        const="all",
-        dest="baseline_update",
-        help="write the values that tests compare with `baseline`: new ones, and those that changed",
-    )
-    for (
-        kind,
-        description,
-    ) in UPDATES.items():  # an optional value would swallow the path that follows the option
-        group.addoption(
-            f"{update}={kind}", action="store_const", const=kind, dest="baseline_update", help=description
-        )
-    group.addoption(
-        "--baseline-prune",
-        action="store_true",
-        help="remove the baselines that no test uses any more, if the run covered everything",
-    )
-    group.addoption(
-        ITEMS,
-        action="store_true",
-        help="collect the baselines of the project as tests, as `baselinekit compare` does",
-    )
+    update: dict[str, Any] = {"action": "store_const", "dest": "baseline_update"}
+    for option, kind, help in UPDATES:  # an optional value would swallow the path that follows the option
+        group.addoption(option, const=kind, help=help, **update)
+    help = "remove the baselines that no test uses any more, if the run covered everything"
+    group.addoption("--baseline-prune", action="store_true", help=help)
+    help = "collect the baselines of the project as tests, as `baselinekit compare` does"
+    group.addoption(ITEMS, action="store_true", help=help)
     for name, (metavar, is_repeated, description) in ITEM_OPTIONS.items():
         options: dict[str, Any] = {"metavar": metavar} if metavar else {}
         action = "store_true" if not metavar else "append" if is_repeated else "store"
@@ -155,19 +140,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         run.projects.sync()
 
 
-class RunObserver:
-    """Records which files were collected, which tests ran and which baselines they used. In a worker of xdist
-    it records the collection only, and sends it to the main process. Its attributes are those of `Run` in
-    `pytest_plugin/unused.py`."""
+@dataclass(eq=False)
+class Run:
+    """What a run covered, by node ids.
+
+    `began`: when it began, by the monotonic clock. `looked`: the outcome of collecting each file; "skipped"
+    for a module that is skipped as a whole. `collected`: the tests that were to run; `ended`: those that
+    finished; `unproven`: those with a phase that failed or was skipped. `left_out`: why the run did not cover
+    everything. `used`: the files that tests used."""
+
+    began: float = field(default_factory=time.monotonic)
+    looked: dict[str, str] = field(default_factory=dict)
+    collected: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+    unproven: set[str] = field(default_factory=set)
+    left_out: str = ""
+    used: "list[Used]" = field(default_factory=list)
+
+
+class RunObserver(Run):
+    """Records what a run covers. In a worker of xdist it records the collection only, and sends it to the
+    main process."""
 
     def __init__(self, config: pytest.Config):
-        self.began = time.monotonic()
-        self.looked: dict[str, str] = {}
-        self.collected: set[str] = set()
-        self.ended: set[str] = set()
-        self.unproven: set[str] = set()
-        self.left_out = ""
-        self.used: list[Used] = []
+        super().__init__()
         self._config = config
         self._collected_count = 0
         self._summary: list[str] = []
@@ -213,10 +209,9 @@ class RunObserver:
         if output is not None:
             output[REPORTED] = self.looked, self.left_out
         elif not option.collectonly and (option.baseline_prune or self.used):
-            from baselinekit.pytest_plugin.unused import Run, end_of_run
+            from baselinekit.pytest_plugin.unused import end_of_run
 
-            run = Run(**{name: getattr(self, name) for name in Run.__struct_fields__})
-            self._summary = end_of_run(self._config, run, exitstatus)
+            self._summary = end_of_run(self._config, self, exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         for line in self._summary:

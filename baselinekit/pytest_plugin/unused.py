@@ -10,6 +10,7 @@ import os
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 
 import pytest
@@ -22,32 +23,16 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.library.verdicts import judge
 from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.files import Projects
+from baselinekit.pytest_plugin.hooks import Run
 from baselinekit.pytest_plugin.session import Used, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
 _MOST_WRITTEN, _MOST_UNUSED, _MOST_COMPARED = 8, 20, 100
 _MIN_SIMILARITY = 0.75
-
-
-class Run(Struct):
-    """What a run covered, by node ids.
-
-    `began`: when it began, by the monotonic clock. `looked`: the outcome of collecting each file; "skipped"
-    for a module that is skipped as a whole. `collected`: the tests that were to run; `ended`: those that
-    finished; `unproven`: those with a phase that failed or was skipped. `left_out`: why the run did not cover
-    everything. `used`: the files that tests used."""
-
-    began: float
-    looked: dict[str, str] = field(default_factory=dict)
-    collected: set[str] = field(default_factory=set)
-    ended: set[str] = field(default_factory=set)
-    unproven: set[str] = field(default_factory=set)
-    left_out: str = ""
-    used: list[Used] = field(default_factory=list)
 
 
 class Unused(Struct):
@@ -128,7 +113,7 @@ def find_unused(run: Run, rootdir: str, folders: Mapping[str, str]) -> tuple[lis
     with_doctests = {path for path, function in functions if "." in function}
     used = {os.path.join(root, file) for root, file, _, _ in run.used}
     began = _file_time() - (time.monotonic() - run.began)
-    absent, new = cache(left_out_by_git), cache(lambda root: [*_new_values(root, run.used)])
+    absent, new = cache(left_out_by_git), cache(lambda root: _new_values(root, run.used))
     found = []
     for root, folder in folders.items():
         for baseline in unused_values(root, folder, used, began):
@@ -202,32 +187,24 @@ def read_value(root: str, path: str, began: float = float("inf")) -> Baseline | 
     return baseline if kind_of(baseline.current) is PYTEST else None
 
 
-def _new_values(root: str, used: Sequence[Used]) -> Iterator[Baseline]:
+def _new_values(root: str, used: Sequence[Used]) -> list[Baseline]:
     written = [file for project, file, use, _ in used if project == root and use == "written"]
-    for file in written[:_MOST_COMPARED]:
-        if baseline := read_value(root, os.path.join(root, file)):
-            yield baseline
+    found = (read_value(root, os.path.join(root, file)) for file in written[:_MOST_COMPARED])
+    return [baseline for baseline in found if baseline is not None]
 
 
 def find_similar(old: Baseline, new: Sequence[Baseline]) -> str | None:
     """Return the file of the new baseline that looks like an old one: it has the same value, or nearly the
     same test id."""
-
-    def likeness(value: Baseline) -> float:
-        return difflib.SequenceMatcher(None, old.current.input.test, value.current.input.test).ratio()
-
-    ranked = sorted(new, key=likeness, reverse=True)
-    like = [value for value in ranked if _agrees(old, value)]
-    like += [value for value in ranked[:1] if likeness(value) >= _MIN_SIMILARITY]
-    return like[0].source.file if like else None
-
-
-def _agrees(old: Baseline, new: Baseline) -> bool:
-    """Whether the value of the new baseline passes the comparison with the old one."""
-    try:
-        return new.baseline is not None and judge(old, new.baseline.output).passed
-    except BaselinekitError:
-        return False
+    test, tests = old.current.input.test, {value.source.file: value.current.input.test for value in new}
+    likeness = {file: difflib.SequenceMatcher(None, test, other).ratio() for file, other in tests.items()}
+    ranked = sorted(new, key=lambda value: likeness[value.source.file], reverse=True)
+    for value in ranked:
+        with suppress(BaselinekitError):
+            if value.baseline is not None and judge(old, value.baseline.output).passed:
+                return value.source.file
+    nearest = ranked[0].source.file if ranked else ""
+    return nearest if likeness.get(nearest, 0) >= _MIN_SIMILARITY else None
 
 
 def remove(unused: Unused) -> Iterator[str]:

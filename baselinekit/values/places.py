@@ -46,13 +46,13 @@ def children(value: Json) -> Iterator[tuple[str | int, Json]]:
         yield from enumerate(value)
 
 
-def with_texts(value: Json, change: Callable[[str], Json]) -> Json:
-    """Return the value with each of its texts changed; keys stay."""
+def with_texts(value: Json, change: Callable[[str], Json], keys: bool = False) -> Json:
+    """Return the value with each of its texts changed, and with `keys` each key."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: with_texts(item, change) for key, item in value.items()}
-    return [with_texts(item, change) for item in value] if isinstance(value, list) else value
+        return {change(key) if keys else key: with_texts(item, change, keys) for key, item in value.items()}
+    return [with_texts(item, change, keys) for item in value] if isinstance(value, list) else value
 
 
 def places(value: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:

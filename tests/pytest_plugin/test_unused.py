@@ -11,8 +11,9 @@ import pytest
 
 from baselinekit.files.languages import dump_yaml
 from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.pytest_plugin.hooks import Run
 from baselinekit.pytest_plugin.session import Used
-from baselinekit.pytest_plugin.unused import Run, Unused, find_unused, lines_of_unused, remove
+from baselinekit.pytest_plugin.unused import Unused, find_unused, lines_of_unused, remove
 from baselinekit.structs import replace
 
 A, B, C = "tests/test_a.py::test_one", "tests/test_a.py::test_two[x]", "tests/test_b.py::TestIt::test_three"

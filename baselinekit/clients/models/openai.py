@@ -16,7 +16,6 @@ from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 
-_MEND = "raise `max_tokens`, or ask for less"
 _UNREAD = ("thinking", "reasoning", "reference")
 _LENGTH = ("length", "max_tokens", "model_length")
 _BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system_resource")
@@ -77,7 +76,11 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     )
     refusal, ended = message.get("refusal"), str(ended).lower()
     if ended in _LENGTH:
-        fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
+        fault = Problem(
+            "BK613",
+            f"{question.name}: the answer was cut off at its limit of tokens",
+            "raise `max_tokens`, or ask for less",
+        )
     elif ended in _BROKEN_OFF or choice.get("error"):
         reason = message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")

@@ -14,6 +14,7 @@ from baselinekit.model.recipes import Answer, Model, ModelQuestion, ModelUsage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, asdict, convert, plain, replace
+from baselinekit.values.places import with_texts
 from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
 
 # The parts that distinguish one question from another. An answer is stored under their hash.
@@ -41,25 +42,16 @@ def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], 
         "turn": ask.turn or None,
         "tools": [asdict(tool) for tool in ask.tools] or None,
     }
-    named_parts = {name: masked(part, mask) for name, part in parts.items() if part is not None}
+    named_parts = {
+        name: with_texts(part, mask, keys=True) for name, part in parts.items() if part is not None
+    }
     # roles are four words of ours, so they need no mask
     messages = [{"role": message.role, "content": mask(message.content)} for message in ask.messages]
     return {**named_parts, "messages": messages}
 
 
 def key_of(parts: Parts) -> str:
-    return sha256(to_bytes(_sorted(parts))).hexdigest()
-
-
-def masked(value: Json, mask: Callable[[str], str]) -> Json:
-    """The value with `mask` applied to its texts and keys."""
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, list):
-        return [masked(item, mask) for item in value]
-    if isinstance(value, dict):
-        return {mask(key): masked(item, mask) for key, item in value.items()}
-    return value
+    return sha256(to_bytes(parts, in_order=True)).hexdigest()
 
 
 def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
@@ -82,12 +74,6 @@ def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
             yield f"`{name}`"
         else:
             yield f"`{name}` ({_format_part(recorded_part)} is recorded, {_format_part(asked_part)} is asked)"
-
-
-def _sorted(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _format_part(value: Json) -> str:
@@ -204,20 +190,16 @@ class Recording:
         return answers[0] if answers and not differ else None
 
     def _store(self, ask: ModelQuestion, key: str, name: str, answer: Answer, parts: Parts) -> None:
+        stored = as_stored(answer)
         if self._mode == "record":
             self._forget(ask, key, name)
-            record = plain(Record(FORMAT, parts, as_stored(answer), ask.asker))
+            record = plain(Record(FORMAT, parts, stored, ask.asker))
             self._shelf.keep(ask.model, name, {**self._without_secrets(record), "format": FORMAT})
-        elif self._is_clean(answer):  # a resumed run must get the same answer, or ask again
+        elif self._without_secrets(plain(stored)) == plain(stored):  # else a resumed run asks again
             # a journal does not need the question: the name of the record has its hash
             asked = self._without_secrets(parts) if self._mode == "cache" else {}
             with suppress(NotRecorded):  # as if there were no cache
-                self._shelf.keep(ask.model, name, plain(Record(FORMAT, asked, as_stored(answer))))
-
-    def _is_clean(self, answer: Answer) -> bool:
-        """Whether an answer holds no secrets, so that it can be written as it is."""
-        stored = plain(as_stored(answer))
-        return bool(self._without_secrets(stored) == stored)
+                self._shelf.keep(ask.model, name, plain(Record(FORMAT, asked, stored)))
 
     def _forget(self, ask: ModelQuestion, key: str, name: str) -> None:
         """Drop the answers of an earlier recording that this one replaces: the first new answer replaces all
@@ -233,7 +215,7 @@ class Recording:
     def _without_secrets(self, value: Json) -> Json:
         """The value as it may be written to a file: what only looks like a secret is masked too. (The
         key is the hash of the question before that: questions that differ only there have different keys.)"""
-        return _ALIKE.mask_value(masked(value, self.mask))
+        return _ALIKE.mask_value(with_texts(value, self.mask, keys=True))
 
     def _load_answer(self, model: str, key: str) -> Answer | None:
         try:
