@@ -139,7 +139,7 @@ READS_THE_TIME = {
     "cli.watch": "wording of a time of the clock's",
     "kinds.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
-    "store.record": "part of a name that occurs once",
+    "suites.writing.conversion": "how old a file is that a killed process left",
     "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
 }
 CUTTERS = {"values.texts", "report.values"}

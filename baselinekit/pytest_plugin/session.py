@@ -1,6 +1,6 @@
 """What the plugin's other files share of a session of pytest."""
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import pytest
 
@@ -10,6 +10,18 @@ Used = tuple[str, str, Use, list[str]]
 data, as xdist's workers send it in the reports of their tests."""
 
 _WIDTH = 100
+
+
+class Covered(Protocol):
+    """What a run covered: `Run` of hooks.py, which imports none of this."""
+
+    began: float
+    looked: dict[str, str]
+    collected: set[str]
+    ended: set[str]
+    unproven: set[str]
+    left_out: str
+    used: list[Used]
 
 
 class BaselineWarning(pytest.PytestWarning):

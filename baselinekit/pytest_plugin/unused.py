@@ -23,8 +23,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.library.verdicts import judge
 from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.files import Projects
-from baselinekit.pytest_plugin.hooks import Run
-from baselinekit.pytest_plugin.session import Used, terminal_of
+from baselinekit.pytest_plugin.session import Covered, Used, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
@@ -44,7 +43,7 @@ class Unused(Struct):
     like: str | None = None
 
 
-def end_of_run(config: pytest.Config, run: Run, exit_status: int) -> list[str]:
+def end_of_run(config: pytest.Config, run: Covered, exit_status: int) -> list[str]:
     """Return the lines for the end of a run. With --baseline-prune the unused baselines are removed."""
     folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
     lines = [*lines_of_used(run.used, folder)]
@@ -98,7 +97,7 @@ def left_out(config: pytest.Config, exit_status: int) -> str:
     return f"of its file only {single_test} was run" if single_test else ""
 
 
-def find_unused(run: Run, rootdir: str, folders: Mapping[str, str]) -> tuple[list[Unused], str]:
+def find_unused(run: Covered, rootdir: str, folders: Mapping[str, str]) -> tuple[list[Unused], str]:
     """Return the unused baselines; or none, and why the run cannot tell. `folders`: the folder of baselines
     by the root of each project."""
     if unfinished := len(run.collected - run.ended):
