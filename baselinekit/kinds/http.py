@@ -183,6 +183,10 @@ def parse_expression(text: str) -> Any:
     return expression
 
 
+_LONGEST_TEXT = 1_000_000
+"""Of a sum: each step of a flow could double the one before it."""
+
+
 class _UnfitOperands(ValueError):
     """Operands that arithmetic does not accept."""
 
@@ -197,6 +201,8 @@ def _restrict_arithmetic(node: Any) -> None:
             are_texts = isinstance(left, str) and isinstance(right, str) and operate is add
             if not are_texts and {type(left), type(right)} - {int, float}:
                 raise _UnfitOperands("it takes numbers, or two strings for +")
+            if are_texts and len(left) + len(right) > _LONGEST_TEXT:
+                raise _UnfitOperands("the text is too long")
             return operate(left, right)
 
         node.op = restricted

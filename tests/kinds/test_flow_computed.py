@@ -129,3 +129,9 @@ def test_a_flow_hands_on_what_it_computed(setting: Setting) -> None:
     assert replay(recipe, setting).output == {"ok": True, "doubled": 5.0}
     assert fake.requests[1].url == "http://api.test/page/2"
     assert json.loads(fake.requests[1].content or b"") == {"year": "2024", "last": 2}
+
+
+def test_compute_refuses_a_sum_of_texts_that_fills_the_memory() -> None:
+    long_text = {"status": 200, "headers": {}, "body": {"text": "x" * 600_000}}
+    with pytest.raises(CannotReplay, match="the text is too long"):
+        compute("$.body.text + $.body.text", long_text, "step 1")
