@@ -260,14 +260,15 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_READ_AS = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "shift_jis": "cp932", "x-sjis": "cp932"} | {
+_READ_AS = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "shift_jis": "cp932"} | {
     "gb2312": "gb18030",
     "gbk": "gb18030",
     "big5": "big5hkscs",
     "euc_kr": "cp949",
 }
 """Names that stand for more than the codec of Python does, as browsers read them."""
-_NO_CHARSETS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined")
+_UNKNOWN_TO_PYTHON = {"windows-874": "cp874", "windows-949": "cp949", "unicode": "utf-16-le"}
+_NO_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined")
 """Codecs of Python from bytes to text that no answer is written in."""
 
 
@@ -278,9 +279,10 @@ def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
     codec = next((codec for bom, codec in _BOMS if body.startswith(bom)), "")
     try:
         if not codec:
-            codec = codecs.lookup(name).name
+            label = name.lower().removeprefix("x-")
+            codec = codecs.lookup(_UNKNOWN_TO_PYTHON.get(label, label)).name
             codec = _READ_AS.get(codec, codec)
-        if codec not in _NO_CHARSETS:
+        if codec.replace("_", "-") not in _NO_CHARSETS:
             return body.decode(codec), ""  # LookupError for codecs that unpack archives, or rotate letters
     except UnicodeDecodeError as error:
         return None, f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
