@@ -49,18 +49,26 @@ def record_all(
     for file, some in marks_by_file.items():
         try:
             with atomic.lock(root, file, wait, hurry):
-                data = read(root, file)
-                body, bom = decode(data, file)
-                editor = RecordEditor(file, body, language(file), now, daily, done.notes)
-                new_data = encode(editor.with_verdicts(some, data), bom)
+                data, new_data = _with_verdicts(root, file, some, now, daily, done.notes)
                 if new_data != data:
                     atomic.replace_file(root, file, new_data)
-        except (InvalidInput, Refused, NotRecorded) as error:
-            placed = (p if file in p.message else p.placed(Place(file)) for p in error.problems)
-            failure = NotRecorded(*placed)
-            if str(failure) not in map(str, done.failures):
-                done.failures.append(failure)
+        except NotRecorded as error:
+            if str(error) not in map(str, done.failures):
+                done.failures.append(error)
     return done
+
+
+def _with_verdicts(
+    root: str, file: str, marks: Sequence[Mark], now: str, daily: bool, notes: list[str]
+) -> tuple[bytes, bytes]:
+    """Return the bytes of a file without and with these verdicts."""
+    try:
+        data = read(root, file)
+        body, bom = decode(data, file)
+        editor = RecordEditor(file, body, language(file), now, daily, notes)
+        return data, encode(editor.with_verdicts(marks, data), bom)
+    except (InvalidInput, Refused, NotRecorded) as error:
+        raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
 
 
 class RecordEditor(MutableStruct):
