@@ -34,7 +34,7 @@ def rows(scale: Scale, say: Say) -> Found:
     yield from _memory(scale.pick(20, 10_000), say)
     yield from _in_processes(scale.pick(20, 10_000), scale, say)
     yield Note(f"{JOBS} requests at once; one TLS context for all threads of the client.")
-    yield Note("In two processes: what is compared is an echo of 1.4 KB, so that nobody is waited for.")
+    yield Note("In two processes: what is compared is an echo of 1.4 KB, which waits for nothing.")
 
 
 def command() -> list[str]:
@@ -122,7 +122,7 @@ def _memory(count: int, say: Say) -> Iterator[Row]:
 
 
 def _in_processes(count: int, scale: Scale, say: Say) -> Iterator[Row]:
-    what = f"{count:,} baselines that ask nobody"
+    what = f"{count:,} baselines without requests"
     with TemporaryDirectory() as folder:
         root = Path(folder)
         write_echoes(root, count)

@@ -116,7 +116,7 @@ def equal(rows: list[Record]) -> int:
 
 
 def renamed(one_in: int) -> Callable[[list[Record]], int]:
-    """Another name in one row of so many, the last one of each stretch."""
+    """Another name in every `one_in`th row."""
 
     def change(rows: list[Record]) -> int:
         changed = rows[one_in - 1 :: one_in] or rows[-1:]

@@ -1,5 +1,5 @@
 """The matcher, compiled and walked as for one baseline: beside json.loads of the same document, and beside
-DeepDiff, which is told to leave out the places of placeholders and ignore rules."""
+DeepDiff, which gets the places of placeholders and ignore rules as exclusions."""
 
 import json
 import re
