@@ -241,7 +241,7 @@ class LazyModels:
         is_over = report.complete and not (report.interrupted or report.summary.error)
         journal, notes = self._journal, list[str]()
         if journal is not None and journal.is_torn:
-            notes.append("the last answer of the earlier run was torn, and is asked for again")
+            notes.append("the end of the earlier journal cannot be read: those answers are asked for again")
         if journal is not None and is_over:
             journal.forget()
         elif journal is not None and journal.lost is not None:

@@ -9,7 +9,6 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.jsontext import (
     MAX_DEPTH,
-    compact,
     json_events,
     json_line_events,
     json_string,
@@ -94,18 +93,14 @@ def yaml_flow(value: Json, depth: int = 1) -> str:
     if isinstance(value, dict | list):
         check_depth(depth)
     if isinstance(value, dict):
-        return "{" + ", ".join(flow_entry(key, item, depth + 1) for key, item in value.items()) + "}"
+        names = ((yaml_flow(key), item) for key, item in value.items())
+        keys = ((name if len(name) <= _LONGEST_SIMPLE_KEY else f"? {name} ", item) for name, item in names)
+        return "{" + ", ".join(f"{key}: {yaml_flow(item, depth + 1)}" for key, item in keys) + "}"
     if isinstance(value, list):
         return f"[{', '.join(yaml_flow(item, depth + 1) for item in value)}]"
     if isinstance(value, str):
         return value if _PLAIN_IN_FLOW.fullmatch(value) and is_plain(value) else yaml_quoted(value)
     return _write_plain(value)
-
-
-def flow_entry(key: str, value: Json, depth: int = 1) -> str:
-    name = yaml_flow(key)
-    prefix = name if len(name) <= _LONGEST_SIMPLE_KEY else f"? {name} "
-    return f"{prefix}: {yaml_flow(value, depth)}"
 
 
 def yaml_scalar(value: Json) -> str:
@@ -221,7 +216,6 @@ class Language:
 
     blocks = True
     events: Callable[[str], Iterator[Event]] = staticmethod(libyaml.events)
-    flow: Callable[[Json], str] = staticmethod(yaml_flow)
 
     @staticmethod
     def load(
@@ -240,7 +234,6 @@ class Language:
 class _JsonText(Language):
     blocks = False
     events = staticmethod(json_events)
-    flow = staticmethod(compact)
 
     @staticmethod
     def load(body: str, file: str, watched: Watched | None = None, **_: object) -> list[Json]:

@@ -7,24 +7,15 @@ from importlib import import_module
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 
-MODULES = {
-    "http": "http",
-    "command": "command",
-    "skill": "skill",
-    "prompt": "prompt",
-    "echo": "messages",
-    "cli": "command",
-    "mock": "messages",
-    "post": "messages",
-    "replay": "messages",
-    "pytest": "pytest",
-}
-"""The module of each kind, which has it under its name in capitals."""
+NAMES = ("http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest")
+"""Each is a module, which has its kind under its name in capitals."""
 
 
 @cache
 def _kind_named(name: str) -> RecipeKind:
-    row: RecipeKind = getattr(import_module(f"baselinekit.kinds.{MODULES[name]}"), name.upper())
+    if name not in NAMES:
+        raise KeyError(name)
+    row: RecipeKind = getattr(import_module(f"baselinekit.kinds.{name}"), name.upper())
     return row
 
 
@@ -35,10 +26,10 @@ class KindTable(Mapping[str, RecipeKind]):
         return _kind_named(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
+        return iter(NAMES)
 
     def __len__(self) -> int:
-        return len(MODULES)
+        return len(NAMES)
 
 
 KINDS = KindTable()

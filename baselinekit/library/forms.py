@@ -46,22 +46,15 @@ def text_of(data: bytes | bytearray | memoryview) -> object:
 # attribute.
 
 
-def _has_attributes(*names: str) -> Callable[[Any], bool]:
-    return lambda value: all(hasattr(type(value), name) for name in names)
-
-
-def _is_from(*libraries: str, has: str = "", name: str = "") -> Callable[[Any], bool]:
-    """Match values whose class, or one of its bases, comes from one of these libraries; with `has` the class
-    must have that attribute, with `name` it must be called so."""
-
-    folders = tuple(f"{library}." for library in libraries)
+def _has(*attributes: str, of: str = "", name: str = "") -> Callable[[Any], bool]:
+    """Match values whose class has these attributes, and is, or has a base that is, of this library and of
+    this name, where these are given."""
 
     def fits(value: Any) -> bool:
         kind = type(value)
-        if has and not hasattr(kind, has):
-            return False
-        return any(
-            f"{base.__module__}.".startswith(folders) and name in ("", base.__name__) for base in kind.__mro__
+        return all(hasattr(kind, attribute) for attribute in attributes) and any(
+            f"{base.__module__}.".startswith(f"{of}." if of else "") and name in ("", base.__name__)
+            for base in kind.__mro__
         )
 
     return fits
@@ -216,26 +209,26 @@ def _cell_values(values: Any) -> list[Json]:
 
 
 _FORMS: tuple[tuple[Callable[[Any], bool], Form], ...] = (
-    (_has_attributes("__attrs_attrs__"), _attrs_form),
-    (_has_attributes("model_dump", "model_fields_set"), lambda value: value.model_dump()),
-    (_has_attributes("dict", "__fields__", "__validators__"), lambda value: value.dict()),  # pydantic 1
-    (_has_attributes("get_secret_value"), str),  # pydantic's secrets: str() masks them
-    (_has_attributes("_asdict", "_fields"), lambda value: value._asdict()),
-    (_is_from("pandas", has="iterrows"), _frame_form),
-    (_is_from("pandas", has="to_frame", name="Series"), _series_form),
-    (_is_from("pandas", has="isna"), _cell_values),
-    (_is_from("polars", has="to_dicts"), lambda value: value.to_dicts()),
-    (_is_from("polars", has="to_list"), lambda value: value.to_list()),
-    (_is_from("numpy", has="dtype"), _array_form),
+    (_has("__attrs_attrs__"), _attrs_form),
+    (_has("model_dump", "model_fields_set"), lambda value: value.model_dump()),
+    (_has("dict", "__fields__", "__validators__"), lambda value: value.dict()),  # pydantic 1
+    (_has("get_secret_value"), str),  # pydantic's secrets: str() masks them
+    (_has("_asdict", "_fields"), lambda value: value._asdict()),
+    (_has("iterrows", of="pandas"), _frame_form),
+    (_has("to_frame", of="pandas", name="Series"), _series_form),
+    (_has("isna", of="pandas"), _cell_values),
+    (_has("to_dicts", of="polars"), lambda value: value.to_dicts()),
+    (_has("to_list", of="polars"), lambda value: value.to_list()),
+    (_has("dtype", of="numpy"), _array_form),
     (_is_text, str),
     (_is_response, _response_form),
-    (_is_from("django", has="values_list", name="QuerySet"), list),
-    (_has_attributes("getlist", "lists"), lambda value: dict(value.lists())),  # a QueryDict, form data
-    (_has_attributes("multi_items"), lambda value: _group_by_key(value.multi_items())),
-    (_is_from("werkzeug", has="to_wsgi_list"), lambda value: _group_by_key(value.to_wsgi_list())),
-    (_is_from("sqlite3", has="keys"), dict),
-    (_is_from("types", name="SimpleNamespace"), vars),
+    (_has("values_list", of="django", name="QuerySet"), list),
+    (_has("getlist", "lists"), lambda value: dict(value.lists())),  # a QueryDict, form data
+    (_has("multi_items"), lambda value: _group_by_key(value.multi_items())),
+    (_has("to_wsgi_list", of="werkzeug"), lambda value: _group_by_key(value.to_wsgi_list())),
+    (_has("keys", of="sqlite3"), dict),
+    (_has(of="types", name="SimpleNamespace"), vars),
     (lambda value: isinstance(value, Mapping), dict),
-    (_is_from("collections", name="UserString"), str),
+    (_has(of="collections", name="UserString"), str),
     (lambda value: isinstance(value, Sequence), list),
 )

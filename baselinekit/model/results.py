@@ -431,7 +431,9 @@ class Report(Struct):
             return 130
         if any(result.verdict == "refused" for result in self.results):
             return 4
-        if self._has_regressed or (self.against and self.against.strict and self.against.weakened):
+        if self.uncovered or any(metric.value is not None and not metric.met for metric in self.thresholds):
+            return 1
+        if self.against and self.against.strict and self.against.weakened:
             return 1
         earlier = self.earlier if self.earlier and self.earlier.strict else None
         if earlier and earlier.regressed:
@@ -464,12 +466,6 @@ class Report(Struct):
         return tuple(
             result for result in failed if result.case is None or result.case.eval_type == "regression"
         )
-
-    @property
-    def _has_regressed(self) -> bool:
-        """Whether something is worse than allowed."""
-        too_low = any(metric.value is not None and not metric.met for metric in self.thresholds)
-        return too_low or bool(self.uncovered)
 
     @property
     def nothing_changed(self) -> str:

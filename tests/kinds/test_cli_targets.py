@@ -9,7 +9,7 @@ import pytest
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
-from baselinekit.kinds.command import CliExecution, Healthcheck, read_command
+from baselinekit.kinds.cli import CliExecution, Healthcheck, read_command
 from baselinekit.kinds.dispatch import batches, check, replay
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.settings import Setting

@@ -26,7 +26,7 @@ def package(tmp_path: Path) -> Path:
     copy = tmp_path / "copy" / "baselinekit"
     shutil.copytree(ROOT / "baselinekit", copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ADDED / "grpc.py", copy / "kinds" / "grpc.py")
-    row(copy / "kinds" / "table.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
+    row(copy / "kinds" / "table.py", '"prompt", ', '"grpc", ')
     return copy
 
 

@@ -12,7 +12,9 @@ from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot_replay
 from baselinekit.files.jsontext import encode
 from baselinekit.kinds.dispatch import check, files_hash, replay
-from baselinekit.kinds.messages import ConversationInput, PostExecution, ReplayExecution, row_of
+from baselinekit.kinds.messages import ConversationInput, row_of
+from baselinekit.kinds.post import PostExecution
+from baselinekit.kinds.replay import ReplayExecution
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage

@@ -4,22 +4,17 @@ from typing import Any
 
 import pytest
 
-from baselinekit.kinds.command import CliCurrent, CliExecution, CommandCurrent, CommandExecution, CommandInput
+from baselinekit.kinds.cli import CliCurrent, CliExecution
+from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import within
+from baselinekit.kinds.echo import EchoCurrent, EchoExecution
 from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
-from baselinekit.kinds.messages import (
-    ConversationInput,
-    EchoCurrent,
-    EchoExecution,
-    MockCurrent,
-    MockExecution,
-    PostCurrent,
-    PostExecution,
-    ReplayCurrent,
-    ReplayExecution,
-)
+from baselinekit.kinds.messages import ConversationInput
+from baselinekit.kinds.mock import MockCurrent, MockExecution
+from baselinekit.kinds.post import PostCurrent, PostExecution
 from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
 from baselinekit.kinds.pytest import PytestCurrent
+from baselinekit.kinds.replay import ReplayCurrent, ReplayExecution
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage

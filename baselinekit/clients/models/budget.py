@@ -83,7 +83,7 @@ class Budget:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
             spent = _added(self._spent, 1, ModelUsage(0, tokens, cost))
             self._spent = replace(spent, full_price=(spent.full_price or 0) + full_price or None)
-            self._release_held(held)
+            self.release(held)
 
     def fail(self, held: Reservation) -> None:
         """The question was asked, and its usage is unknown: the budget counts the estimate."""
@@ -96,19 +96,15 @@ class Budget:
                 may_tokens=before.may_tokens + held.tokens,
                 may_usd=before.may_usd + may_usd,
             )
-            self._release_held(held)
+            self.release(held)
 
     def release(self, held: Reservation) -> None:
-        """Release the reservation of a question that did not reach the model."""
+        """Release the reservation of a question that did not reach the model, or whose usage is counted."""
         with self._changed:
-            self._release_held(held)
-
-    def _release_held(self, held: Reservation) -> None:
-        if not self._is_limited:
-            return
-        before = self._held
-        self._held = ModelUsage(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
-        self._changed.notify_all()
+            if self._is_limited:
+                before = self._held
+                self._held = ModelUsage(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
+                self._changed.notify_all()
 
     def _exceeded_limit(self, total: ModelUsage) -> str:
         """The limit that this usage would exceed, or an empty text."""
