@@ -75,7 +75,7 @@ def _compared(
 
 
 def large_outputs(folder: Path, count: int, size: int, *, beside: bool) -> data.Project:
-    """Baselines with outputs of so many bytes in their files, or `beside` them, with placeholders and ignored
+    """Baselines with outputs of `size` bytes in their files, or `beside` them, with placeholders and ignored
     fields in each row."""
     made = data.Project(folder / "project", folder / "answers", count)
     made.make_folders()

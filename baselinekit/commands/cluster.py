@@ -56,7 +56,7 @@ _NEVER_SENT = (os.pardir, ".git", "__pycache__", atomic.STATE_FOLDER, ".env", ".
 MOST_BYTES = 256_000_000
 """The limit for all files that are sent together."""
 
-# What is sent: values that nobody can read on their way, and files.
+# What is sent: sealed values, and files.
 
 
 class SenderPath(str):

@@ -189,7 +189,7 @@ class _OutputWalk:
             yield self.way(path, f"a value became a placeholder: {change}", True)
         elif _is_only_other_text(before, after):
             yield self.way(path, f"another expectation: {change}", False)
-        elif not _is_narrower(before, after):
+        elif not is_narrower(before, after):
             yield self.way(path, f"another placeholder: {change}", True)
 
 
@@ -223,6 +223,9 @@ def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inlin
     return not takes_text and Counter(after.tokens) <= Counter(before.tokens)
 
 
+_TEXTS = ("any", "any_string", "any_nonempty_string")
+"""What accepts less than one of these does so within a text, too: 007 is an integer there, and no number."""
+
 _FORMATS = {format.name for format in FORMATS}
 _WIDE: dict[str, Callable[[str], bool]] = {
     "any": lambda name: True,
@@ -236,27 +239,29 @@ _BETWEEN = ("any_integer", "any_number", "any_float", "any_string", "any_nonempt
 """Placeholders whose arguments are a least and a most."""
 
 
-def _is_narrower(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
+def is_narrower(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
     """Whether a placeholder, or those in a text, are known to accept no more than before."""
     if isinstance(before, Inline):
         return (
             isinstance(after, Inline)
             and len(before.parts) == len(after.parts)
             and all(
-                _asks_as_much(old.token, new.token)
+                old.token.name in (new.token.name, *_TEXTS) and _asks_as_much(old.token, new.token)
                 if isinstance(old, Slot) and isinstance(new, Slot)
                 else old == new
                 for old, new in zip(before.parts, after.parts, strict=True)
             )
         )
     if isinstance(after, Inline):
-        return before.token.text in ("<<any>>", "<<any_string>>")
+        return before.token.name in _TEXTS[:2] and not (before.token.args or before.token.key)
     return _asks_as_much(before.token, after.token)
 
 
 def _asks_as_much(old: Token, new: Token) -> bool:
-    allows_mark = (new.optional and not old.optional) or (new.nullable and not old.nullable)
-    if allows_mark or old.key not in (None, new.key):
+    takes_null = old.nullable or old.name == "any"
+    if (new.optional and not old.optional) or (new.nullable and not takes_null):
+        return False
+    if old.key not in (None, new.key):
         return False
     if old.name != new.name:
         return not old.args and old.name in _WIDE and _WIDE[old.name](new.name)

@@ -401,7 +401,7 @@ _METRIC_SIGNS = lazy_pattern(
     r'|\A(?=(?:.*\n){3})[\s\S]*?^[^\s{]*\{[^=\n]+="[^\n]*\} [-+0-9.]'
 )
 _FIRST_PART = 20_000
-"""So many characters have to show that a text is metrics, before the whole of it is read."""
+"""The first characters of a text, which have to look like metrics before all of it is read."""
 _IGNORED_OF_METRICS = ("body.*.samples",)
 _METRICS_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
 

@@ -161,16 +161,8 @@ def steps_below(
     state: State | None, value: dict[str, Json] | list[Json]
 ) -> Iterator[tuple[str | int, Json, State | None]]:
     """Each key or index of a stored value, with the value there and its state."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield index, item, None if state is None else state.step(index, item, len(value))
-    else:
-        known = None if state is None or state.by_value else state.below
-        for key, item in value.items():
-            if known is not None:
-                yield key, item, known[key]
-            else:
-                yield key, item, None if state is None else state.step(key, item, len(value))
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield key, item, None if state is None else state.step(key, item, len(value))
 
 
 class _Below(dict[str | int, State | None]):

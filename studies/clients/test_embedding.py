@@ -405,7 +405,7 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
         (config(max_position_embeddings=512), r"position_embeddings.weight has the size \[20, 16\]"),
         (config(layer_norm_eps="a"), r"at `\$.layer_norm_eps`"),
         (text_in("config.json", "[]"), "config.json .*Expected `object`"),
-        (text_in("config.json", "{"), "config.json is not that of such a model"),
+        (text_in("config.json", "{"), "config.json does not belong to such a model"),
         (says("sentence_bert_config.json", max_seq_length="256"), r"at `\$.max_seq_length`"),
         (text_in("modules.json", '[{"type": "sentence_transformers.models.Dense"}]'), "has a step 'Dense'"),
         (text_in("modules.json", "[1]"), "modules.json .*Expected `object`"),

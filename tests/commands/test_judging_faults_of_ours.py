@@ -104,9 +104,9 @@ def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
     here = CaptureEnvironment(desk.project, ways.clients)
     ways = replace(ways, clock=replace(ways.clock, timestamp=no_time))
     judge = Checker(here, ComparePolicy(), ways)
-    told = judge.judge_prepared(*prepare(here, *load(["baselines/a.yaml"], str(desk.folder))))
-    assert (told.result.outcome, told.pending) == ("failed", None)
-    assert "BK399" in told.warning
+    judged = judge.judge_prepared(*prepare(here, *load(["baselines/a.yaml"], str(desk.folder))))
+    assert (judged.result.outcome, judged.pending) == ("failed", None)
+    assert "BK399" in judged.warning
 
 
 def test_a_path_that_nothing_can_follow_stops_before_anything_is_asked(desk: Desk) -> None:

@@ -84,7 +84,7 @@ def _read(folder: str, name: str, kind: type[T], missing: Json) -> T:
                 raw = decode(file.read())
         return convert(raw, kind)
     except (OSError, ValueError) as error:
-        raise unusable_model(folder, f"{name} is not that of such a model ({error})") from None
+        raise unusable_model(folder, f"{name} does not belong to such a model ({error})") from None
 
 
 class Network:

@@ -385,7 +385,7 @@ def wire_form(
             return read(question, answer, seconds)
         except (LookupError, TypeError, AttributeError):
             message = f"{question.name} answered with something that is not {what[0]}"
-            hint = other(answer) or f"is its `base_url` that of an {what[1]}-compatible API?"
+            hint = other(answer) or f"does its `base_url` lead to an {what[1]}-compatible API?"
             raise cannot_replay("BK612", message, hint) from None
 
     def check(model: Model, world: World) -> Iterator[Problem]:

@@ -1,0 +1,255 @@
+"""Whether a placeholder asks for at least as much as the one before it, against what both accept.
+
+A pair is wider for certain if the new one accepts a value that the old one refuses: such a pair may never be
+called narrower. There are many values: from the standards of the formats, and around each bound of a form."""
+
+from decimal import Decimal
+from itertools import product
+
+import pytest
+from test_formats import FORMATS
+
+from baselinekit.commands.weakened import is_narrower
+from baselinekit.model.values import Json
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import Inline, Placeholder, compile_text
+from baselinekit.secrets.variables import Scope
+
+NOW = 1_700_000_000.0
+WORDS = PlaceholderContext(
+    own={"order_no": r"ORD-\d+"}, scope=Scope({"base": "https://a.example", "size": 5}), now=NOW
+)
+ALONE = (
+    *(
+        "any",
+        "any_string",
+        "any_string(1, 90)",
+        "any_string(1, 80)",
+        "any_string(36, 36)",
+        "any_string(0, 5)",
+    ),
+    *("any_nonempty_string", "any_nonempty_string(2)", "length(3)", "length(1, 10)", "length(0)"),
+    *("any_number", "any_number(0, 100)", "any_number(0)", "any_integer", "any_integer(1, 5)", "any_float"),
+    *("any_float(0.5, 99.5)", "number(10 ± 2)", "number(10 ± 0.5)", "number(5)", "number(3 ± 1)"),
+    *(
+        "any_boolean",
+        "any_null",
+        "any_object",
+        "any_array",
+        "any_array(any_uuid)",
+        "any_array(any_string, 1, 3)",
+    ),
+    *("any_array(any_uuid, 1, 2)", "any_array(any_integer)", "any_array(any_number)", "any_array(any, 0, 0)"),
+    *(
+        "any_uuid",
+        "any_uuid(4)",
+        "any_uuid(7)",
+        "any_email",
+        "any_url",
+        "any_hostname",
+        "any_ip",
+        "any_ip(4)",
+    ),
+    *("any_ip(6)", "any_iso_datetime", "any_iso_datetime(5m)", "any_iso_datetime(1h)", "any_iso_date"),
+    *("any_time", "any_unix_timestamp", "any_unix_timestamp(5m)", "any_unix_timestamp(1h)", "any_duration"),
+    *(
+        "any_hex",
+        "any_hex(8)",
+        "any_hex(40)",
+        "any_hex(5)",
+        "any_base64",
+        "any_jwt",
+        "any_semver",
+        "any_ulid",
+    ),
+    *("one_of(a, b)", "one_of(a, b, c)", "one_of(1, 2, 3)", "one_of(1, a)", "one_of(true, false, null)"),
+    *(
+        "one_of(2.5, 3.5)",
+        "one_of('ORD-1', 'ORD-22')",
+        "regex('ORD-[0-9]+')",
+        r"regex('^ORD-\d+$')",
+        "order_no",
+    ),
+    *("contains('-')", "contains('RD-')", "starts_with('ORD-')", "starts_with('OR')", "ends_with('.com')"),
+    *(
+        "ends_with('m')",
+        "var(base)",
+        "var(size)",
+        "any_uuid?",
+        "any_uuid|null",
+        "any_string|null",
+        "any|null",
+    ),
+    *("any_integer as k", "any_number as k", "any_null?"),
+)
+INSIDE = (
+    *("a<<any>>", "a<<any_string>>b", "a<<any_uuid>>b", "a<<any_uuid(4)>>b", "a<<any_hostname>>b"),
+    *("a<<any_string(1, 3)>>b", "a<<any_nonempty_string>>b", "a<<any_integer>>b", "a<<any_number>>b"),
+    *("a<<any_number(0, 9)>>b", "a<<number(5 ± 1)>>b", "a<<one_of(x, yy)>>b", "a<<one_of(1, 2)>>b"),
+    *("a<<any_uuid?>>b", "a<<any_uuid|null>>b", "ORD-<<any_integer>>", "ORD-<<any_nonempty_string>>"),
+    *(
+        "<<any_string>>.com",
+        "<<any_uuid>>-<<any_integer>>",
+        "<<any>>-<<any>>",
+        "<<any_uuid>>-<<any_integer(1, 5)>>",
+    ),
+    *("a<<any_integer as k>>b", "a<<any as k>>b", "a<<any_boolean>>b", "<<any_integer>>", "a<<any_ip(4)>>b"),
+)
+FORMS = (*(f"<<{name}>>" for name in ALONE), *INSIDE)
+
+UUIDS = [
+    *("0ae23f2d-220e-4029-88fc-cb6cf50424d2", "C232AB00-9414-11EC-B3C8-9F6BDECED846"),
+    *("017F22E2-79B0-7CC3-98C4-DC0C0C07398F", "00000000-0000-0000-0000-000000000000"),
+]
+LONG = "1" * 300
+TEXTS = (
+    *UUIDS,
+    *(
+        text
+        for accepted, refused in FORMATS.values()
+        for text in [*accepted, *refused]
+        if isinstance(text, str)
+    ),
+    *("x" * length for length in [*range(12), 35, 36, 37, 79, 80, 81, 89, 90, 91, 254, 300]),
+    *(
+        "a",
+        "b",
+        "c",
+        "1",
+        "5",
+        "-",
+        "a-b",
+        "m",
+        ".com",
+        "x.com",
+        "https://a.example",
+        "null",
+        "true",
+        "2.5",
+        "\n",
+    ),
+    *(
+        "ORD-1",
+        "ORD-22",
+        "ORD-",
+        "ORD-\u0663",
+        "ORD-x",
+        f"ORD-{LONG}",
+        "OR",
+        f"OR{LONG}",
+        "RD-",
+        f"RD-{LONG}",
+    ),
+    *("deadbeef", "abcde", "1" * 26, "2" * 64, "0" * 40, "5" * 8, "1" * 5, "a" * 64 + "1", LONG, "ab-" * 100),
+    *(f"https://a.example/{LONG}", f"{LONG}h", f"1.0.{LONG}", f"P{LONG}D", "127.0.0.1", "::1"),
+    *(
+        "2023-11-14T22:13:20Z",
+        "2023-11-14T22:15:20Z",
+        "2023-11-14T22:43:20Z",
+        "2023-11-14T22:13Z",
+        "2023-11-15",
+    ),
+)
+PARTS = (
+    *("", "x", "xy", "xxx", "xxxx", "yy", "7", "007", "5", "1", "2", "2.5", "-3", "1e3", "4.5", "5.00000"),
+    *("null", "true", "false", "127.0.0.1", "a.b", "-", "1" * 40, LONG, "x" * 200, "ab." * 70 + "ab", *UUIDS),
+)
+WRITTEN = (
+    *TEXTS,
+    *(text for part in PARTS for text in (f"a{part}", f"a{part}b", f"ORD-{part}", f"{part}.com", f"{part}m")),
+    *(f"{part}-{number}" for part in PARTS for number in ("5", "9", "x", LONG)),
+)
+MIDDLES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 99, 100, 101, -1, -5]
+MOMENTS = [10**9 - 1, 10**9, int(NOW), int(NOW) + 200, int(NOW) + 2_000, int(NOW) * 1_000, 10**12, 10**19]
+NUMBERS = [
+    *(
+        number
+        for middle in [*MIDDLES, *MOMENTS]
+        for number in (middle, float(middle), middle + 0.25, middle + 0.5)
+    ),
+    *(Decimal("9.5"), 9.4, 2.5, 3.5, 10.5, 1e300),
+]
+OTHERS: list[Json] = [
+    *(
+        True,
+        False,
+        None,
+        {},
+        {"a": 1},
+        {"a": 1, "b": 2, "c": 3},
+        [],
+        [1],
+        [1, 2, 3],
+        [1.5],
+        [1, "x"],
+        [None],
+        [{}],
+    ),
+    *(["x"], ["x", "y", "z"], ["x"] * 4, UUIDS[:1], UUIDS[:2], UUIDS[:3], [True]),
+]
+VALUES: list[Json] = [*dict.fromkeys(WRITTEN), *NUMBERS, *OTHERS]
+BOUND: list[dict[str, Json]] = [{}, {"k": 5}, {"k": "x"}]
+"""What other places have given the binding."""
+
+MOST_TOLD = 401
+"""Pairs that no value tells apart and that are reported as wider all the same: the table does not know them."""
+
+
+def accepted(form: str) -> list[bool]:
+    template = compile_text(form, WORDS)
+    assert isinstance(template, Placeholder | Inline)
+    found = [template.accepts(value, dict(known)) for known in BOUND for value in VALUES]
+    return [*found, isinstance(template, Placeholder) and template.optional]
+
+
+def template_of(form: str) -> Placeholder | Inline:
+    template = compile_text(form, WORDS)
+    assert isinstance(template, Placeholder | Inline)
+    return template
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, int]:
+    """For each form what it accepts, a bit for each value."""
+    return {form: sum(1 << place for place, yes in enumerate(accepted(form)) if yes) for form in FORMS}
+
+
+def test_the_values_try_every_form(table: dict[str, int]) -> None:
+    everything = (1 << len(VALUES) * len(BOUND) + 1) - 1
+    assert len(FORMS) > 100
+    assert all(found for found in table.values())
+    assert [form for form, found in table.items() if found == everything] == []
+    assert table["<<any>>"] == everything >> 1
+
+
+def test_of_every_two_forms(table: dict[str, int]) -> None:
+    """None that takes something more is ever passed over; how often one is told that takes nothing more."""
+    templates = {form: template_of(form) for form in FORMS}
+    passed_over, told, right = [], [], 0
+    for wide, narrow in product(FORMS, FORMS):
+        takes_more = table[narrow] & ~table[wide] != 0
+        silent = is_narrower(templates[wide], templates[narrow])
+        if silent == takes_more:
+            (passed_over if silent else told).append((wide, narrow))
+        right += silent != takes_more
+    assert passed_over == []
+    assert len(told) <= MOST_TOLD, told
+    assert right > 11_000
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [
+        ("<<any_string(1, 90)>>", "<<any_string(1, 80)>>"),
+        ("<<any_uuid>>", "<<any_uuid(4)>>"),
+        ("<<any_iso_datetime>>", "<<any_iso_datetime(5m)>>"),
+        ("<<one_of(a, b, c)>>", "<<one_of(a, b)>>"),
+        ("<<any_string>>", "<<any_duration>>"),
+        ("<<any_string>>", "/users/<<any_uuid>>/posts"),
+        ("/users/<<any_string>>/posts", "/users/<<any_uuid>>/posts"),
+        ("<<any_integer as k>>", "<<any_integer(1, 5) as k>>"),
+    ],
+)
+def test_what_is_narrower_and_not_wider(wide: str, narrow: str) -> None:
+    assert is_narrower(template_of(wide), template_of(narrow))
+    assert not is_narrower(template_of(narrow), template_of(wide))
