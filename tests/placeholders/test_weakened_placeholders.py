@@ -192,7 +192,7 @@ BOUND: list[dict[str, Json]] = [{}, {"k": 5}, {"k": "x"}]
 """What other places have given the binding."""
 
 MOST_TOLD = 401
-"""Pairs that no value tells apart and that are reported as wider all the same: the table does not know them."""
+"""Pairs that no value tells apart and that are reported as wider: the table does not know them."""
 
 
 def accepted(form: str) -> list[bool]:
