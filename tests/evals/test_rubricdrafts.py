@@ -22,7 +22,8 @@ from baselinekit.evals.rubricdrafts import (
     with_rubrics,
     write,
 )
-from baselinekit.files.languages import language
+from baselinekit.files.jsontext import compact
+from baselinekit.files.languages import language, yaml_flow
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 
 YAML = """\
@@ -248,4 +249,5 @@ def test_a46_any_text_of_an_item_is_written_as_it_is(texts: list[str], file: str
     nonce = "0123456789abcdef"
     read = read_draft(json.dumps({"nonce": nonce, "rubrics": items}), nonce)
     assert [item.written for item in read] == items
-    assert language(file).load(language(file).flow([item.written for item in read]), file) == [items]
+    written = (yaml_flow if file == "x.yaml" else compact)([item.written for item in read])
+    assert language(file).load(written, file) == [items]
