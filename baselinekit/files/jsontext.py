@@ -20,7 +20,6 @@ from baselinekit.files.text import (
     Event,
     place,
     refuse_conflict,
-    repeated_key,
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
@@ -131,28 +130,17 @@ def _number_or_text(text: str) -> Json:
 MAX_DEPTH = 64
 """Levels of nesting in anything that is read or written here."""
 
-MAX_NODES = 200_000
-"""Values and keys that any YAML file may have."""
-
-
-def most_nodes(size: int) -> int:
-    """Return how many values and keys a file of this size may have. A large file written for people has at
-    most one per ten characters; a file with more takes more memory than its size suggests."""
-    return max(MAX_NODES, size // 10)
-
-
-_JSON_TOKEN = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-
+_TOKEN = lazy_pattern(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|([\[{])|([\]}])|[^\s\[\]{},:"]+', re.DOTALL)
+"""A string, perhaps a key with its colon; a bracket that opens or closes; anything else."""
 
 Kind = Literal["syntax", "repeated", "deep", "long", "value"]
 
 
 class NotJson(ValueError):
-    """What is wrong, and where: `position` counts characters from 0, the message counts bytes. `key` is
-    repeated, and is at `first` already."""
+    """What is wrong, and where: `position` counts characters from 0, the message counts bytes."""
 
-    def __init__(self, kind: Kind, message: str, text: str, position: int, key: str = "", first: int = 0):
-        self.kind, self.message, self.position, self.key, self.first = kind, message, position, key, first
+    def __init__(self, kind: Kind, message: str, text: str, position: int):
+        self.kind, self.message, self.position = kind, message, position
         super().__init__(f"{message} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
 
     @property
@@ -229,33 +217,31 @@ def _is_deep(value: Json, max_depth: int) -> bool:
 
 def _faults(text: str, max_depth: int) -> Iterator[NotJson]:
     """Yield what `decode` refuses in a text, from the first on."""
-    keys: list[dict[str, int] | None] = []  # of each open object, with their places; None for an array
-    previous = ""
-    for match in _JSON_TOKEN.finditer(text):
-        token, at, key, first = match[0], match.start(), "", match.start()
+    keys: list[set[str] | None] = []  # of each open object; None for an array
+    for match in _TOKEN.finditer(text):
+        string, colon, opening, closing = match.groups()
+        token, message = match[0], ""
         kind: Kind = "value"
-        message = ""
-        if token in "{[":
-            keys.append({} if token == "{" else None)
-            kind, message = "deep", f"nested deeper than {max_depth} levels" if len(keys) > max_depth else ""
-        elif token in "}]":
+        if opening:
+            keys.append(set() if token == "{" else None)
+            if len(keys) > max_depth:
+                kind, message = "deep", f"nested deeper than {max_depth} levels"
+        elif closing:
             del keys[-1:]
-        elif token[0] == '"':
-            open_keys = keys[-1] if keys and previous in "{," else None
-            if open_keys is not None:
-                key = json.loads(token, strict=False)
-                first = open_keys.setdefault(key, at)
-                kind, message = "repeated", f"the key {key!r} for the second time" if first < at else ""
-        elif token[0] in "-0123456789" and token[1:2] != "I":
-            try:
-                (parse_fraction if set(token) & set(".eE") else whole)(token)
-            except ValueError as error:
-                kind, message = "long", str(error)
+        elif colon and keys and (seen := keys[-1]) is not None:
+            key = json.loads(string, strict=False)
+            if key in seen:
+                kind, message = "repeated", f"the key {key!r} occurs twice"
+            seen.add(key)
         elif token.lstrip("-") in ("NaN", "Infinity"):
             message = f"{token}, which is not a JSON value"
+        elif token[0] in "-0123456789":
+            try:
+                plain_scalar(token)
+            except ValueError as error:
+                kind, message = "long", str(error)
         if message:
-            yield NotJson(kind, message, text, at, key, first)
-        previous = token
+            yield NotJson(kind, message, text, match.start())
     yield NotJson("syntax", "something that cannot be read", text, 0)
 
 
@@ -297,10 +283,6 @@ def object_at(text: str, place: int) -> Json:
 
 # JSON files: a repeated key, NaN or a file nested too deeply is an error with its place; integers and
 # decimals keep every digit. `json_events` gives the positions.
-
-
-_JSON_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TOKEN = lazy_pattern(rf'({_JSON_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
 
 
 def load_json(body: str, file: str, deeper: int = 0) -> Json:
@@ -354,8 +336,8 @@ def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) 
         with suppress(ValueError):  # after the first one the text need not be valid JSON
             for other in _faults(body[start:end], MAX_DEPTH):
                 if other.kind == "repeated":
-                    at, first = start + other.position, start + other.first
-                    problems.append(repeated_key(other.key, file, body, at, first))
+                    where = place(file, body, start + other.position)
+                    problems.append(Problem("BK102", other.message, "remove one of the two", where))
         return problems
     if fault.kind == "syntax":
         hint = "fix the text there, or the end of the value before it"
@@ -423,8 +405,8 @@ def json_events(body: str) -> Iterator[Event]:
     """Yield the events of a valid JSON text."""
     yield (DOCUMENT, 0, 0, "", "", None)
     for token in _TOKEN.finditer(body):
-        string, opening, closing = token.groups()
-        start, end = token.span()
+        string, _, opening, closing = token.groups()
+        start, end = token.span(1) if string else token.span()
         if string:
             value = json.loads(string) if "\\" in string else string[1:-1]
             yield (SCALAR, start, end, value, '"', None)

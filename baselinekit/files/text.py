@@ -95,13 +95,6 @@ def refuse_conflict(body: str, file: str) -> None:
         raise InvalidInput(Problem("BK101", message, hint, place(file, body, match.start())))
 
 
-def repeated_key(key: str, file: str, body: str, index: int, first: int | None) -> Problem:
-    """Return the problem of a key that a mapping has twice, with both places. Merges can cause that."""
-    message = f"the key {key!r} occurs twice"
-    first_line = f"it is on line {place(file, body, first).line} already; " if first is not None else ""
-    return Problem("BK102", message, first_line + "remove one of the two", place(file, body, index))
-
-
 # Positions of values in a file: the nodes along the wanted paths, found in one pass over its events. The
 # events of YAML (libyaml.py) and JSON (jsontext.py) have the same form.
 

@@ -211,7 +211,7 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
     ("openai", chat(None, "content_filter"), "BK614", "filter"),
     ("openai", chat(None, refusal="I will not."), "BK614", "I will not."),
     ("openai", Said(b"<html>Welcome</html>"), "BK612", "<html>Welcome</html>"),
-    ("openai", Said(b'{"choices": [], "choices": []}'), "BK612", "the key 'choices' for the second time"),
+    ("openai", Said(b'{"choices": [], "choices": []}'), "BK612", "the key 'choices' occurs twice"),
     ("openai", Said(b"\xff\xfe"), "BK612", "did not answer in JSON"),
     ("openai", {"choices": []}, "BK612", "not a chat completion"),
     ("openai", {"choices": [{"message": "hello"}]}, "BK612", "not a chat completion"),

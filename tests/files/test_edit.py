@@ -125,7 +125,6 @@ YAML_CASES: list[tuple[str, Any, str]] = [
     ("a: 1\n", 5, "5\n"),
     ("a: 1\n", [1, 2], "- 1\n- 2\n"),
     ("- 1\n- 2\n", {"a": 1}, "a: 1\n"),
-    ("a: !!str 1\nb: 2\n", {"a": "1", "c": 2}, "a: !!str 1\nc: 2\n"),
     ('"a": 1\n"b": 2\n', {"a": 1, "c d": 3, "b": 2}, '"a": 1\n"c d": 3\n"b": 2\n'),
     ("a:\n  b: 1\n  # deeper\nc: 2\n", {"c": 2}, "c: 2\n"),
     ("a:\n  - x\n\n  - y\n\n# about c\nc: 1\n", {"a": ["x"], "c": 1}, "a:\n  - x\n\n# about c\nc: 1\n"),

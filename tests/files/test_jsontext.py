@@ -63,12 +63,8 @@ COMMA = 7 if sys.version_info >= (3, 13) else 8
         pytest.param("", "Expecting value at byte 0", id="nothing"),
         pytest.param('{"a": 1,}', f"at byte {COMMA}", id="a comma too many"),
         pytest.param('{"ä": 1} x', "Extra data at byte 10", id="bytes, not characters"),
-        pytest.param(
-            '{"a": 1, "b": {"a": 1, "a": 2}}', "the key 'a' for the second time at byte 23", id="F27"
-        ),
-        pytest.param(
-            '[{"a,{": "}"}, {"b": 1, "\\u0062": 2}]', "'b' for the second time at byte 24", id="escaped"
-        ),
+        pytest.param('{"a": 1, "b": {"a": 1, "a": 2}}', "the key 'a' occurs twice at byte 23", id="F27"),
+        pytest.param('[{"a,{": "}"}, {"b": 1, "\\u0062": 2}]', "'b' occurs twice at byte 24", id="escaped"),
         pytest.param('{"x": [1, NaN]}', "NaN, which is not a JSON value at byte 10", id="F53 NaN"),
         pytest.param("-Infinity", "-Infinity, which is not a JSON value at byte 0", id="F53 Infinity"),
         pytest.param('["[", ' + "[" * 64 + "]" * 65, "deeper than 64 levels at byte 69", id="F53 65 levels"),

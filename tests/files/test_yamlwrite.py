@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from storehelp import ODD, same, values
 
 from baselinekit.errors import InvalidInput
-from baselinekit.files import libyaml
 from baselinekit.files.languages import YAML, dump_yaml, yaml_flow
 
 
@@ -40,12 +39,6 @@ def test_read_back_it_is_the_same(value: Any) -> None:
     assert same(YAML.load(yaml_flow(value), "f"), [value])
     plain = for_pyyaml(value)
     assert same(yaml.load(dump_yaml(plain), yaml.CSafeLoader), plain)
-
-
-@settings(max_examples=60, deadline=None)
-@given(values)
-def test_read_back_without_libyaml_it_is_the_same(value: Any) -> None:
-    assert same(libyaml.load(dump_yaml(value), "f", pure=True), [value])
 
 
 @pytest.mark.parametrize("text", [text for text in ODD if text.isascii()])

@@ -78,7 +78,7 @@ def test_f21_what_is_not_http_is_an_error(ran: Ran, route: Route) -> None:
 @each(table.REPEATED)
 def test_f27_a_repeated_key_in_an_answer_is_an_error(ran: Ran, route: Route) -> None:
     reason = holds(ran, route)
-    assert not route.code or ("for the second time" in reason and "at byte" in reason)
+    assert not route.code or ("occurs twice" in reason and "at byte" in reason)
 
 
 @each(table.NUMBERS)

@@ -65,24 +65,23 @@ MANY_PROBLEMS = (
 )
 HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
     "f23_nesting": [
-        ("a.yaml", "[" * MANY, r"BK106 FILE:1:65: nested more than 64"),
+        ("a.yaml", "[" * MANY, r"BK101 FILE:1:1001: .* nesting depth"),
         ("a.yaml", "- " * MANY, r"BK106 FILE:1:129: nested more than 64"),
-        ("a.yaml", "{" * MANY, r"BK107 FILE:1:2: a key of type object"),
+        ("a.yaml", "{" * MANY, r"BK101 FILE:1:1001: .* nesting depth"),
         ("a.yaml", "? " * MANY, r"BK107 FILE:1:3: a key of type object"),
         ("a.yaml", "{a: " * MANY, r"BK106 FILE:1:257: nested more than 64"),
         ("a.yaml", "".join(" " * i + "a:\n" for i in range(1_000)), r"BK106 FILE:65:65: nested"),
-        ("a.yaml", holding("[" * MANY + "]" * MANY), r"BK106 FILE:2:82: nested"),
+        ("a.yaml", holding("[" * MANY + "]" * MANY), r"BK101 FILE:2:1018: .* nesting depth"),
         ("a.json", "[" * MANY, r"BK106 FILE:1:65: nested"),
         ("a.json", '{"a":' * MANY, r"BK106 FILE:1:321: nested"),
     ],
     "f24_aliases": [
-        ("a.yaml", LAUGH, r"BK106 FILE:5:8: aliases that expand to more than 10,000 values"),
+        ("a.yaml", LAUGH, r"BK106 FILE:6:11: more than 200,000 values"),
         ("a.yaml", "a: &a {x: 1}\nb: {<<: [*a, *a]}\n", r"BK107 FILE:2:5: the key << is a YAML merge"),
-        ("a.yaml", "".join(f"- &a{i} x\n" for i in range(1_001)), r"BK106 FILE:1001:3: more than 1,000 anch"),
         (
             "a.yaml",
             holding("{a: &a " + "x" * 1_000_000 + ", b: [" + "*a," * 9_000 + "]}"),
-            r"BK106 FILE:2:1\d{6}: aliases that expand to .* as much text",
+            r"BK106 FILE:2:1\d{6}: more than 200,000 values",
         ),
         ("a.yaml", "&a [*a]\n", r"BK101 FILE:1:5: the alias \*a is undefined"),
         ("a.yaml", holding("[" + "1," * 300_000 + "]"), r"BK106 FILE:2:600\d+: more than 200,000 values"),
@@ -121,8 +120,12 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
         ),
     ],
     "f27_twice": [
-        ("a.yaml", "id: x\nid: y\n", r"BK102 FILE:2:1: the key 'id' occurs twice: it is on line 1 already"),
-        ("a.json", '{"id": 1,\n"id": 2}', r"BK102 FILE:2:1: the key 'id' occurs twice: it is on line 1"),
+        ("a.yaml", "id: x\nid: y\n", r"BK102 FILE:2:1: the key 'id' occurs twice: remove one of the two"),
+        (
+            "a.json",
+            '{"id": 1,\n"id": 2}',
+            r"BK102 FILE:2:1: the key 'id' occurs twice: remove one of the two",
+        ),
     ],
 }
 

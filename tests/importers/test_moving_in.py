@@ -149,18 +149,18 @@ def test_yaml_is_read_as_the_tools_wrote_it(text: str, value: object) -> None:
 
 
 HOSTILE_YAML = {
-    "circular": ("&a [*a]", "*a stands in its own value"),
+    "circular": ("&a [*a]", "nested too deeply"),
     "bomb": (
         "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
         + "".join(
             f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(6)
         ),
-        "expand to more than",
+        "expand to too many",
     ),
-    "deep": ("[" * 2000 + "]" * 2000, "levels deep"),
+    "deep": ("[" * 2000 + "]" * 2000, "nesting depth"),
     "broken": ("a: [1\nb: 2", "not valid YAML"),
     "digits": ("9" * 1500, "digits"),
-    "a mapping as a key": ("? {a: 1}\n: 2", "no text and no number"),
+    "a mapping as a key": ("? {a: 1}\n: 2", "unhashable key"),
 }
 
 
