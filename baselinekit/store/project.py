@@ -1,14 +1,12 @@
 """The files of a project (regular files inside it, up to a size limit) and its configuration."""
 
-import errno
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
 from pathlib import PurePath
 
 from baselinekit.clients.trust import check_inside, follow_links
-from baselinekit.errors import InvalidInput, Place, Problem, Refused
+from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
 from baselinekit.kinds.http import check_base, check_url
@@ -33,7 +31,7 @@ class FileLimits(Struct):
 
 
 USUAL = FileLimits()
-HIGHEST = FileLimits(1_000_000, 100_000_000)
+_HIGHEST = {"files": 1_000_000, "file_size": 100_000_000}
 """The highest limits that a configuration may set."""
 
 _LIMITS: dict[str, FileLimits] = {}
@@ -47,58 +45,43 @@ def limits_of(root: str) -> FileLimits:
 def set_limits(root: str, limits: Limits) -> None:
     """Set the limits for the files of a project. They are kept by root, which everything that reads files
     knows."""
-    values = {name: getattr(limits, name) or getattr(USUAL, name) for name in ("files", "file_size")}
-    _LIMITS[root] = FileLimits(**values)
-
-
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # do not block on a FIFO
-_OPEN_FILES = "/proc/self/fd/"
+    _LIMITS[root] = FileLimits(limits.files or USUAL.files, limits.file_size or USUAL.file_size)
 
 
 def read(root: str, file: str, limit: int | None = None) -> bytes:
     """Return the bytes of a file, named relative to the root."""
     limit = limits_of(root).file_size if limit is None else limit
+    path = resolve(root, file)
     try:
-        path, handle = _open(root, file)
-    except (OSError, ValueError) as error:  # a name with a zero byte in it
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
     try:
-        if not os.path.isabs(file):
-            try:  # ask the system for the real path of the open file: a link may have changed meanwhile
-                real_path = os.readlink(f"{_OPEN_FILES}{handle}")
-            except OSError:
-                real_path = os.path.realpath(path)
-            _check_inside(_real_root(root), real_path, file)
-        return _read_content(handle, file, limit)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            message = "cannot be read: it is not a regular file"
+            raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
+        check_open_file(root, handle, path, file)
+        data = os.read(handle, limit + 1)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
     finally:
         os.close(handle)
+    if len(data) > limit:
+        hint = "split it, or keep the output in a file beside it"
+        raise InvalidInput(Problem("BK106", f"larger than {limit:,} bytes", hint, Place(file)))
+    return data
 
 
-def _open(root: str, file: str) -> tuple[str, int]:
-    """Open a file. Links on the way to its folder are resolved once for all files in the folder. A file that
-    is itself a link is rare: it is opened only if its target is inside the project."""
-    folder, name = os.path.split(file)
-    if os.path.isabs(file) or name in ("", os.curdir, os.pardir):
-        path = resolve(root, file)
-        return path, os.open(path, _FLAGS)
-    try:
-        path = os.path.join(_resolve_folder(root, folder), name)
-    except Refused:  # report the file, not its folder
-        path = resolve(root, file)
-    try:
-        return path, os.open(path, _FLAGS | os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-    path = resolve(root, file)
-    return path, os.open(path, _FLAGS | os.O_NOFOLLOW)
-
-
-@lru_cache(maxsize=4096)
-def _resolve_folder(root: str, folder: str) -> str:
-    return resolve(root, folder)
+def check_open_file(root: str, handle: int, path: str, file: str) -> None:
+    """Check that an open file is inside the project: a link on its path may have changed since it was
+    resolved, so the system is asked for the real path. A file that the user named by an absolute path may be
+    elsewhere."""
+    if not os.path.isabs(file):
+        try:
+            real_path = os.readlink(f"/proc/self/fd/{handle}")
+        except OSError:
+            real_path = os.path.realpath(path)
+        check_inside(os.path.realpath(root), real_path, file)
 
 
 def resolve(root: str, file: str) -> str:
@@ -107,7 +90,8 @@ def resolve(root: str, file: str) -> str:
     try:
         if os.path.isabs(file):
             return os.path.realpath(file)
-        return follow_links(_real_root(root), _real_root(root), file, link_at)
+        real_root = os.path.realpath(root)
+        return follow_links(real_root, real_root, file, link_at)
     except ValueError as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(file, error)) from None
 
@@ -120,16 +104,6 @@ def link_at(path: str) -> str | None:
         return None
 
 
-def _check_inside(root: str, path: str, file: str) -> None:
-    if not path.startswith(f"{root}/") or "/.git" in path:  # a quick check first: nearly all files are inside
-        check_inside(root, path, file)
-
-
-@lru_cache(maxsize=64)
-def _real_root(root: str) -> str:
-    return os.path.realpath(root)
-
-
 def name_in_project(root: str, path: str) -> str:
     """Return the name of a file for a Source or a Place: relative to the root, with `/`; the absolute path
     for a file outside."""
@@ -138,86 +112,36 @@ def name_in_project(root: str, path: str) -> str:
 
 
 def unreadable(file: str, error: OSError | ValueError) -> Problem:
-    hints = {
-        errno.ENOENT: "check the name",
-        errno.EACCES: "make it readable: chmod u+r",
-        errno.ELOOP: "name the file that the link leads to",
-    }
-    number = error.errno if isinstance(error, OSError) else None
-    reason = (os.strerror(number) if number else str(error)).lower()
-    return Problem("BK111", f"cannot be read: {reason}", hints.get(number or 0, ""), Place(file))
+    is_missing = isinstance(error, FileNotFoundError)
+    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    hint = "check the name" if is_missing else "name a file that you may read"
+    return Problem("BK111", f"cannot be read: {reason.lower()}", hint, Place(file))
 
-
-def _read_content(handle: int, file: str, limit: int) -> bytes:
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        message = "cannot be read: it is not a regular file"
-        raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
-    if status.st_size <= limit:
-        data = os.read(handle, status.st_size + 1)  # faster than to allocate as much as the limit
-        while len(data) != status.st_size and len(data) <= limit:
-            chunk = os.read(handle, limit + 1 - len(data))
-            if not chunk:
-                break
-            data += chunk
-        if len(data) <= limit:
-            return data
-    hint = "split it, or keep the output in a file beside it"
-    raise InvalidInput(Problem("BK106", f"larger than {limit:,} bytes", hint, Place(file)))
-
-
-# The commit that is checked out, read from git's own files: every run needs it, and starting git takes as
-# long as many baselines.
 
 _HASH = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REF = lazy_pattern(r"ref: (refs/[\w./+@-]+)")
-_MAX_CHARS = 4_000_000
 
 
 def head_commit(root: str) -> str | None:
-    """Return the commit that is checked out at the project; None if git's files do not simply name it."""
-    git = find_git_folder(os.path.abspath(root))
-    if git is None:
-        return None
-    text = read_text(os.path.join(git, "HEAD")).strip()
-    reference = _REF.fullmatch(text)
-    if reference is not None and ".." not in text:
-        text = commit_of(reference[1], git)
-    return text if _HASH.fullmatch(text) else None
+    """Return the commit that is checked out, from git's own files: starting git takes as long as many
+    baselines. None if they do not simply name it."""
+    git = os.path.join(project_root(None, root), ".git")
+    if os.path.isfile(git):  # an additional worktree, or a submodule
+        git = os.path.join(os.path.dirname(git), _content(git).removeprefix("gitdir: "))
+    head = _content(os.path.join(git, "HEAD"))
+    if head.startswith("ref: "):
+        name = head.removeprefix("ref: ")
+        common = os.path.join(git, _content(os.path.join(git, "commondir")))
+        packed = _content(os.path.join(common, "packed-refs")).splitlines()
+        head = _content(os.path.join(common, name)) or next(
+            (line.partition(" ")[0] for line in packed if line.endswith(f" {name}")), ""
+        )
+    return head if _HASH.fullmatch(head) else None
 
 
-def find_git_folder(folder: str) -> str | None:
-    while True:
-        path = os.path.join(folder, ".git")
-        if os.path.isdir(path):
-            return path
-        if os.path.isfile(path):  # an additional worktree, or a submodule
-            git_folder = read_text(path).removeprefix("gitdir:").strip()
-            return os.path.normpath(os.path.join(folder, git_folder))
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-
-
-def commit_of(reference: str, git: str) -> str:
-    """Return a branch's commit: from a file of its own, or from the packed refs; either may be in the folder
-    of the main worktree."""
-    common = read_text(os.path.join(git, "commondir")).strip()
-    for folder in (git, os.path.join(git, common)) if common else (git,):
-        text = read_text(os.path.join(folder, reference)).strip()
-        if text:
-            return text
-        for line in read_text(os.path.join(folder, "packed-refs")).splitlines():
-            if line.endswith(f" {reference}"):
-                return line.split(" ", 1)[0]
-    return ""
-
-
-def read_text(path: str) -> str:
+def _content(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_MAX_CHARS)
+            return file.read().strip()
     except OSError:
         return ""
 
@@ -227,7 +151,6 @@ CONFIG_NAME = "baselinekit.yaml"
 _HOST = lazy_pattern(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = lazy_pattern(r"[a-z][a-z0-9_]*")
 _DECLARATION_KEYS = frozenset(Variable.__struct_fields__)
-_FUTURE_KEYS = ("thresholds",)
 
 
 def nearest_config(start: str) -> str | None:
@@ -290,9 +213,7 @@ def read_config(data: bytes, label: str) -> Config:
     if len(documents) > 1:
         problems.append(Problem("BK110", "more than one document", "keep one", at=()))
     if config is None or problems:
-        raise InvalidInput(
-            *place_problems(body, label, {0: [_explain_future_key(problem) for problem in problems]})
-        )
+        raise InvalidInput(*place_problems(body, label, {0: problems}))
     environments = {
         name: replace(environment, variables=_load_variables(environment.variables))
         for name, environment in config.environments.items()
@@ -348,8 +269,8 @@ def _find_problems(config: Config) -> Iterator[Problem]:
         limit = getattr(config.limits, name)
         if limit is not None and limit < 0:
             yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
-    for name in ("files", "file_size"):
-        limit, maximum = getattr(config.limits, name), getattr(HIGHEST, name)
+    for name, maximum in _HIGHEST.items():
+        limit = getattr(config.limits, name)
         if limit is not None and not 1 <= limit <= maximum:
             yield Problem("BK108", f"{name} is {limit:,}", f"from 1 to {maximum:,}", at=("limits", name))
     yield from check_limits(config.limits, ("limits",))
@@ -404,15 +325,6 @@ def variable_problems(variables: dict[str, Json], at: Path) -> Iterator[Problem]
         if ("value" in value) == ("from_env" in value):
             message = "a declared variable has a `value` or a `from_env`"
             yield Problem("BK108", message, "state one of the two", at=path)
-
-
-def _explain_future_key(problem: Problem) -> Problem:
-    """Reword the problem of an unknown key if a later version will support the key."""
-    if problem.code == "BK103" and problem.at and problem.at[0] in _FUTURE_KEYS and len(problem.at) == 1:
-        return replace(
-            problem, message=f"this version does not read {problem.at[0]!r} yet", hint="remove it for now"
-        )
-    return problem
 
 
 # The folders of prompts in a project.

@@ -10,14 +10,13 @@ import stat
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from baselinekit.clients.trust import check_inside
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
 from baselinekit.files import jsontext
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
 from baselinekit.schema import read_as
 from baselinekit.store import atomic
-from baselinekit.store.project import MAX_OUTPUT_BYTES, read, resolve
+from baselinekit.store.project import MAX_OUTPUT_BYTES, check_open_file, read, resolve
 from baselinekit.structs import Struct, asdict
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
@@ -55,54 +54,30 @@ def _append_row(root: str, file: str, row: Json, subject: str, hurry: atomic.Hur
 
 
 def _append_line(root: str, file: str, line: bytes) -> list[str]:
-    """Append a line with one write. If the disk is full, a partly written line is removed again."""
-    try:
-        handle, is_new = _open_for_append(root, file)
-    except OSError as error:
-        raise NotRecorded(atomic.cannot_write(file, error)) from None
-    try:
-        size = os.fstat(handle).st_size
-        is_torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = b"\n" + line if is_torn else line
-        try:
-            remaining = memoryview(data)[os.write(handle, data) :]
-            while remaining:  # such as on a nearly full disk: the next write raises the error
-                remaining = remaining[os.write(handle, remaining) :]
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, size)
-            raise
-        if is_new:
-            atomic.sync_folder(resolve(root, os.path.dirname(file)))
-    except OSError as error:
-        raise NotRecorded(atomic.cannot_write(file, error)) from None
-    finally:
-        os.close(handle)
-    message = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
-    return [f"{file}: {message}"] if is_torn else []
-
-
-def _open_for_append(root: str, file: str) -> tuple[int, bool]:
-    """Open the file, and return whether it was created. Links are refused: the contents of a checkout must
-    not decide which file is written to."""
+    """Append a line with one write. Links are refused: the contents of a checkout must not decide which file
+    is written to."""
     folder, name = os.path.split(file)
     path = os.path.join(resolve(root, folder), name)
-    is_new = not os.path.lexists(path)
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    if not is_new and not stat.S_ISREG(os.lstat(path).st_mode):
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise NotRecorded(Problem("BK120", f"{file} is a link, or no regular file", "remove it"))
-    handle = os.open(path, flags, 0o666)
-    try:  # ask the system for the real path of the open file: a link may have changed meanwhile
-        real_path = os.readlink(f"/proc/self/fd/{handle}")
-    except OSError:
-        real_path = os.path.realpath(path)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        if not os.path.isabs(file):
-            check_inside(os.path.realpath(root), real_path, file)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle, is_new
+        with open(os.open(path, flags, 0o666), "rb+", buffering=0) as log:
+            check_open_file(root, log.fileno(), path, file)
+            size = os.fstat(log.fileno()).st_size
+            is_torn = size > 0 and os.pread(log.fileno(), 1, size - 1) != b"\n"
+            data = b"\n" + line if is_torn else line
+            try:
+                while data:
+                    data = data[log.write(data) :]
+                os.fsync(log.fileno())
+            except OSError:  # the disk is full: no part of a row stays
+                os.ftruncate(log.fileno(), size)
+                raise
+    except OSError as error:
+        raise NotRecorded(atomic.cannot_write(file, error)) from None
+    message = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
+    return [f"{file}: {message}"] if is_torn else []
 
 
 # Reading.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import InvalidInput
-from baselinekit.files.jsontext import most_nodes
+from baselinekit.files.libyaml import most_nodes
 from baselinekit.model.recipes import Limits
 from baselinekit.store.discovery import discover, discover_files
 from baselinekit.store.project import USUAL, limits_of, read, set_limits
