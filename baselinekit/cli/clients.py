@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -16,7 +16,7 @@ from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.context import Clock, RunContext, Stop
 from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
-from baselinekit.errors import NotRecorded
+from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
@@ -345,12 +345,18 @@ class LazyModels:
                 self._not_kept.extend(str(problem) for problem in error.problems)
 
     def _create_journal(self) -> "AnswerJournal | None":
-        """The journal of this run's answers, to resume it if it is stopped; None if it cannot be written."""
+        """The journal of this run's answers, to resume it if it is stopped; None if it cannot be written, or
+        if another run of the same cases writes it."""
         from baselinekit.store.journal import AnswerJournal, name_of
 
-        with suppress(NotRecorded):
+        try:
             return AnswerJournal(self._project.root, name_of("answers", self._about), bool(self._resume))
-        return None
+        except NotRecorded:
+            return None
+        except CannotReplay:
+            if self._resume:
+                raise
+            return None
 
 
 def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:

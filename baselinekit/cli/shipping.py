@@ -32,7 +32,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
-from baselinekit.store.journal import files_of, name_of
+from baselinekit.store.journal import answers_file, name_of
 from baselinekit.store.project import CONFIG_NAME, repository_of
 from baselinekit.structs import replace
 
@@ -77,7 +77,7 @@ def on_cluster(
     recording = order.recording
     answers = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
     answers += [os.path.join(root, CACHE)] if recording.cache else []
-    answers += files_of(root, name_of("answers", order.about)) if order.resume else []
+    answers += [answers_file(root, name_of("answers", order.about))] if order.resume else []
 
     @cache
     def shared() -> tuple[bytes, frozenset[str]]:

@@ -132,9 +132,9 @@ class GrantedModels(LazyModels):
         return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves}
 
     def _create_journal(self) -> Any:
-        from baselinekit.store.journal import EarlierAnswers, name_of
+        from baselinekit.store.journal import AnswerJournal, name_of
 
-        return EarlierAnswers(self._root, name_of("answers", self._about), bool(self._resume))
+        return AnswerJournal(self._root, name_of("answers", self._about), bool(self._resume), read_only=True)
 
     def _collect(self, answer: NewAnswer) -> None:
         with self._lock:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from baselinekit.commands.context import Stop
 from baselinekit.errors import BaselinekitError, NotRecorded, internal_error
 from baselinekit.model.baselines import Source
 from baselinekit.model.results import Report, Result
@@ -25,8 +24,7 @@ Masked = TypeVar("Masked", bound=Struct)
 
 class Recorder:
     """Takes a verdict on each of the baselines, or none. Those on a file are written by a thread of its own
-    when all its baselines are judged, or when the run ends. `close` waits until all is written; in a `hurry`
-    nothing waits long for a lock."""
+    when all its baselines are judged, or when the run ends. `close` waits until all is written."""
 
     def __init__(
         self,
@@ -34,10 +32,9 @@ class Recorder:
         now: Callable[[], str],
         daily: bool,
         sources: Iterable[Source],
-        hurry: Stop | None = None,
         wait: float = WAIT,
     ):
-        self._record = lambda marks: record_all(marks, root, now(), daily, wait, hurry)
+        self._record = lambda marks: record_all(marks, root, now(), daily, wait)
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
         """By file, as long as not all its baselines are judged."""

@@ -12,7 +12,6 @@ from baselinekit.model.grades import Attempt, GraderKind
 from baselinekit.model.prompts import EvalRow, PromptFolder, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.store import promptlogs
-from baselinekit.store.atomic import Hurry
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.promptfolders import read_folder
 
@@ -38,7 +37,6 @@ def note_runs(
     chosen: Sequence[Case],
     results: Sequence[Result],
     facts: RunFacts,
-    hurry: Hurry | None = None,
 ) -> list[str]:
     """Append a row to the log of each prompt folder of which something was run. Return warnings about rows
     that could not be written; the results of the run stand all the same."""
@@ -50,7 +48,7 @@ def note_runs(
         if now.content != row.content:  # it is unknown which cases had the old files
             warnings.append(f"the files of {path} were changed while its cases ran: run them again")
             row = replace(row, content=None)
-        warnings += promptlogs.note_evals(project.root, path, masked(project, row), hurry)
+        warnings += promptlogs.note_evals(project.root, path, masked(project, row))
     return warnings
 
 
@@ -129,9 +127,7 @@ def masked(project: Project, row: EvalRow) -> EvalRow:
     return replace(row, failed_cases=mask(row.failed_cases), scope=mask(row.scope))
 
 
-def note_use(
-    project: Project, case: Case, attempt: Attempt, now: str, hurry: Hurry | None = None
-) -> list[str]:
+def note_use(project: Project, case: Case, attempt: Attempt, now: str) -> list[str]:
     """Append a row for an attempt that sent the prompt of a folder. It is written at once, so that it is
     there even if the run is killed."""
     if case.folder is None or not attempt.sent:
@@ -145,4 +141,4 @@ def note_use(
         model=None if model is None else str(model),
         content=case.folder.content,
     )
-    return promptlogs.note_use(project.root, case.folder.path, row, hurry)
+    return promptlogs.note_use(project.root, case.folder.path, row)

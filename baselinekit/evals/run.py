@@ -125,7 +125,7 @@ def run(
             if not memory.was_finished:  # else everything is from an earlier run, which has its row
                 inputs, interrupted = typed_inputs(project, prepared), context.stop.is_set()
                 facts = RunFacts(context.clock.timestamp(), plan.attempts, choice.grader, inputs, interrupted)
-                notes += note_runs(project, suite, chosen, results, facts, context.stop)
+                notes += note_runs(project, suite, chosen, results, facts)
         if complete := is_complete(attempts_by_turn):
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
     messages = [f"only {choice.grader} graders were used"] if choice.grader else []
@@ -202,9 +202,7 @@ def _recorded(
     if policy.record == "never":
         pairs = []
     sources = [baseline.source for baseline, _ in pairs]
-    recorder = Recorder(
-        project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop
-    )
+    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources)
     is_recorded = {id(case.baseline): memory.is_recorded(case) for case in cases}
     for baseline, result in pairs:
         verdict = _VERDICTS.get(result.outcome)

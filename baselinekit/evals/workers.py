@@ -313,7 +313,7 @@ class Attempts(Struct):
         self._warn(keep_seen(self.project.root, judged.pending, judged.settles, judged.warning))
         # before it is in the journal: a resumed run does not send it again, and so does not note it
         if case.folder is not None:
-            for warning in note_use(self.project, case, attempt, self.context.clock.timestamp(), stop):
+            for warning in note_use(self.project, case, attempt, self.context.clock.timestamp()):
                 self._warn(warning)
         cut_off = attempt.outcome == "error" and stop.is_set()
         if attempt.outcome != "skipped" and not cut_off:

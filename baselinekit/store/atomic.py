@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from secrets import token_hex
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
 from baselinekit.files.text import decode, encode
@@ -53,12 +53,8 @@ def cannot_write(name: str, error: OSError) -> Problem:
     """Describe why something could not be written, and what to do about it."""
     hints = {
         errno.ENOSPC: "the disk is full: make room, then run again",
-        errno.EDQUOT: "your quota is used up: make room, then run again",
-        errno.EFBIG: "the file would grow over the limit of this system or shell (ulimit -f)",
         errno.EACCES: "make the folder writable",
-        errno.EPERM: "make the folder writable",
         errno.EROFS: "the file system is read-only: work in a copy",
-        errno.EIO: "the disk reports an error: check the disk first",
     }
     reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
     hint = hints.get(error.errno or 0, "nothing was changed; run again")
@@ -70,20 +66,12 @@ def cannot_write(name: str, error: OSError) -> Problem:
 STRIPES = 64
 WAIT = 30.0
 
-_MAX_WAIT_IN_HURRY = 1.0
 _SIGNATURE_SIZE = 40  # fixed, so that a short signature overwrites all of a longer one
 
 
-class Hurry(Protocol):
-    """Says whether to stop waiting for a lock soon."""
-
-    def is_set(self) -> bool: ...
-
-
 @contextlib.contextmanager
-def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -> Iterator[None]:
-    """Keep other writers of a file out. Waits for them for at most `wait` seconds, and for at most one second
-    once `hurry` is set."""
+def lock(root: str, file: str, wait: float = WAIT) -> Iterator[None]:
+    """Keep other writers of a file out. Waits for them for at most `wait` seconds."""
     name = f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
     path = os.path.join(state_folder(root, "locks"), name)
     try:
@@ -93,7 +81,6 @@ def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -
     started, pause = time.monotonic(), 0.001
     try:
         while not _try_lock(handle, file):
-            wait = min(wait, _MAX_WAIT_IN_HURRY) if hurry and hurry.is_set() else wait
             if time.monotonic() >= started + wait:
                 owner = os.pread(handle, _SIGNATURE_SIZE, 0).decode("utf-8", "replace").strip()
                 message = f"not recorded: its lock is held by {owner or 'another process'}"
@@ -152,11 +139,15 @@ def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False,
             if sync:
                 os.fsync(file.fileno())
             if new:
-                _rename_new(temporary, target)
+                os.link(temporary, target)  # unlike a rename, it fails if the name is taken
             else:
                 os.replace(temporary, target)
         if sync and not old:  # its name is new, too
-            sync_folder(folder)
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
     except FileExistsError:
         raise InvalidInput(already_exists(label)) from None
     except OSError as error:
@@ -180,25 +171,6 @@ def _temporary(folder: str, mode: int) -> Iterator[tuple[str, BinaryIO]]:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
             return
-
-
-def _rename_new(temporary: str, target: str) -> None:
-    try:
-        os.link(temporary, target)  # unlike a rename, it fails if the name is taken
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(target):
-            raise FileExistsError from None
-        os.replace(temporary, target)
-
-
-def sync_folder(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def try_folder(folder: str) -> None:

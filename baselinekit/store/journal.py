@@ -10,8 +10,6 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Iterable
-from glob import escape as glob_escape, glob
 from hashlib import sha256
 
 from baselinekit.errors import CannotReplay, NotRecorded, Problem
@@ -24,9 +22,6 @@ _EXTRA_DEPTH = 16
 """Levels of nesting that an entry adds around an output."""
 
 _MAX_JOURNALS = 20
-_MAX_LINE_BYTES = 512_000_000
-"""Nothing that we wrote is longer, and a longer line could fill the memory."""
-
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -107,39 +102,38 @@ def _whole_lines(handle: int) -> tuple[list[Json], int]:
     size = 0
     with open(os.dup(handle), "rb") as file, contextlib.suppress(NotJson, UnicodeDecodeError):
         file.seek(0)
-        while (data := file.readline(_MAX_LINE_BYTES)).endswith(b"\n"):
-            entries.append(decode(data.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
-            size += len(data)
+        for line in file:
+            if line.endswith(b"\n"):
+                entries.append(decode(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
+                size += len(line)
     return entries, size
 
 
 def _remove_old_journals(folder: str) -> None:
-    """Remove the oldest journals, except those that a process is writing."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # another process may remove them first
         files = sorted((os.path.join(folder, name) for name in os.listdir(folder)), key=os.path.getmtime)
         for file in files[:-_MAX_JOURNALS]:
-            with contextlib.suppress(OSError), open(os.open(file, os.O_RDWR | _FLAGS), "rb+") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(file)
+            os.unlink(file)
 
 
-# The answers that models gave to one run, so that a continued run asks for none of them again. Several runs
-# of the same cases may be under way: each writes its own journal. A run continues with the journals that no
-# process writes any more; one that starts anew deletes them.
+class AnswerJournal:
+    """The answers that models gave to one run, so that a continued run asks for none of them again. It keeps
+    them by their names, as a cassette does. CannotReplay if another run of the same cases is under way.
+    `read_only` is for a worker process, whose parent locks and writes the journal."""
 
-
-class EarlierAnswers:
-    """The answers in journals, read-only, for a worker process: its parent locks and writes the journals.
-    `key` says what the run is about."""
-
-    def __init__(self, root: str, key: str, go_on: bool):
+    def __init__(self, root: str, key: str, go_on: bool, read_only: bool = False):
         self._known: dict[tuple[str, str], Json] = {}
-        for file in files_of(root, key) if go_on else ():
-            with contextlib.suppress(OSError), open(os.open(file, os.O_RDONLY | _FLAGS), "rb") as opened:
-                if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                    self._add(_whole_lines(opened.fileno())[0])
-
-    def _add(self, entries: Iterable[Json]) -> None:
+        self._journal: Journal | None = None
+        self.lost: NotRecorded | None = None
+        """The error of the first answer that could not be written."""
+        entries: list[Json] = []
+        if not read_only:
+            self._journal = Journal(root, f"{key}-1")
+            entries = self._journal.begin(go_on)
+        elif go_on:
+            path = answers_file(root, key)
+            with contextlib.suppress(OSError), open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as file:
+                entries, _ = _whole_lines(file.fileno())
         for entry in entries:
             if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
                 self._known[entry["model"], entry["name"]] = entry["record"]
@@ -148,12 +142,23 @@ class EarlierAnswers:
     def name(self) -> str:
         return os.path.join(atomic.STATE_FOLDER, _FOLDER)
 
+    @property
+    def is_torn(self) -> bool:
+        """Whether the journal ended within a line."""
+        return self._journal is not None and self._journal.torn > 0
+
     def find(self, model: str, key: str) -> Json:
         """The record, or None when there is none."""
         return self._known.get((model, key))
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        """Do nothing: the process that holds the journal does that."""
+        """Append an answer. NotRecorded if it cannot be written, which `lost` remembers."""
+        if self._journal is not None:
+            try:
+                self._journal.add({"model": model, "name": key, "record": record})
+            except NotRecorded as error:
+                self.lost = self.lost or error
+                raise
 
     def every(self) -> list[Json]:
         return []
@@ -164,60 +169,14 @@ class EarlierAnswers:
     def drop(self, model: str, name: str) -> None:
         """Do nothing: answers stay in a journal, and a later one overrides them."""
 
-
-class AnswerJournal(EarlierAnswers):
-    """Keeps answers by their names, as a cassette does, and finds those of earlier runs. CannotReplay if a
-    run is to be continued and all of its journals are still being written."""
-
-    def __init__(self, root: str, key: str, go_on: bool):
-        self._known = {}
-        self.lost: NotRecorded | None = None
-        """The error of the first answer that could not be written."""
-        self._journals: list[Journal] = []
-        held: CannotReplay | None = None
-        for file in files_of(root, key):
-            try:
-                self._journals.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
-            except CannotReplay as error:
-                held = error
-        if held is not None and go_on and not self._journals:
-            raise held
-        number = 0
-        while not self._journals:
-            number += 1
-            with contextlib.suppress(CannotReplay):
-                self._journals.append(Journal(root, f"{key}-{number}"))
-        for journal in self._journals:
-            self._add(journal.begin(go_on))
-        if not go_on:
-            for journal in self._journals[:-1]:
-                journal.forget()
-
-    @property
-    def is_torn(self) -> bool:
-        """Whether one of the journals ended within a line."""
-        return any(journal.torn for journal in self._journals)
-
-    def keep(self, model: str, key: str, record: Json) -> None:
-        """Append an answer. NotRecorded if it cannot be written, which `lost` remembers."""
-        try:
-            self._journals[-1].add({"model": model, "name": key, "record": record})
-        except NotRecorded as error:
-            self.lost = self.lost or error
-            raise
-
     def forget(self) -> None:
-        for journal in self._journals:
-            journal.forget()
+        if self._journal is not None:
+            self._journal.forget()
 
     def close(self) -> None:
-        for journal in self._journals:
-            journal.close()
+        if self._journal is not None:
+            self._journal.close()
 
 
-def files_of(root: str, key: str) -> list[str]:
-    """Return the journals of a key, the oldest first."""
-    folder = atomic.state_folder(root, _FOLDER)
-    with contextlib.suppress(OSError):  # one was removed meanwhile: its run has finished
-        return sorted(glob(os.path.join(glob_escape(folder), f"{key}-*.jsonl")), key=os.path.getmtime)
-    return []
+def answers_file(root: str, key: str) -> str:
+    return os.path.join(root, atomic.STATE_FOLDER, _FOLDER, f"{key}-1.jsonl")

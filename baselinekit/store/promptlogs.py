@@ -30,21 +30,21 @@ _OPTIONAL = ("graders", "inputs", "interrupted")
 # Writing.
 
 
-def note_evals(root: str, folder: str, row: EvalRow, hurry: atomic.Hurry | None = None) -> list[str]:
+def note_evals(root: str, folder: str, row: EvalRow) -> list[str]:
     """Append the result of a run of the folder's cases. Returns notes about the file, or the reason why
     nothing was appended: the verdict of the run does not depend on it."""
     content = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
-    return _append_row(root, os.path.join(folder, EVALS), content, "this run", hurry)
+    return _append_row(root, os.path.join(folder, EVALS), content, "this run")
 
 
-def note_use(root: str, folder: str, row: UsageRow, hurry: atomic.Hurry | None = None) -> list[str]:
+def note_use(root: str, folder: str, row: UsageRow) -> list[str]:
     """Append a row for one time that the prompt was sent."""
-    return _append_row(root, os.path.join(folder, USES), asdict(row), "this use", hurry)
+    return _append_row(root, os.path.join(folder, USES), asdict(row), "this use")
 
 
-def _append_row(root: str, file: str, row: Json, subject: str, hurry: atomic.Hurry | None) -> list[str]:
+def _append_row(root: str, file: str, row: Json, subject: str) -> list[str]:
     try:
-        with atomic.lock(root, file, hurry=hurry):
+        with atomic.lock(root, file):
             return _append_line(root, file, jsontext.to_bytes(row) + b"\n")
     except BaselinekitError as error:
         reason = "; ".join(

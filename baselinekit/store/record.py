@@ -38,7 +38,6 @@ def record_all(
     now: str,
     daily: bool = False,
     wait: float = atomic.WAIT,
-    hurry: atomic.Hurry | None = None,
 ) -> Recorded:
     """Record verdicts on baselines, one file after the other. A pass sets `last_passed` to now (with `daily`
     only once a day, and never to an earlier time), a failure adds 1 to `failure_count`."""
@@ -48,7 +47,7 @@ def record_all(
         marks_by_file.setdefault(verdict.source.file, []).append(verdict)
     for file, some in marks_by_file.items():
         try:
-            with atomic.lock(root, file, wait, hurry):
+            with atomic.lock(root, file, wait):
                 data, new_data = _with_verdicts(root, file, some, now, daily, done.notes)
                 if new_data != data:
                     atomic.replace_file(root, file, new_data)

@@ -62,7 +62,6 @@ allow_hosts:
 
 WRONG = [
     ("recrod: daily", "BK103 f.yaml:1:1: unknown key 'recrod': did you mean 'record'?"),
-    ("thresholds: {}", "BK103 f.yaml:1:1: this version does not read 'thresholds' yet"),
     ("notify: {}", "BK108 f.yaml:1:.*: a notification needs a `command` or a `webhook`"),
     ("notify: {command: []}", "BK108 f.yaml:1:19: `command` names no program"),
     ("notify: {webhook: x.org}", "BK108 f.yaml:1:19: not an absolute http or https address"),

@@ -150,15 +150,13 @@ def test_its_name_tells_lists_apart() -> None:
 
 
 def test_journals_that_nobody_goes_on_with_do_not_pile_up(tmp_path: Path) -> None:
-    held = Journal(str(tmp_path), "held")
     for number in range(30):
         Journal(str(tmp_path), f"k{number}").close()
         os.utime(tmp_path / ".baselinekit" / "journal" / f"k{number}.jsonl", (number, number))
     Journal(str(tmp_path), "last").close()
     names = {file.stem for file in (tmp_path / ".baselinekit" / "journal").iterdir()}
     assert len(names) == 20
-    assert {"held", "last", "k29"} <= names
-    held.close()
+    assert {"last", "k29"} <= names
 
 
 # The answers of models, of which several runs of the same things may keep theirs at once.
@@ -186,25 +184,6 @@ def test_an_answer_is_found_by_the_run_that_goes_on(tmp_path: Path) -> None:
     third.forget()
     third.close()
     assert files(tmp_path) == []
-
-
-def test_two_runs_at_once_keep_their_answers_apart(tmp_path: Path) -> None:
-    """Whoever goes on has those of both, and who comes to an end takes nothing of the others along."""
-    first, second = answers(tmp_path, False, "a"), answers(tmp_path, False, "b")
-    first.keep("m", "c", {"said": "c"})
-    assert len(files(tmp_path)) == 2
-    done = answers(tmp_path, False, "d")
-    done.forget()
-    done.close()
-    first.close()
-    second.close()
-    again = answers(tmp_path, True)
-    assert [again.find("m", name) for name in "abcd"] == [*({"said": name} for name in "abc"), None]
-    again.close()
-    anew = answers(tmp_path, False)
-    assert [anew.find("m", name) for name in "abcd"] == [None] * 4
-    assert len(files(tmp_path)) == 1, "who begins anew is done with them"
-    anew.close()
 
 
 def test_what_is_under_way_is_nothing_to_go_on_with(tmp_path: Path) -> None:
