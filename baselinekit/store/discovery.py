@@ -3,10 +3,9 @@ and no file is opened; a project may have a million files."""
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from operator import attrgetter
-from typing import Literal
+from difflib import get_close_matches
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.files.jsontext import NotJson, decode as decode_json
@@ -24,13 +23,12 @@ from baselinekit.store.project import (
     name_in_project,
     read,
 )
-from baselinekit.store.records import MARK
 
 
 class Discovery:
     """The files that were found, each once, in the order in which they are read."""
 
-    def __init__(self, root: str, max_files: int | None = None):
+    def __init__(self, root: str):
         self.files: dict[str, None] = {}
         self.folders: set[str] = set()
         """The folders of the files that were named."""
@@ -41,22 +39,43 @@ class Discovery:
         self.passed_over: list[str] = []
         """Files that were found and plainly hold no baselines."""
         self._root = root
-        self._max_files = limits_of(root).files if max_files is None else max_files
         self._named: set[str] = set()
 
     def add(self, file: str) -> None:
         """Add a file that was named."""
         self._named.add(file)
         self.folders.add(os.path.dirname(file))
-        self.add_all([file])
+        self.files[file] = None
 
-    def add_all(self, files: Sequence[str]) -> None:
-        """Add the files that were found in a folder."""
-        self.files |= dict.fromkeys(files)
-        if len(self.files) > self._max_files:
-            message = f"more than {self._max_files:,} files, which is the most that are read at once"
-            hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
-            raise InvalidInput(Problem("BK106", message, hint))
+    def add_below(
+        self, top: str, without: Collection[str], with_prompts: bool, endings: tuple[str, ...]
+    ) -> None:
+        """Add the files below a folder."""
+        found: list[str] = []
+        prompts: set[str] = set()
+        for folder, folders, names in os.walk(os.path.normpath(top)):
+            folders[:] = [name for name in folders if not name.startswith(".") and name not in without]
+            if os.path.dirname(folder) in prompts or is_prompt_folder(names):
+                prompts.add(folder)
+            for name in names:
+                file = os.path.normpath(os.path.join(name_in_project(self._root, folder), name))
+                if name.startswith(".") and name.endswith(".tmp"):
+                    self.temporaries.append(os.path.join(folder, name))
+                elif name == CONFIG_NAME and name.endswith(endings):
+                    self.configs.append(file)
+                elif (
+                    not name.startswith(".")
+                    and name.endswith(endings)
+                    and records.MARK not in name
+                    and (with_prompts or folder not in prompts or holds_baselines(self._root, file))
+                ):
+                    found.append(file)
+            most = limits_of(self._root).files
+            if len(self.files) + len(found) > most:
+                message = f"more than {most:,} files, which is the most that are read at once"
+                hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
+                raise InvalidInput(Problem("BK106", message, hint))
+        self.files |= dict.fromkeys(sorted(found, key=lambda file: file.split("/")))
 
     def pass_over_foreign(self, strict: Sequence[str]) -> None:
         """Leave out files that plainly belong to other tools. Named files stay, and so do those below the
@@ -95,10 +114,7 @@ def discover_files(
     for path in paths:
         full = os.path.join(root, path)
         if os.path.isdir(full):
-            for files, of_prompt in _below(full, name_in_project(root, full), without, endings, discovery):
-                if of_prompt and not with_prompts:
-                    files = [file for file in files if holds_baselines(root, file)]
-                discovery.add_all(files)
+            discovery.add_below(full, without, with_prompts, endings)
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
         elif not full.endswith((*SUFFIXES, LINES)):
@@ -109,43 +125,6 @@ def discover_files(
     if problems:
         raise InvalidInput(*problems)
     return discovery
-
-
-def _below(
-    folder: str,
-    name: str,
-    without: Collection[str],
-    endings: tuple[str, ...],
-    discovery: Discovery,
-    of_prompt: bool = False,
-) -> Iterator[tuple[list[str], bool]]:
-    """Yield lists of files, by their names in the project, and whether the folder is that of a prompt or
-    below one. The files of a folder up to its next subfolder are one list. `name` is that of the folder.
-    Temporary and configuration files are added to `discovery`."""
-    with os.scandir(folder) as scan:
-        entries = sorted(scan, key=attrgetter("name"))
-    of_prompt = of_prompt or is_prompt_folder([entry.name for entry in entries])
-    prefix = "" if name == os.curdir else f"{name.rstrip('/')}/"
-    files: list[str] = []
-    for entry in entries:
-        entry_name = entry.name
-        if entry_name.startswith("."):
-            if entry_name.endswith(".tmp"):
-                discovery.temporaries.append(entry.path)
-            continue
-        if entry.is_file(follow_symlinks=False):  # nearly all are
-            is_folder = False
-        elif entry.is_dir(follow_symlinks=False):
-            if entry_name not in without:
-                yield files, of_prompt
-                files = []
-                yield from _below(entry.path, prefix + entry_name, without, endings, discovery, of_prompt)
-            continue
-        else:
-            is_folder = os.path.isdir(entry.path)  # a link
-        if not is_folder and entry_name.endswith(endings) and MARK not in entry_name:
-            (discovery.configs if entry_name == CONFIG_NAME else files).append(prefix + entry_name)
-    yield files, of_prompt
 
 
 _BASELINE_KEY = lazy_pattern(
@@ -172,46 +151,39 @@ def looks_like_baselines(file: str, data: bytes) -> bool:
         return _BASELINE_KEY.search(data) is not None
 
 
-_JSON = ".json"
-_KEYS = (
+_KEYS = {
     *("current", "baseline", "comparison", "test_case", "eval_type", records.WRAPPER),
     *(*records.OTHERS, *records.CASE),
-)
-_MIN_SIMILARITY = 0.85
-"""How similar a key has to be to one of these to count as a misspelling."""
+}
 _MAX_LISTED = 3
 
 
 def is_foreign_json(root: str, file: str) -> bool:
     """Whether a file is JSON and has no key of a baseline or of an eval."""
-    return keys_of_json(root, file, _KEYS, _MIN_SIMILARITY) in ("others", "none")
+    keys = keys_of_json(root, file)
+    return keys is not None and not resemble(keys, _KEYS)
 
 
-def keys_of_json(
-    root: str, file: str, known: Collection[str], as_good_as: float
-) -> Literal["known", "others", "none", "unread"]:
-    """Say which keys a JSON file has at its top: at least one of the known keys, or a misspelling of one;
-    only others; or none. "unread" if the file is no JSON, cannot be read or is empty. JSON that does not
-    parse, such as JSON with comments, is searched as text."""
-    if not file.endswith(_JSON):
-        return "unread"
-    from difflib import get_close_matches
+def resemble(keys: Collection[str], known: Collection[str]) -> bool:
+    """Whether any of the keys is a known one, or a misspelling of one."""
+    return any(get_close_matches(key, known, 1, 0.8) for key in keys)
 
+
+def keys_of_json(root: str, file: str) -> set[str] | None:
+    """Return the keys at the top of a JSON file, or of the rows in it; None if the file is no JSON, cannot be
+    read or is empty, which is reported when it is loaded. JSON that does not parse, such as JSON with
+    comments, is searched as text."""
+    if not file.endswith(".json"):
+        return None
     try:
         body = decode(read(root, file), file).body
-    except BaselinekitError:  # reported when the file is loaded
-        return "unread"
-    try:
         document = decode_json(body)
+    except BaselinekitError:
+        return None
     except NotJson:
-        if not body.strip():
-            return "unread"
-        return "known" if re.search(rf'"(?:{"|".join(known)})"\s*:', body) else "others"
+        return {*re.findall(r'"(\w+)"\s*:', body)} if body.strip() else None
     rows = document if isinstance(document, list) else [document]
-    keys = {key for row in rows if isinstance(row, dict) for key in row}
-    if any(get_close_matches(key, known, 1, as_good_as) for key in keys):
-        return "known"
-    return "others" if keys else "none"
+    return {key for row in rows if isinstance(row, dict) for key in row}
 
 
 def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:

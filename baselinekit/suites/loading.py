@@ -10,7 +10,7 @@ from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.store.discovery import keys_of_json
+from baselinekit.store.discovery import keys_of_json, resemble
 from baselinekit.store.project import name_in_project, read
 from baselinekit.structs import replace
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
@@ -70,14 +70,13 @@ _EVAL_KEYS = (
     *("grader", "graders", "evaluators", "rubrics", "outcome", "criteria", "current", "baseline", "human"),
     *("execution", "target", "dataset", "ref"),
 )
-_SIMILARITY = 0.8
-"""How similar to a key of eval files a key must be to count as a misspelling of it."""
 
 
 def is_foreign(root: str, file: str) -> bool:
     """Whether a JSON file that was found, not named, has no key of an eval file, and no misspelling of
     one."""
-    return keys_of_json(root, file, _EVAL_KEYS, _SIMILARITY) == "others"
+    keys = keys_of_json(root, file)
+    return bool(keys) and not resemble(keys or (), _EVAL_KEYS)
 
 
 # From eval files to cases and suites: either all of them, or all problems of all files.
