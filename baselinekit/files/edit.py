@@ -24,7 +24,6 @@ from baselinekit.files.languages import (
     yaml_value,
 )
 from baselinekit.files.text import (
-    ALIAS,
     MAPPING,
     SCALAR,
     SEQUENCE,
@@ -41,7 +40,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.values.changes import Hints, Rewrite, RewrittenEntry, rewrite
 from baselinekit.values.equality import identical
-from baselinekit.values.places import places, value_at, with_values
+from baselinekit.values.places import value_at, with_values
 
 _NO_HINTS = Hints()
 
@@ -60,17 +59,16 @@ def edited(
     if change is None or plainest is None:
         return body
     expected = [*documents[:document], change.value, *documents[document + 1 :]]
-    bodies = [body]
-    if "*" in body and "&" in body and (without := _without_aliases(body, language, document, old)) != body:
-        bodies.append(without)
-    for way, text, plainly in (
-        *product([change], bodies, (False, True)),
-        *product([plainest], bodies, (False, True)),
-    ):
+    for way, plainly in product((change, plainest), (False, True)):
         try:
-            new = _Writer(text, language, plainly).text(way, document, old)
+            new = _Writer(body, language, plainly).text(way, document, old)
             if identical(language.load(new, ""), expected, hints.ordered):
                 return new
+        except _CommentsInBracketsError:
+            message = "brackets with comments in them cannot be changed"
+            raise NotRecorded(
+                Problem("BK122", message, "write a line for each entry, without brackets")
+            ) from None
         except (BaselinekitError, LookupError, Unplannable):
             continue
     raise _impossible(edits)
@@ -125,17 +123,8 @@ def _planned(old: Json, edits: Sequence[Edit], hints: Hints, whole: bool) -> Rew
     return Rewrite(value, tuple(entries), rebuilt=order != list(old))
 
 
-def _without_aliases(body: str, language: Language, document: int, old: Json) -> str:
-    """Return the text with all aliases of a document written out."""
-    marks = mark(language.events(body), document, [path for path, _ in places(old)])
-
-    def splices(node: MarkedNode, value: Json) -> Iterator[Splice]:
-        if node.kind == ALIAS:
-            yield Splice(node.start, node.end, yaml_flow(value))
-        for name, child in node.children.items():
-            yield from splices(child, value[name])
-
-    return apply_splices(body, list(splices(marks.root, old))) if marks.root else body
+class _CommentsInBracketsError(Exception):
+    """Entries would be added, removed or moved within `[…]` or `{…}` with comments among them."""
 
 
 class _EntrySpan(NamedTuple):
@@ -157,8 +146,6 @@ _KEY = lazy_pattern(r"""(?:[&!]\S*[ \t]+)*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^
 _NEXT_DASH = lazy_pattern(r"(?:[&!]\S*[ \t]*)*(?:\s|#[^\r\n]*)*-")
 _COMMENT_LINE = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))+( *)#[^\r\n]*")
 _COMMENT = lazy_pattern(r"(?:^|[ \t]+)#[^\r\n]*")
-_COMMENT_AT_END = lazy_pattern(r"(?:^|[ \t])#[^\r\n]*\Z")
-_BEHIND = lazy_pattern(r"((?:[ \t]*,)?)([ \t]*#[^\r\n]*)?")
 _BLOCKS = ("|", ">")
 LONGEST_FLOW = 100
 
@@ -198,9 +185,7 @@ class _Writer:
             return [splice for splices in inner.values() for splice in splices]
         usual = self.separator(node, list(entries.values()), gaps)
         if self.is_flow(node) and "#" in "".join(outside):
-            return [
-                Splice(node.start, node.end, self.commented_flow(node, change.entries, entries, inner, usual))
-            ]
+            raise _CommentsInBracketsError
         # The text between entries: blank lines, which move with their entry, and comments that belong to no
         # entry, which stay.
         loose = deque(index for index, gap in enumerate(gaps, 1) if "#" in gap)
@@ -222,48 +207,6 @@ class _Writer:
             text += (gap if number else "") + part
         text += "".join(gaps[index - 1].rstrip() for index in loose)
         return [Splice(first.start, last.end, text)]
-
-    def commented_flow(
-        self,
-        node: MarkedNode,
-        changed_entries: Sequence[RewrittenEntry],
-        entries: dict[str | int, _EntrySpan],
-        inner: dict[str | int, list[Splice]],
-        usual: str,
-    ) -> str:
-        """Return a collection in flow style with comments among its entries: what stands before an entry, and
-        the comment behind its comma, stay with it."""
-        opening = _BEHIND.match(self.body, node.start + 1, node.end)
-        text, end = (
-            self.body[node.start] + (opening[2] or "" if opening else ""),
-            opening.end() if opening else 0,
-        )
-        around: dict[str | int, tuple[str, str]] = {}
-        comma = ""
-        for name, span in entries.items():
-            behind = _BEHIND.match(self.body, span.end, node.end)
-            comma, tail = (behind[1], behind[2] or "") if behind else ("", "")
-            around[name] = self.body[end : span.start], tail
-            end = behind.end() if behind else span.end
-        for number, changed in enumerate(changed_entries, 1):
-            before, tail = usual.partition(",")[2], ""
-            if changed.old is None:
-                part = self.new_entry(node, entries, changed, usual)
-            else:
-                before, tail = around[changed.old]
-                span = entries[changed.old]
-                part = self.between(span.start, span.end, inner.get(changed.old, []))
-            before = before or (usual.partition(",")[2] if number > 1 else "")
-            text += (
-                self.below(text, before) + part + ("," if number < len(changed_entries) else comma.strip())
-            )
-            text += tail
-        return text + self.below(text, self.body[end : node.end])
-
-    def below(self, text: str, following: str) -> str:
-        """Return what follows a text: on a line of its own if the text ends with a comment."""
-        is_comment = "\n" not in following and _COMMENT_AT_END.search(text)
-        return self.newline + following if is_comment else following
 
     def between(self, start: int, end: int, splices: Sequence[Splice]) -> str:
         moved = [Splice(splice.start - start, splice.end - start, splice.text) for splice in splices]

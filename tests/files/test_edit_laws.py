@@ -102,7 +102,7 @@ class Author:
             if self.likely(0.15):
                 return f"{start} {self.flow(item)}{self.end(at)}"
             if self.likely(0.12):
-                return f"{start} {self.rows(item, at, column + self.step)}{self.end(at)}"
+                return f"{start} {self.rows(item, column + self.step)}{self.end(at)}"
             if start.endswith("-"):
                 return self.entries(item, at, column + 2, start + " ")
             inner = column if isinstance(item, list) and self.likely(0.3) else column + self.step
@@ -113,19 +113,16 @@ class Author:
             return f"{start} " + "\n".join(lines) + "\n"
         return f"{start} {self.scalar(item)}{self.end(at)}"
 
-    def rows(self, item: Any, at: Place, column: int) -> str:
+    def rows(self, item: Any, column: int) -> str:
         """Flow style over several lines."""
         pairs = item.items() if isinstance(item, dict) else [(n, each) for n, each in enumerate(item)]
         indent = " " * column
         text = ""
         comma = self.rng.choice(["", ","])
         for number, (name, each) in enumerate(pairs):
-            mine = (*at, name)
-            if self.likely(self.comments):
-                text += f"{indent}# about {self.mark(mine)}\n"
             key = f"{self.key(name)}: " if isinstance(item, dict) else ""
             between = "," if number + 1 < len(item) else comma
-            text += f"{indent}{key}{self.flow(each)}{between}{self.end(mine)}"
+            text += f"{indent}{key}{self.flow(each)}{between}\n"
         opens, closes = "{}" if isinstance(item, dict) else "[]"
         return f"{opens}\n{text}{' ' * (column - self.step + 1)}{closes}"
 
