@@ -258,11 +258,7 @@ class ValuesOfTest:
     def _write(self) -> None:
         to_write, self._planned = self._planned, {}
         for file, planned in to_write.items():
-            try:
-                planned.write()
-            except InvalidInput:
-                if not self.project.holds(file, planned.after):
-                    raise
+            planned.write()
             self._note_use(file, planned.use, planned.notes)
 
     def warn_if_unused(self) -> None:
