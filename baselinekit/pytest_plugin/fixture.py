@@ -26,6 +26,7 @@ from baselinekit.pytest_plugin.files import (
 )
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used
+from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 
 if TYPE_CHECKING:  # not loaded where all tests pass
@@ -258,7 +259,13 @@ class ValuesOfTest:
     def _write(self) -> None:
         to_write, self._planned = self._planned, {}
         for file, planned in to_write.items():
-            planned.write()
+            try:
+                planned.write()
+            except InvalidInput:  # another process may have written the same meanwhile
+                stored = self.project.load(file, planned.after.id)
+                ours, theirs = planned.after.baseline, stored.baseline if stored else None
+                if ours is None or theirs is None or not same_json(ours.output, theirs.output):
+                    raise
             self._note_use(file, planned.use, planned.notes)
 
     def warn_if_unused(self) -> None:
