@@ -288,9 +288,10 @@ class BaselineItem(pytest.Item):
         if self.config.getoption("setupplan", False):
             return
         replays = self.parent.replays
+        warnings: list[str] = []
         is_shared = worker_of(self.config)[1] > 1 and not self.nodeid.endswith(f"@{_GROUP}")
         if is_shared and self.entry.claim is not None:
-            result, warnings = replays.refuse(self.entry, other_workers_problem(self.entry)), []
+            result = replays.refuse(self.entry, other_workers_problem(self.entry))
         else:
             result, warnings = replays.judge(self.entry)
         self.result = result
