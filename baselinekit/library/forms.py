@@ -3,6 +3,7 @@ name and the attributes of their class."""
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -87,12 +88,6 @@ def _response_form(value: Any) -> object:
 
 
 def _read_content(value: Any) -> bytes:
-    if hasattr(type(value), "streaming_content"):
-        if value.is_async:
-            raise NoFormError("is a stream that nobody has read: compare what its client receives")
-        data: bytes = b"".join(value.streaming_content)
-        value.streaming_content = [data]  # so that it can be read again
-        return data
     for name in ("content", "data", "body"):
         body: Any = getattr(value, name, None)
         if isinstance(body, bytes | bytearray | memoryview):
@@ -163,42 +158,28 @@ def _format_moment(text: str) -> Json:
 
 
 def _frame_form(value: Any) -> list[dict[str, Json]]:
-    names = list(value.columns)
-    if any(isinstance(name, tuple) for name in names):
+    if value.columns.nlevels > 1:
         raise NoFormError("has columns of several levels: make one of them, columns.map('.'.join)")
-    columns = _index_columns(value.index)
-    for number, name in enumerate(names):
-        if str(name) in columns:
-            raise NoFormError(f"has two columns that are called {str(name)!r}: rename one")
-        columns[str(name)] = _cell_values(value.iloc[:, number])
-    return _rows(columns) if columns else [{} for _ in range(len(value))]
-
-
-def _rows(columns: Mapping[str, list[Json]]) -> list[dict[str, Json]]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    table = value if _is_counted(value.index) else value.reset_index(allow_duplicates=True)
+    names = [str(name) for name in table.columns]
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise NoFormError(f"has two columns that are called {repeated[0]!r}: rename one")
+    cells = [_cell_values(table.iloc[:, number]) for number in range(len(names))]
+    return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def _series_form(value: Any) -> object:
-    index = _index_columns(value.index)
-    cells = _cell_values(value)
-    if not index:
+    index, cells = value.index, _cell_values(value)
+    if _is_counted(index):
         return cells
-    if len(index) == 1 and value.index.is_unique and not value.index.hasnans:
-        return dict(zip(value.index.tolist(), cells, strict=True))
-    name = "value" if value.name is None or str(value.name) in index else str(value.name)
-    return _rows({**index, name: cells})
+    if index.nlevels == 1 and index.is_unique and not index.hasnans:
+        return dict(zip(index.tolist(), cells, strict=True))
+    return _frame_form(value.to_frame("value" if value.name in (None, *index.names) else value.name))
 
 
-def _index_columns(index: Any) -> dict[str, list[Json]]:
-    """Return the row labels as columns; none if the rows are only counted."""
-    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
-        return {}
-    levels = range(index.nlevels)
-    names = [
-        str(name) if name is not None else f"level_{level}" if len(levels) > 1 else "index"
-        for level, name in zip(levels, index.names, strict=True)
-    ]
-    return {name: _cell_values(index.get_level_values(level)) for level, name in enumerate(names)}
+def _is_counted(index: Any) -> bool:
+    """Whether the row labels only count the rows."""
+    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
 
 
 def _cell_values(values: Any) -> list[Json]:

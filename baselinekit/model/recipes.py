@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, field, replace
 
 # Questions to a model and its answers.
 
@@ -15,17 +15,17 @@ class Prices(Struct):
     """US dollars per million tokens. `cached`: those of the input that were read from a cache; None: as any
     others."""
 
-    input: int | float = 0
-    output: int | float = 0
-    cached: int | float | None = None
+    input: NotNegative = 0
+    output: NotNegative = 0
+    cached: NotNegative | None = None
 
 
 class Retry(Struct):
     """Retries of a model request: after `wait` seconds, then `factor` times as long, at most `longest`."""
 
-    wait: int | float = 1
-    longest: int | float = 60
-    factor: int | float = 2
+    wait: NotNegative = 1
+    longest: NotNegative = 60
+    factor: NotNegative = 2
     statuses: list[int] | None = None
 
 
@@ -47,13 +47,13 @@ class Model(Struct):
     headers: dict[str, str] = field(default_factory=dict)
     system: str | None = None
     temperature: int | float | None = None
-    max_tokens: int | None = None
+    max_tokens: AtLeastOne | None = None
     settings: dict[str, Json] = field(default_factory=dict)
     prices: Prices | None = None
-    concurrency: int | None = None
-    per_minute: int | None = None
-    timeout: int | float | None = None
-    retries: int | None = None
+    concurrency: AtLeastOne | None = None
+    per_minute: AtLeastOne | None = None
+    timeout: NotNegative | None = None
+    retries: Count | None = None
     retry: Retry | None = None
     output: Literal["text", "json", "claude"] | None = None
     env: list[str] = field(default_factory=list)

@@ -4,22 +4,19 @@ where, facts about the capture, and the commands to accept it. Imported with the
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 import pytest
 
 import baselinekit
-from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.pending import seen_of
-from baselinekit.commands.project import CaptureEnvironment, drift_of
+from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.refresh import Permit, apply, plan_of, reason_against, with_output
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.learning.lesson import since_capture
 from baselinekit.library.verdicts import result_of
 from baselinekit.model.changes import Approval, ApprovalNote, KeptOutput
-from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
@@ -27,7 +24,6 @@ from baselinekit.pytest_plugin.files import Compared, PlannedWrite, ValuePlace
 from baselinekit.pytest_plugin.session import terminal_of
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
-from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.reading import locate_all
 from baselinekit.structs import MutableStruct, replace
@@ -45,9 +41,7 @@ def build_seen(compared: Compared) -> KeptOutput:
     """Return what a refresh would approve. It includes the placeholders of the test: they are not in the file
     yet, and approving it later does not run the test."""
     project, stored, code = compared.place.project, compared.stored, compared.code
-    here = project.environment
-    if stored.baseline is None or not stored.baseline.environment:
-        here = CaptureEnvironment(project.project, here.clients, {})
+    here = CaptureEnvironment(project.project, project.environment.clients, {})  # a value has none
     resolved, _ = code.with_placeholders(compared.comparison.resolved)
     comparison = replace(compared.comparison, resolved=resolved)
     seen = seen_of(here, stored, comparison, compared.observation, project.now())
@@ -73,7 +67,7 @@ def plan_update(compared: Compared) -> PlannedWrite:
 
     def write() -> None:
         applied = apply(project.project, [Approval(plan, accepted)], ApprovalNote(), sync=False)
-        project.unsynced |= {file.file for file in applied.files}
+        project.has_written = True
         if applied.failures:
             raise InvalidInput(*applied.failures)
 
@@ -119,13 +113,10 @@ def missing_failure(place: ValuePlace) -> Failure:
 def second_value_failure(compared: Compared, earlier: str) -> Failure:
     """Return the failure of a second value for a file that is written in this very run. `earlier`: the test
     of the first."""
-    lines = [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
-    if earlier == compared.place.test:
-        message = "this test has compared another value with it before, which is to be written"
-        lines = [str(Problem("BK561", message)), "to keep both, give each a name:", '  baseline("name")']
-    return failure_of(
-        compared.place, count_noun(compared.comparison.count, "difference"), [*_shown(compared), *lines]
-    )
+    problem = Problem("BK561", f"it was written in this run, by {earlier}", "give each value a name")
+    count = count_noun(compared.comparison.count, "difference")
+    lines = [*_shown(compared), str(problem), '  baseline("name")']
+    return failure_of(compared.place, count, lines)
 
 
 def difference_failure(compared: Compared) -> Failure:
@@ -177,7 +168,7 @@ def _varying(compared: Compared) -> dict[str, list[Json]]:
 
 
 def _describe_capture(compared: Compared) -> Iterator[str]:
-    """Yield when the baseline was captured, and what has changed in the environment since."""
+    """Yield when the baseline was captured."""
     project, stored = compared.place.project, compared.stored
     text = stored.baseline.captured_at if stored.baseline else None
     captured = parse_time(text) if text else None
@@ -185,26 +176,7 @@ def _describe_capture(compared: Compared) -> Iterator[str]:
         return
     days = int((project.seconds() - captured.timestamp()) // 86_400)
     ago = f", {count_noun(days, 'day')} ago" if days > 0 else ""
-    yield f"captured {one_line(str(text))}{ago}{_describe_commits(compared)}"
-    drift = drift_of(project.environment, stored, Observation(None, 0.0))
-    yield from (
-        f"  {one_line(name)}: {short(before)} -> {short(now)}" for name, (before, now) in drift.items()
-    )
-    yield ""
-
-
-def _describe_commits(compared: Compared) -> str:
-    """Return the commit of the file and the number of commits since, or "" where git does not say."""
-    project = compared.place.project
-    if next(project.git_questions, None) is None:
-        return ""
-    git = Git(project.environment.clients.execute, project.root)
-    with suppress(BaselinekitError, ValueError):
-        commit = git.ask("log", "-1", "--format=%h", "--", compared.stored.source.file).decode().strip()
-        if commit:
-            number = int(git.ask("rev-list", "--count", f"{commit}..HEAD"))
-            return f"; committed in {commit}" + (f", {count_noun(number, 'commit')} ago" if number else "")
-    return ""
+    yield from (f"captured {one_line(str(text))}{ago}", "")
 
 
 def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:

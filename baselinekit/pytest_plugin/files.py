@@ -2,8 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
 from baselinekit.commands.capture import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.kinds.settings import Clients
 from baselinekit.learning.templating import OutputTemplater
@@ -24,16 +23,12 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.pytest_plugin.rules import CodeRules, LayeredRules
 from baselinekit.pytest_plugin.session import Use
-from baselinekit.store import schemafile, writing
-from baselinekit.store.project import nearest_config, project_root, resolve
-from baselinekit.store.reading import LoadedFiles, parse_record
+from baselinekit.store import reading, schemafile, writing
+from baselinekit.store.project import nearest_config, project_root
+from baselinekit.store.reading import parse_record
 from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.structs import Struct, replace
-from baselinekit.values.equality import same_json
 from baselinekit.values.places import with_values
-
-_MOST_GIT_QUESTIONS = 10
-"""Questions to git in a run: each takes as long as a test."""
 
 
 class Projects:
@@ -59,22 +54,10 @@ class Projects:
         return self._opened[root]
 
     def sync(self) -> None:
-        """Start writing the new files to the disk, and wait for their folders: a journalling file system
-        writes the files along with these. Waiting for each of 2,000 files takes longer than their tests. What
-        is lost in a power cut nevertheless, the same command writes again."""
-        for project in self._opened.values():
-            folders = {os.path.dirname(file) for file in project.unsynced}
-            for name in (*project.unsynced, *folders):
-                # the file is gone; the system has no posix_fadvise
-                with suppress(OSError, AttributeError, BaselinekitError):
-                    handle = os.open(resolve(project.root, name), os.O_RDONLY | os.O_CLOEXEC)
-                    try:
-                        if name in folders:
-                            os.fsync(handle)
-                        else:
-                            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-                    finally:
-                        os.close(handle)
+        """Wait until what was written is on the disk: once, as waiting for each of 2,000 files takes longer
+        than their tests. What is lost in a power cut before, the same command writes again."""
+        if any(project.has_written for project in self._opened.values()):
+            os.sync()
 
 
 class OpenProject:
@@ -86,11 +69,9 @@ class OpenProject:
         self.folder = project.folders[0].rstrip("/")
         self.seconds = now
         self.now = timestamps(now)
-        self.git_questions: Iterator[int] = iter(range(_MOST_GIT_QUESTIONS))
         self.written: dict[str, str] = {}
         """The new files of this run, each with its test."""
-        self.unsynced: set[str] = set()
-        """The files whose bytes may not be on the disk yet."""
+        self.has_written = False
 
     @cached_property
     def environment(self) -> CaptureEnvironment:
@@ -112,23 +93,8 @@ class OpenProject:
         """Return the baseline that a file holds; None where there is no file."""
         if not os.path.lexists(os.path.join(self.root, file)):
             return None
-        loaded = LoadedFiles()
-        loaded.read(file, self.root)
-        if loaded.problems:
-            raise InvalidInput(*loaded.problems, *loaded.refused)
-        if loaded.refused:
-            raise Refused(*loaded.refused)
-        matches = [baseline for baseline in loaded.baselines if baseline.id == id] or loaded.baselines
-        return self.environment.chosen(matches[0])
-
-    def holds(self, file: str, after: Baseline) -> bool:
-        """Whether a file already holds what was to be written: another process may have written the same
-        meanwhile."""
-        with suppress(BaselinekitError):
-            stored = self.load(file, after.id)
-            if stored is not None and stored.baseline is not None and after.baseline is not None:
-                return same_json(stored.baseline.output, after.baseline.output)
-        return False
+        baselines = reading.load([file], self.root)
+        return self.environment.chosen(next((one for one in baselines if one.id == id), baselines[0]))
 
     def compare(self, baseline: Baseline, observation: Observation) -> Comparison:
         words = replace(self.project.words_of(baseline), now=self.seconds())
@@ -147,11 +113,10 @@ class OpenProject:
         try:
             writing.write_file(record, file, self.root, self.project.config.inline_limit, schema, sync=False)
         except InvalidInput:
-            message = "another process has written another value meanwhile"
-            hint = "run again; values that vary want a placeholder"
-            raise InvalidInput(Problem("BK113", message, hint, Place(file))) from None
+            problem = Problem("BK113", "another process has written it meanwhile", "run again", Place(file))
+            raise InvalidInput(problem) from None
         self.written[file] = test
-        self.unsynced.add(file)
+        self.has_written = True
 
 
 class PlannedWrite(Struct):

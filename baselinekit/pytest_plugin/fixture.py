@@ -26,6 +26,7 @@ from baselinekit.pytest_plugin.files import (
 )
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used
+from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 
 if TYPE_CHECKING:  # not loaded where all tests pass
@@ -260,8 +261,10 @@ class ValuesOfTest:
         for file, planned in to_write.items():
             try:
                 planned.write()
-            except InvalidInput:
-                if not self.project.holds(file, planned.after):
+            except InvalidInput:  # another process may have written the same meanwhile
+                stored = self.project.load(file, planned.after.id)
+                ours, theirs = planned.after.baseline, stored.baseline if stored else None
+                if ours is None or theirs is None or not same_json(ours.output, theirs.output):
                     raise
             self._note_use(file, planned.use, planned.notes)
 

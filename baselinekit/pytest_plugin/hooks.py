@@ -1,18 +1,17 @@
 """The plugin that pytest loads in every project where baselinekit is installed: options, a fixture and a few
-hooks. It imports nothing but pytest; the rest is imported with the first test that uses the fixture."""
+hooks. It imports little; the rest is imported with the first test that uses the fixture."""
 
 import sys
-import time
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from baselinekit.pytest_plugin.session import Run
+
 if TYPE_CHECKING:
     from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, ValuesOfTest
-    from baselinekit.pytest_plugin.session import Used
 
 _ALL = "write the values that tests compare with `baseline`: new ones, and those that changed"
 UPDATES = (
@@ -138,24 +137,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Sync what was written to the disk before the run ends."""
     if run := session.config.stash.get(_RUN, None):
         run.projects.sync()
-
-
-@dataclass(eq=False)
-class Run:
-    """What a run covered, by node ids.
-
-    `began`: when it began, by the monotonic clock. `looked`: the outcome of collecting each file; "skipped"
-    for a module that is skipped as a whole. `collected`: the tests that were to run; `ended`: those that
-    finished; `unproven`: those with a phase that failed or was skipped. `left_out`: why the run did not cover
-    everything. `used`: the files that tests used."""
-
-    began: float = field(default_factory=time.monotonic)
-    looked: dict[str, str] = field(default_factory=dict)
-    collected: set[str] = field(default_factory=set)
-    ended: set[str] = field(default_factory=set)
-    unproven: set[str] = field(default_factory=set)
-    left_out: str = ""
-    used: "list[Used]" = field(default_factory=list)
 
 
 class RunObserver(Run):

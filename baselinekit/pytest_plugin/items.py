@@ -3,25 +3,22 @@
 difference a failure. They are replayed one after the other, by clients that stay open from the first to the
 last."""
 
-import fnmatch
 import os
 import shlex
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from _pytest._code import code
-from _pytest._io import TerminalWriter
 
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
 from baselinekit.commands.checking import Checker, Key, key_of, unjudged_result
-from baselinekit.commands.context import SIGNAL_CHECK, ModelThreads, Stop
+from baselinekit.commands.context import ModelThreads, Stop
 from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
@@ -45,8 +42,6 @@ from baselinekit.store.reading import find_repeated_ids, locate_each
 from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 
-T = TypeVar("T")
-
 _GROUP = "baselinekit"
 """The group for pytest-xdist: with `--dist loadgroup` one worker runs all of it, in order."""
 
@@ -57,9 +52,6 @@ _MEANT_FOR_PYTEST = frozenset(
 
 
 _QUESTIONS_AT_ONCE = 8
-_HINTED = ("allow-exec", "allow-host", "var", "secret", "environment", "record-calls")
-_BAD = ("FAILED ", "ERROR ")
-_MARKS = pytest.StashKey[set[str]]()
 _MARK = lazy_pattern(r"[A-Za-z0-9][\w.+/-]*")
 
 
@@ -82,9 +74,6 @@ class Replays:
         recording = RecordingOptions(offline=given["offline"], record_calls=given["record-calls"])
         start = start_of(str(config.rootpath), str(config.invocation_params.dir))
         self.project = project = open_project(replace(operator_of(project_options), cwd=start))
-        unresolved_root = os.path.abspath(project_root(nearest_config(start), start))
-        is_same = os.path.realpath(unresolved_root) == project.root
-        self.root = unresolved_root if is_same else project.root  # as pytest writes it
         width, verbosity = terminal_of(config)
         self._style = Style(width=width, verbose=verbosity > 0)  # plain: the same text is in a JUnit file
         self._stop = Stop()
@@ -99,11 +88,10 @@ class Replays:
         self._cancel = context.cancel
         environment = CaptureEnvironment(project, at_once.clients)
         self._checker = Checker(environment, ComparePolicy(explain=self._style.verbose), context)
-        self._thread: ThreadPoolExecutor | None = None
         self._unfit: dict[Key, Unfit] = {}
         self._ids: dict[str, Entry] = {}
         folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
-        self.folders = [os.path.normpath(os.path.join(self.root, folder)) for folder in folders]
+        self.folders = [os.path.normpath(os.path.join(project.root, folder)) for folder in folders]
         self._known = discover_files(folders, project.root).files
 
     # The files and their baselines.
@@ -112,19 +100,14 @@ class Replays:
         """Return a line about the project."""
         project = self.project
         base_url = project.override_base_url or project.base_url
-        text = f"{self.root}, {project.config_file or 'no baselinekit.yaml'}"
+        text = f"{project.root}, {project.config_file or 'no baselinekit.yaml'}"
         return project.redactor.mask_said(text + (f", base_url {base_url}" if base_url else ""))
 
     def name_of(self, path: str, is_named: bool) -> str | None:
         """Return the name in the project of a file that holds baselines; None for any other. `is_named`:
         given on the command line, so that it need not be in a folder of baselines."""
-        name = name_in_project(self.root, path)
+        name = name_in_project(self.project.root, os.path.realpath(path))
         return name if name in self._known or (is_named and path.endswith((*SUFFIXES, LINES))) else None
-
-    def holds_baselines(self, folder: str) -> bool:
-        """Whether there are baselines in a folder or below it."""
-        name = name_in_project(self.root, folder)
-        return any(file.startswith(f"{name}/") for file in self._known)
 
     def entries(self, file: str) -> list[tuple[Entry, int, list[str]]]:
         """Return the baselines of a file that can be replayed, which excludes values of tests: each with its
@@ -162,11 +145,15 @@ class Replays:
         stored for a refresh; the file does not change."""
         root = self.project.root
         try:
-            judged = self._in_thread(lambda: self._checker.judge(entry))
+            judged = self._checker.judge(entry)
             settled_id = judged.result.id if judged.settles else ""
             warning = keep_seen(root, judged.pending, settled_id, judged.warning)
             (located,) = with_lines([judged.result], [entry.source], root)
             result = mask_result(located or judged.result, self.project.redactor)
+        except KeyboardInterrupt:
+            self._stop.ask()
+            self._cancel()
+            raise
         except Exception as error:
             return self.refuse(entry, internal_error(error).problems[0]), []
         notes = result.notes if result.outcome in ("passed", "skipped") else ()
@@ -176,30 +163,8 @@ class Replays:
         """Return an error with the reason, for an entry that is not replayed."""
         return unjudged_result(entry, "error", self.project.redactor.mask(problem.with_hint), problem.code)
 
-    def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run work in the thread that holds the connections, while this one waits for a Ctrl-C, which must
-        not interrupt a client between two steps. If anything else ends the wait (such as the timeout of a
-        test), that thread is left to end by itself."""
-        self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="replay")
-        future = self._thread.submit(work)
-        try:
-            while not wait([future], SIGNAL_CHECK).done:
-                pass
-            return future.result()
-        except KeyboardInterrupt:
-            self._stop.ask()
-            self._cancel()
-            raise
-        except BaseException:
-            if not future.done():
-                self._thread.shutdown(wait=False)
-                self._thread = None
-            raise
-
     def close(self) -> None:
-        """Wait for work that is still running, and close the connections."""
-        if self._thread is not None:
-            self._thread.shutdown(wait=True, cancel_futures=True)
+        """Close the connections."""
         self._open.close()
 
     # Descriptions.
@@ -210,19 +175,15 @@ class Replays:
         report = Report("", "", 0.0, "", words, (result,), typed=Typed(tuple(self._words)))
         commands = after_compare(report, (), self.project.folders, self._style.verbose)
         text = format_failure(result, self._style)
-        return self._with_commands(text, commands, result.outcome == "error")
+        return self._with_commands(text, commands)
 
     def describe_error(self, error: BaselinekitError) -> str:
         """Return every problem with its place and hint, and the commands that explain them."""
         codes = dict.fromkeys(problem.code for problem in error.problems)
         return self._with_commands(f"{error}\n", explain_commands([*codes][:3]))
 
-    def _with_commands(self, text: str, commands: Iterable[str], has_hints: bool = True) -> str:
-        """Add the commands, and the pytest names of the options in hints: those are of our own command
-        line."""
-        named_options = [option for option in _HINTED if has_hints and f"--{option}" in text]
-        translations = [f"pytest calls it --baselinekit-{option}" for option in named_options]
-        lines = format_lines([*translations, *(f"next: {command}" for command in commands)])
+    def _with_commands(self, text: str, commands: Iterable[str]) -> str:
+        lines = format_lines([f"next: {command}" for command in commands])
         return self.project.redactor.mask_said(f"{text.rstrip()}\n\n{lines}".rstrip())
 
 
@@ -268,16 +229,6 @@ def start_of(rootdir: str, invoked_in: str) -> str:
     return start if is_found else rootdir
 
 
-class ReprEntryNative(code.ReprEntryNative):
-    """Lines in colour on a terminal. It has the name of pytest's own class: by that name a worker of
-    pytest-xdist sends it, without colours."""
-
-    def toterminal(self, tw: TerminalWriter) -> None:
-        for line in self.lines:
-            sign = line.lstrip()[:2]
-            tw.write(line, red=sign == "- " or line.startswith(_BAD), green=sign == "+ ")
-
-
 class DidNotPass(Exception):
     """Carries an outcome to pytest's report. `text`: shown instead of a traceback."""
 
@@ -287,9 +238,7 @@ class DidNotPass(Exception):
 
     def representation(self) -> code.ReprExceptionInfo:
         """Return the form that reports, JUnit files and the workers of pytest-xdist can process."""
-        lines = f"{self.text}\n".splitlines(keepends=True)
-        traceback = code.ReprTracebackNative(lines)
-        traceback.reprentries = [ReprEntryNative(lines)]
+        traceback = code.ReprTracebackNative(f"{self.text}\n".splitlines(keepends=True))
         return code.ReprExceptionInfo(traceback, code.ReprFileLocation(self.file, self.line, self.message))
 
 
@@ -310,12 +259,6 @@ class BaselineFile(pytest.File):
             item.add_words(words)
             yield item
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the error without a traceback, even with --full-trace: it has no code of the user."""
-        if isinstance(excinfo.value, self.CollectError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
-
 
 class BaselineItem(pytest.Item):
     """One baseline. It is replayed and judged in the setup, so that whatever prevents a verdict is an error;
@@ -327,17 +270,15 @@ class BaselineItem(pytest.Item):
         super().__init__(**options)
         self.entry, self.line = entry, line
         self.result: Result | None = None
-        self.refused: Problem | None = None
 
     def add_words(self, words: Sequence[str]) -> None:
         """Add the words that select it: with -k, and with -m where a word is a valid mark."""
         self.extra_keyword_matches.update(words, [self.entry.name] if self.entry.name else [])
         for word in words:
             if _MARK.fullmatch(word) and word not in _MEANT_FOR_PYTEST:
-                known_marks = self.config.stash.setdefault(_MARKS, set())
-                if word not in known_marks:  # registered, as --strict-markers refuses unknown marks
-                    self.config.addinivalue_line("markers", f"{word}: a tag of a baseline")
-                known_marks.add(word)
+                line = f"{word}: a tag of a baseline"
+                if line not in self.config.getini("markers"):  # --strict-markers refuses unknown marks
+                    self.config.addinivalue_line("markers", line)
                 self.add_marker(word)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -347,13 +288,15 @@ class BaselineItem(pytest.Item):
         if self.config.getoption("setupplan", False):
             return
         replays = self.parent.replays
-        if self.refused:
-            self.result = result = replays.refuse(self.entry, self.refused)
+        warnings: list[str] = []
+        is_shared = worker_of(self.config)[1] > 1 and not self.nodeid.endswith(f"@{_GROUP}")
+        if is_shared and self.entry.claim is not None:
+            result = replays.refuse(self.entry, other_workers_problem(self.entry))
         else:
-            self.result, warnings = replays.judge(self.entry)
-            result = self.result
-            for warning in warnings:
-                self.warn(BaselineWarning(f"{self.name}: {warning}"))
+            result, warnings = replays.judge(self.entry)
+        self.result = result
+        for warning in warnings:
+            self.warn(BaselineWarning(f"{self.name}: {warning}"))
         if result.outcome == "skipped" and result.code is None:
             pytest.skip(result.reason)
         if result.outcome not in ("passed", "failed"):
@@ -424,19 +367,6 @@ class BaselineItems:
             if not any(_is_within(folder, os.path.abspath(arg)) for arg in config.args):
                 config.args.append(folder)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Collect folders of baselines named `build` or `dist`, which pytest ignores by default."""
-        config, path = self._config, str(collection_path)
-        if not any(path != folder and _is_within(path, folder) for folder in self.replays.folders):
-            return None
-        name = collection_path.name
-        is_passed_over = any(fnmatch.fnmatch(name, pattern) for pattern in config.getini("norecursedirs"))
-        if not is_passed_over or not self.replays.holds_baselines(path):
-            return None
-        ignored = [os.path.abspath(path) for path in config.getoption("ignore") or ()]
-        return None if path in ignored else False
-
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
         name = self.replays.name_of(str(file_path), parent.session.isinitpath(file_path))
         if name is None:
@@ -464,9 +394,6 @@ class BaselineItems:
         for item in session.items:
             if isinstance(item, BaselineItem):
                 nodes.setdefault(item.parent, []).append(item)
-                is_shared = self._worker_count > 1 and not item.nodeid.endswith(f"@{_GROUP}")
-                if is_shared and item.entry.claim is not None:
-                    item.refused = other_workers_problem(item.entry)
         for node, items in nodes.items():
             try:
                 self.replays.check(item.entry for item in items)

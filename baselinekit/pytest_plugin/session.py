@@ -1,6 +1,7 @@
 """What the plugin's other files share of a session of pytest."""
 
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 
@@ -12,16 +13,21 @@ data, as xdist's workers send it in the reports of their tests."""
 _WIDTH = 100
 
 
-class Covered(Protocol):
-    """What a run covered: `Run` of hooks.py, which imports none of this."""
+@dataclass(eq=False)
+class Run:
+    """What a run covered, by node ids.
 
-    began: float
-    looked: dict[str, str]
-    collected: set[str]
-    ended: set[str]
-    unproven: set[str]
-    left_out: str
-    used: list[Used]
+    `looked`: the outcome of collecting each file; "skipped" for a module that is skipped as a whole.
+    `collected`: the tests that were to run; `ended`: those that finished; `unproven`: those with a phase that
+    failed or was skipped. `left_out`: why the run did not cover everything. `used`: the files that tests
+    used."""
+
+    looked: dict[str, str] = field(default_factory=dict)
+    collected: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+    unproven: set[str] = field(default_factory=set)
+    left_out: str = ""
+    used: list[Used] = field(default_factory=list)
 
 
 class BaselineWarning(pytest.PytestWarning):

@@ -31,57 +31,18 @@ from baselinekit.values.texts import no_mask
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """The kernel's number of a machine, and its column in the tables."""
 
-_REFUSED: dict[str, tuple[int | None, int | None]] = {
-    "shmget": (29, 194),
-    "semget": (64, 190),
-    "msgget": (68, 186),
-    "memfd_create": (319, 279),
-    "memfd_secret": (447, 447),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "setpriority": (141, 140),
-    "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118),
-    "sched_setattr": (314, 274),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "personality": (135, 92),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-}
-_REFUSED_WITHOUT_WALLS: dict[str, tuple[int | None, int | None]] = {
-    "fork": (57, None),
-    "vfork": (58, None),
-    "kill": (62, 129),
-    "tkill": (200, 130),
-    "tgkill": (234, 131),
-    "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_send_signal": (424, 424),
-    "socket": (41, 198),
-}
+_REFUSED = """
+    shmget 29 194, semget 64 190, msgget 68 186, memfd_create 319 279, memfd_secret 447 447,
+    ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, pidfd_getfd 438 438, kcmp 312 272,
+    setpriority 141 140, sched_setscheduler 144 119, sched_setparam 142 118, sched_setattr 314 274,
+    unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51,
+    open_by_handle_at 304 265, open_tree 428 428, move_mount 429 429, fsopen 430 430, fsconfig 431 431,
+    fsmount 432 432, fspick 433 433, mount_setattr 442 442, add_key 248 217, request_key 249 218,
+    keyctl 250 219, personality 135 92, bpf 321 280, perf_event_open 298 241, userfaultfd 323 282,
+    io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427"""
+_REFUSED_WITHOUT_WALLS = """
+    fork 57 -, vfork 58 -, kill 62 129, tkill 200 130, tgkill 234 131, rt_sigqueueinfo 129 138,
+    rt_tgsigqueueinfo 297 240, pidfd_send_signal 424 424, socket 41 198"""
 """Under bubblewrap the code may start processes: they end with it. It may signal those that it sees there,
 and open a socket, which reaches nothing."""
 
@@ -103,10 +64,10 @@ def seccomp_filter(machine: str, walled: bool) -> bytes:
     steps = [_step(_LOAD, _MACHINE), _step(_EQUAL, machine_number, 1, 0), _step(_GIVE, _KILL)]
     steps += [_step(_LOAD, _NUMBER), _step(_AT_LEAST, _OTHER_NUMBERS, 0, 1), _step(_GIVE, _NOT_THERE)]
     steps += [_step(_EQUAL, _CLONE3, 0, 1), _step(_GIVE, _NOT_THERE)]  # libraries fall back to clone
-    for numbers in (_REFUSED if walled else _REFUSED | _REFUSED_WITHOUT_WALLS).values():
-        number = numbers[column]
-        if number is not None:
-            steps += [_step(_EQUAL, number, 0, 1), _step(_GIVE, _NOT_PERMITTED)]
+    for call in (_REFUSED if walled else f"{_REFUSED}, {_REFUSED_WITHOUT_WALLS}").split(","):
+        number = call.split()[1 + column]
+        if number != "-":
+            steps += [_step(_EQUAL, int(number), 0, 1), _step(_GIVE, _NOT_PERMITTED)]
     steps += [_step(_EQUAL, _PRLIMIT[column], 0, 4), _step(_LOAD, _FIRST)]  # only its own limits
     steps += [_step(_EQUAL, 0, 1, 0), _step(_GIVE, _NOT_PERMITTED), _step(_GIVE, _ALLOW)]
     steps += [_step(_EQUAL, _CLONE[column], 0, 5), _step(_LOAD, _FIRST)]
@@ -146,8 +107,7 @@ class Sandbox:
         """Make all calls of the function in the code. The sandbox returns values only: the expected values
         never go in."""
         bubblewrap = self._walls()
-        if bubblewrap is None:
-            self._check(method)
+        self.check(method)
         # Under bubblewrap the code starts in a folder inside of it; else in a temporary one.
         folder: AbstractContextManager[str] = nullcontext("/")
         if bubblewrap is None:
@@ -187,12 +147,9 @@ class Sandbox:
         return SandboxResult(tuple(map(_returned, lines)), protected, within_reach)
 
     def check(self, method: FunctionOutput) -> None:
-        """Refuse in advance what `run` would refuse."""
-        if self._walls() is None:
-            self._check(method)
-
-    def _check(self, method: FunctionOutput) -> None:
         """Refuse to run code of a model with access to the user's files unless that is allowed."""
+        if self._walls() is not None:
+            return
         hint = "install bubblewrap (bwrap)"
         if method.sandbox:
             message = "`sandbox: true`, but there is no sandbox on this machine"

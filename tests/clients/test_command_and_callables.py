@@ -103,7 +103,7 @@ def test_a_program_can_say_more_than_a_text(project: Path, processes: Processes)
     assert asked.spent.usd == Decimal("0.25")
 
 
-@pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2], 'As JSON:\n```\n{"a": 1}\n```'])
+@pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2]])
 def test_what_is_no_answer_as_an_object_is_the_text_itself(
     project: Path, processes: Processes, value: Any
 ) -> None:
@@ -112,23 +112,21 @@ def test_what_is_no_answer_as_an_object_is_the_text_itself(
 
 
 @pytest.mark.parametrize(
-    ("written", "found"),
+    "written",
     [
-        ('{"type": "start", "session": "s1"}\n{"text": "fine"}\n', "2 lines of JSON"),
-        ('INFO: model loaded\n{"text": "fine"}\n', "before its JSON, the first of them 'INFO: model loaded'"),
-        ('loading\n\n{\n  "text": "fine"\n}\n', "before its JSON, the first of them 'loading'"),
-        ('loading\n{"type": "start"}\n{"text": "fine"}', "before its JSON, the first of them 'loading'"),
-        ('{"text": "fine"}\ndone in 3 s\n', "after its JSON, the last of them 'done in 3 s'"),
-        ('{"text": "fi', "JSON that is broken or incomplete"),
-        ('{"type": "result", "result": "fine", "session_id": "s1"}', "what `claude -p` writes"),
+        'As JSON:\n```\n{"a": 1}\n```',
+        '{"type": "start", "session": "s1"}\n{"text": "fine"}\n',
+        'INFO: model loaded\n{"text": "fine"}\n',
+        '{"text": "fi',
+        '{"type": "result", "result": "fine", "session_id": "s1"}',
     ],
 )
-def test_output_json_with_more_than_one_object_is_an_error_that_names_what_it_found(
-    project: Path, processes: Processes, written: str, found: str
+def test_output_json_with_more_than_one_object_is_an_error_that_shows_its_beginning(
+    project: Path, processes: Processes, written: str
 ) -> None:
     error = failure(says(project, processes, written, output="json"))
     assert error.problems[0].code == "BK612"
-    assert found in str(error)
+    assert f"did not write one JSON object with its text: {written.strip()[:8]!r}"[:-1] in str(error)
 
 
 @pytest.mark.parametrize(

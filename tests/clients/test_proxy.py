@@ -227,13 +227,6 @@ def test_a25_f48_the_call_after_the_last_is_refused_however_many_ask_at_once(jud
     assert len(judges.asked) == proxy.calls == 50
 
 
-def test_f48_all_bytes_together_are_bounded_too(judges: Judges) -> None:
-    with Proxy(judges.ask, "judge", 1_000, 60.0) as proxy:
-        large = {"question": "x" * 999_000}
-        statuses = [sent(proxy, "/invoke", large)[0] for _ in range(22)]
-    assert statuses == [200] * 20 + [413] * 2
-
-
 def test_a25_a_model_that_fails_is_told_as_it_is_and_the_call_counts(proxy: Proxy, judges: Judges) -> None:
     judges.error = CannotReplay(Problem("BK611", "the model 'judge' is not there", "start it"))
     assert sent(proxy, "/invoke", QUESTION) == (
@@ -281,8 +274,6 @@ def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(ju
     asking = threading.Thread(target=ask)
     asking.start()
     assert judges.begun.wait(10)
-    url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
-    idle = socket.create_connection((str(url.hostname), url.port or 0), timeout=10)
     closing = threading.Thread(target=proxy.close)
     closing.start()
     closing.join(0.05)
@@ -290,8 +281,6 @@ def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(ju
     judges.wait.set()
     closing.join(10)
     asking.join(10)
-    with idle, suppress(ConnectionResetError):  # hung up on before anybody took it
-        assert idle.recv(1) == b"", "nobody is left there"
     assert proxy.usage == Usage(3, 2)
     deadline = time.monotonic() + 10
     while set(threading.enumerate()) - before and time.monotonic() < deadline:
@@ -323,41 +312,3 @@ def test_a25_all_calls_that_are_allowed_can_be_made_at_once(judges: Judges) -> N
             thread.join()
     assert sorted(statuses) == [200] * 50 + [429] * 10, "nobody is hung up on"
     assert len(judges.asked) == 50
-
-
-def test_f48_connections_that_say_nothing_take_the_room_of_others_and_do_no_harm(judges: Judges) -> None:
-    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
-        url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
-        where = (str(url.hostname), url.port or 0)
-        silent = [socket.create_connection(where, timeout=10) for _ in range(32)]
-        statuses: list[int] = []
-        thread = threading.Thread(target=lambda: statuses.append(sent(proxy, "/invoke", QUESTION)[0]))
-        thread.start()
-        assert not judges.begun.wait(0.2), "there is no room, so it waits"
-        for one in silent:
-            one.close()
-        thread.join(10)
-        assert statuses == [200]
-    assert len(judges.asked) == 1
-
-
-def test_f48_it_is_closed_while_others_wait_for_room(judges: Judges) -> None:
-    before = set(threading.enumerate())
-    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
-        url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
-        where = (str(url.hostname), url.port or 0)
-        silent = [socket.create_connection(where, timeout=10) for _ in range(100)]
-    for one in silent:
-        with one, suppress(ConnectionResetError):
-            assert one.recv(1) == b"", "nobody is left there"
-    deadline = time.monotonic() + 10
-    while set(threading.enumerate()) - before and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert not set(threading.enumerate()) - before
-
-
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "BREW"])
-def test_a25_another_method_is_refused_as_json(proxy: Proxy, judges: Judges, method: str) -> None:
-    status, said = sent(proxy, "/invoke", QUESTION, method=method)
-    assert (status, said) == (501, {"error": f"Unsupported method ('{method}')"})
-    assert (judges.asked, proxy.calls) == ([], 0)

@@ -80,11 +80,6 @@ def tokens_of(usage: Any) -> Usage:
     return Usage(tokens_in, count(usage.get("output_tokens")), tokens_cached=read[-1] or None)
 
 
-def _hint(answer: Json) -> str:
-    is_other = isinstance(answer, dict) and "choices" in answer
-    return "it answers as OpenAI does: write `openai:` in its entry" if is_other else ""
-
-
 FORM = wire_form(
     "/messages",
     "https://api.anthropic.com",
@@ -92,5 +87,4 @@ FORM = wire_form(
     _body,
     _reply,
     ("a message", "Anthropic"),
-    _hint,
 )

@@ -33,7 +33,7 @@ from baselinekit.model.traces import StatedCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct, convert, replace
-from baselinekit.values.texts import Mask, mask_and_clip
+from baselinekit.values.texts import mask_and_clip
 
 
 def run(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessResult:
@@ -107,6 +107,7 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
 # itself); `claude`, what `claude -p --output-format json` writes.
 
 _LONGEST_QUOTE = 60
+_OBJECT = lazy_pattern(r"(?m)^\s*\{")
 
 
 def ask_command(question: Question) -> Reply:
@@ -121,32 +122,13 @@ def ask_command(question: Question) -> Reply:
     value = json_in(text) if model.output == "json" else None
     if is_answer(value):
         return Reply(answer_of(question, value, finished.seconds))
-    if model.output == "json" and (found := _found_instead(value, text, question.world.mask)):
-        message = f"{question.name} did not write one JSON object, but {found}"
+    is_of_claude = isinstance(value, dict) and value.get("type") == "result"
+    if is_of_claude or (value is ABSENT and _OBJECT.search(text)):
+        begin = mask_and_clip(text, _LONGEST_QUOTE, question.world.mask, counted=False)
+        message = f"{question.name} did not write one JSON object with its text: {begin!r}"
         hint = "let its command write {text, tool_calls, usage} and nothing else, or state `output: text`"
-        raise cannot_replay("BK612", message, hint)
+        raise cannot_replay("BK612", message, f"{hint}, or `output: claude`")
     return Reply(Answer(text, None, seconds=finished.seconds))
-
-
-def _found_instead(value: Json, text: str, mask: Mask) -> str:
-    """Name what a program wrote that is neither an answer nor a text; empty where it is one of these."""
-    if isinstance(value, dict) and value.get("type") == "result":
-        return "what `claude -p` writes, which `output: claude` reads"
-    lines = [line for line in text.splitlines() if line.strip()]
-    if value is not ABSENT or not lines:
-        return ""
-    objects = [isinstance(json_in(line), dict) for line in lines]
-    start = next((number for number, line in enumerate(lines) if line.lstrip().startswith("{")), 0)
-    first, last = (
-        repr(mask_and_clip(line, _LONGEST_QUOTE, mask, counted=False)) for line in (lines[0], lines[-1])
-    )
-    if all(objects):
-        return f"{len(lines)} lines of JSON"
-    if start and (objects[-1] or isinstance(json_in("\n".join(lines[start:])), dict)):
-        return f"other lines before its JSON, the first of them {first}"
-    if objects[0]:
-        return f"other lines after its JSON, the last of them {last}"
-    return "JSON that is broken or incomplete" if text.lstrip().startswith("{") else ""
 
 
 def check_command(model: Model, world: World) -> Iterator[Problem]:

@@ -29,8 +29,8 @@ from baselinekit.errors import (
     Problem,
     suggest,
 )
-from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage, Retry
-from baselinekit.model.values import Json, Path
+from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage
+from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.texts import shown
@@ -49,7 +49,6 @@ DEFAULT_TIMEOUT = 120.0
 
 _KINDS = (*FORMS, "form")
 _ALWAYS = frozenset(("system", "prices", "concurrency", "per_minute", "timeout", *_KINDS))
-_MOST_AT_ONCE = 512
 _EXAMPLE = "models: {%s: {openai: MODEL, base_url: 'http://127.0.0.1:11434'}}"
 
 
@@ -125,33 +124,17 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
 
 
 def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
-    """Keys without effect, and numbers out of range."""
+    """Keys without effect, and statuses that are not tried again."""
     blank = Model()
     for name, value in asdict(model).items():
         if name not in _ALWAYS | form.uses and value != getattr(blank, name):
             message = f"`{name}` has no effect on a model of the form `{kind_of(model)}`"
             yield Problem("BK602", message, "remove it", at=(name,))
-    minimums = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
-    yield from _too_small(model, minimums, ())
-    if (model.concurrency or 0) > _MOST_AT_ONCE:
-        message = f"`concurrency: {model.concurrency}` is too much"
-        yield Problem("BK602", message, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
-    if model.retry is not None:
-        yield from _too_small(model.retry, {"wait": 0, "longest": 0, "factor": 1}, ("retry",))
-        for number, status in enumerate(model.retry.statuses or ()):
-            if not may_change(status):
-                hint = "such as 408, 429, 500, 502, 503 and 504"
-                message = f"the status {status} is not one that another try changes"
-                yield Problem("BK602", message, hint, at=("retry", "statuses", number))
-    if model.prices and min(model.prices.input, model.prices.output, model.prices.cached or 0) < 0:
-        yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
-
-
-def _too_small(part: Model | Retry, minimums: Mapping[str, float], at: Path) -> Iterator[Problem]:
-    for name, minimum in minimums.items():
-        value = getattr(part, name)
-        if value is not None and value < minimum:
-            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(*at, name))
+    for number, status in enumerate((model.retry.statuses if model.retry else None) or ()):
+        if not may_change(status):
+            hint = "such as 408, 429, 500, 502, 503 and 504"
+            message = f"the status {status} is not one that another try changes"
+            yield Problem("BK602", message, hint, at=("retry", "statuses", number))
 
 
 class _ReadyModel(Struct):

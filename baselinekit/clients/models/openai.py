@@ -53,10 +53,8 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
     served = body.get("model")
-    single_call = message.get("function_call")  # older servers give one call, without a list
-    calls = [call.get("function") or call["custom"] for call in message.get("tool_calls") or ()] or (
-        [single_call] if single_call else []
-    )
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    calls = calls or [call for call in [message.get("function_call")] if call]  # of older servers
     # Sources mean that the provider has searched: it does not report with which calls.
     is_searched = any((message.get("annotations"), body.get("citations"), body.get("search_results")))
     content = "" if message.get("content") is None else message["content"]
@@ -102,8 +100,6 @@ def _usage(usage: dict[str, Any]) -> Usage:
 
 def _call(function: Any) -> ToolCall:
     """Read a tool call. Arguments that are not JSON are kept as text: a wrong answer, not a missing one."""
-    if "input" in function:  # of a custom tool: any text
-        return ToolCall(function["name"], function["input"])
     arguments = function.get("arguments") or "{}"
     if not isinstance(function["name"], str):
         raise TypeError
@@ -113,11 +109,6 @@ def _call(function: Any) -> ToolCall:
         return ToolCall(function["name"], arguments)
 
 
-def _hint(answer: Json) -> str:
-    is_other = isinstance(answer, dict) and answer.get("type") == "message"
-    return "it answers as Anthropic does: write `anthropic:` in its entry" if is_other else ""
-
-
 FORM = wire_form(
     "/chat/completions",
     "https://api.openai.com",
@@ -125,5 +116,4 @@ FORM = wire_form(
     _body,
     _reply,
     ("a chat completion", "OpenAI"),
-    _hint,
 )

@@ -7,14 +7,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from functools import partial
 from math import ceil
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
-from baselinekit.clients.trust import NetworkKind, Trust, network_of_host, origins_in
+from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
@@ -102,8 +101,6 @@ class Form(Struct):
 # How many questions a model gets at once, and how many a minute.
 
 _MINUTE = 60.0
-_BURST = 10
-"""A tenth of the requests of a minute can be sent at once; the rest is spread over the minute."""
 
 
 class Lane:
@@ -120,11 +117,8 @@ class Lane:
         self._clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
         self.places = threading.Semaphore(at_once)
-        burst = max(1, (per_minute or 0) // _BURST)
-        # No minute has more requests than allowed: those that may come at once, and those that follow them.
-        self._apart = _MINUTE / (per_minute - burst + 1) if per_minute else 0.0
-        self._early = (burst - 1) * self._apart
-        self._due = self._rested = float("-inf")
+        self._apart = _MINUTE / per_minute if per_minute else 0.0
+        self._due = float("-inf")
         self.deserted = False
         """Whether no try of a question could reach the server: then others do not wait as long."""
 
@@ -132,15 +126,15 @@ class Lane:
         """Wait until the next request may be sent. Each thread knows its own time: none wakes up in vain."""
         with self._lock:
             now = self._clock()
-            send_at = max(now, self._rested, self._due - self._early)
-            self._due = max(send_at, self._due) + self._apart
+            send_at = max(now, self._due)
+            self._due = send_at + self._apart
         if send_at > now:
             self._sleep(send_at - now)
 
     def rest(self, seconds: float) -> None:
         """Send no requests for so many seconds, from any thread: the server asked for it."""
         with self._lock:
-            self._rested = max(self._rested, self._clock() + seconds)
+            self._due = max(self._due, self._clock() + seconds)
 
 
 # Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
@@ -229,44 +223,19 @@ def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
 
 
-_DURATION = lazy_pattern(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
-_LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
-
-
 def asked_wait(response: Response) -> float | None:
     """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
     clocks differ."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = response.header(name).strip()
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
-            return float(text) / unit
-    waits = [_until(response, "retry-after")]
-    for name in _LIMITS:  # those that are used up, in either wire form
-        if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
-            waits.append(_until(response, f"anthropic-ratelimit-{name}-reset"))
-        match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
-        if response.header(f"x-ratelimit-remaining-{name}") == "0" and match and match[0]:
-            hours, minutes, whole, milli = (float(part or 0) for part in match.groups())
-            waits.append(hours * 3600 + minutes * 60 + whole + milli / 1000)
-    return max((wait for wait in waits if wait is not None), default=None)
-
-
-def _until(response: Response, name: str) -> float | None:
-    until, now = _date(response.header(name)), _date(response.header("date"))
-    return max(0.0, (until - now).total_seconds()) if until and now else None
-
-
-def _date(text: str) -> datetime | None:
     from email.utils import parsedate_to_datetime  # seldom needed
 
-    for parse in (parsedate_to_datetime, datetime.fromisoformat):
-        try:
-            date = parse(text.strip())
-        except (ValueError, TypeError, OverflowError, IndexError):
-            continue
-        if date.tzinfo is not None:
-            return date
-    return None
+    text = response.header("retry-after").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
+        return float(text)
+    try:
+        wait = parsedate_to_datetime(text) - parsedate_to_datetime(response.header("date"))
+    except (ValueError, TypeError):  # not a date, or one without its zone
+        return None
+    return max(0.0, wait.total_seconds())
 
 
 _USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
@@ -278,21 +247,16 @@ _SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
-_UNKNOWN = lazy_pattern(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
 _NO_CREDIT = lazy_pattern(
     r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
 )
 _FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
-CONTEXT_WINDOW = "send less text, or use a model with a larger context"
-"""What to do if a question with its answer exceeds the context window of the model."""
-
 CUT_OFF = {
-    "model_context_window_exceeded": CONTEXT_WINDOW,
+    "model_context_window_exceeded": "send less text, or use a model with a larger context",
     "pause_turn": "the provider paused its own tools after a long turn: limit them, or ask for less",
 }
 """What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
 
-_TOO_LONG = lazy_pattern(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
 _NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
 _BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
@@ -327,14 +291,11 @@ def post(
         problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
         if problem.code not in _BROKEN_OFF:
             raise type(error)(problem) from None
-        # A closed port of this machine seldom opens in a moment; other failures may be short.
-        parts = urlsplit(request.url)
-        is_local = (
-            parts.hostname == "localhost" or network_of_host(parts.hostname or "") is NetworkKind.LOOPBACK
-        )
-        is_port_closed = is_local and os.strerror(errno.ECONNREFUSED) in problem.message
+        # A closed port seldom opens in a moment; other failures may be short.
+        is_port_closed = os.strerror(errno.ECONNREFUSED) in problem.message
         if is_port_closed:
-            demo = f"start it in another terminal: baselinekit demo --serve --port {parts.port or 80}"
+            port = urlsplit(request.url).port or 80
+            demo = f"start it in another terminal: baselinekit demo --serve --port {port}"
             server = "start the model's server, or correct its `base_url`"
             problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else server)
         hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
@@ -354,10 +315,7 @@ def post(
         raise _failure(question, response.status, message, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
-        is_stream = response.body.lstrip().startswith((b"data:", b"event:"))
-        hint = "is its `base_url` that of the API?"
-        hint = "streams are not read: remove `stream` from its `settings`" if is_stream else hint
-        raise cannot_replay("BK612", message, hint)
+        raise cannot_replay("BK612", message, "is its `base_url` that of the API? (streams are not read)")
     if reported := stated.get("error"):  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 200
@@ -372,10 +330,9 @@ def wire_form(
     body: Callable[[Question], Json],
     read: Callable[[Question, Any, float], Reply],
     what: tuple[str, str],
-    other: Callable[[Json], str],
 ) -> Form:
     """A form that is asked over HTTP at `path`, of `default` where the entry states no `base_url`. `headers`:
-    those of a key. `what`: an answer, and who gives it; `other`: what to do about one of another form."""
+    those of a key. `what`: an answer, and who gives it."""
 
     def ask(question: Question) -> Reply:
         key = question.model.key
@@ -385,7 +342,7 @@ def wire_form(
             return read(question, answer, seconds)
         except (LookupError, TypeError, AttributeError):
             message = f"{question.name} answered with something that is not {what[0]}"
-            hint = other(answer) or f"does its `base_url` lead to an {what[1]}-compatible API?"
+            hint = f"does its `base_url` lead to an {what[1]}-compatible API?"
             raise cannot_replay("BK612", message, hint) from None
 
     def check(model: Model, world: World) -> Iterator[Problem]:
@@ -460,10 +417,6 @@ def _failure(question: Question, status: int, message: str, response: Response, 
         )
     elif status == 404 or 300 <= status < 400:
         text, hint = f"{text} (asked: {url})", "correct `base_url`, or the model's id"
-    elif _UNKNOWN.search(message):
-        hint = f"correct the model's id, {model.openai or model.anthropic!r}"
-    elif _TOO_LONG.search(message):
-        hint = CONTEXT_WINDOW
     else:
         hint = "correct the prompt or the model's entry"
     return cannot_replay("BK610", text, hint)

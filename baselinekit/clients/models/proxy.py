@@ -3,13 +3,12 @@ gets an address and a token, and no key; how often it may ask is checked before 
 
 import hmac
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, internal_error
@@ -17,27 +16,22 @@ from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Usage
 from baselinekit.model.values import Json
 
-_MOST_OF_ONE = 1_000_000
-_MOST_OF_ALL = 20_000_000
-"""Bytes of questions: of one request, and of all requests of a program."""
-
-_MOST_CONNECTIONS = 32
-"""At once; further ones wait in the queue of the system, as a program may ask all its questions together."""
+_MOST_BYTES = 1_000_000
+_MOST_DROPPED = 5_000_000
+"""Bytes of a request that is too large: they are read, as a client does not see a reply while it sends."""
 
 _AT_ONCE = 8
 _POLL = 0.05
-_LINGER = 1.0
-_MOST_DROPPED = 5_000_000
 _INTERRUPTED = "BK330"
 _NAMES = ("AGENTV_TARGET_PROXY", "BASELINEKIT_TARGET_PROXY")
 
 
-class Proxy(ThreadingHTTPServer):
+class Proxy(ThreadingTCPServer):
     """Opened for one program and closed with it. `ended`: the error that stopped the run while the program
     asked, which is not the program's fault."""
 
     request_queue_size = 1_024
-    daemon_threads = False  # they are waited for
+    daemon_threads = True
 
     def __init__(
         self,
@@ -54,18 +48,10 @@ class Proxy(ThreadingHTTPServer):
         self.ended: BaselinekitError | None = None
         self._ask, self._until = ask, time.monotonic() + seconds
         self._token = secrets.token_urlsafe(32)
-        self._bytes = self._asking = 0
-        self._open: set[socket.socket] = set()
-        self._closed = False
+        self._asking, self._closed = 0, False
         self._changed = threading.Condition()
-        self._room = threading.Semaphore(_MOST_CONNECTIONS)
         super().__init__(("127.0.0.1", 0), _ModelHandler)
         threading.Thread(target=self.serve_forever, args=(_POLL,), name="target proxy", daemon=True).start()
-
-    def server_bind(self) -> None:
-        """Do not look up the name of this machine, as the base class does."""
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -84,25 +70,7 @@ class Proxy(ThreadingHTTPServer):
         self.shutdown()
         with self._changed:
             self._changed.wait_for(lambda: not self._asking)
-            for connection in self._open:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
         self.server_close()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        while not self._room.acquire(timeout=_POLL):
-            if self._closed:
-                request.close()
-                return
-        with self._changed:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def close_request(self, request: Any) -> None:
-        with self._changed:
-            self._open.discard(request)
-        request.close()
-        self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing: the program hung up, was too slow, or sent no valid request."""
@@ -127,14 +95,6 @@ class Proxy(ThreadingHTTPServer):
         """Whether this is the token, compared in constant time."""
         return hmac.compare_digest(authorization.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
 
-    def admit_bytes(self, count: int) -> bool:
-        """Whether so many more bytes may be read; if so, they are counted."""
-        with self._changed:
-            if count > _MOST_OF_ONE or self._bytes + count > _MOST_OF_ALL:
-                return False
-            self._bytes += count
-            return True
-
     def reserve(self, count: int) -> bool:
         """Whether so many more questions may be asked, all of them or none; if so, they are counted, whatever
         their outcome."""
@@ -149,23 +109,21 @@ class Proxy(ThreadingHTTPServer):
         system, question = request.get("systemPrompt"), str(request["question"])
         messages = (*((Message("system", str(system)),) if system else ()), Message("user", question))
         with self._changed:
-            if self._closed:
-                raise _Closed
+            if self._closed:  # the program has ended: processes that it left behind get no answers
+                raise _Refused(503, "the proxy is closing")
             self._asking += 1
         try:
             seconds_left = max(0.001, self._until - time.monotonic())
             model = str(request.get("target") or self.model)
             answer = self._ask(ModelQuestion(model, messages, timeout=seconds_left))
-        except BaselinekitError as error:
-            code = error.problems[0].code
+        except Exception as error:
+            known = error if isinstance(error, BaselinekitError) else internal_error(error)
+            is_end = isinstance(known, OutOfBudget | NeverSent) or known.problems[0].code == _INTERRUPTED
             with self._changed:
                 self.failed += 1
-                if isinstance(error, OutOfBudget | NeverSent) or code == _INTERRUPTED:
-                    self.ended = self.ended or error
-            raise
-        except Exception as error:  # reported as our fault, not lost in a thread
-            self.ended = internal_error(error)
-            raise self.ended from None
+                if is_end or known is not error:  # reported as our fault, not lost in a thread
+                    self.ended = self.ended or known
+            raise known from None
         else:
             with self._changed:
                 self.usage += answer.usage
@@ -177,10 +135,6 @@ class Proxy(ThreadingHTTPServer):
                 self._changed.notify_all()
 
 
-class _Closed(Exception):
-    """The program has ended, so processes that it left behind get no answers."""
-
-
 class _Refused(Exception):
     def __init__(self, status: int, reason: str):
         super().__init__(reason)
@@ -190,7 +144,6 @@ class _Refused(Exception):
 class _ModelHandler(BaseHTTPRequestHandler):
     """One connection with one request. No header allows web pages in a browser to read the replies."""
 
-    protocol_version = "HTTP/1.1"
     server_version, sys_version = "baselinekit", ""
     timeout = 10.0
     server: Proxy
@@ -200,18 +153,17 @@ class _ModelHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         try:
+            raw = self._read_body()
             if not self.server.knows(self.headers.get("Authorization") or ""):
                 raise _Refused(401, "the token is missing or wrong")
             if (self.command, self.path) == ("GET", "/info"):
                 self._write(200, self.server.info())
             elif self.command == "POST" and self.path in ("/invoke", "/invokeBatch"):
-                self._write(200, self._answer_requests())
+                self._write(200, self._answer_requests(raw))
             else:
                 raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
         except _Refused as error:
             self._write(error.status, {"error": error.reason})
-        except _Closed:
-            self._write(503, {"error": "the proxy is closing"})
         except BaselinekitError as error:
             status, problem = 502 if isinstance(error, CannotReplay) else 500, error.problems[0]
             self._write(status, {"error": problem.message, "code": problem.code})
@@ -219,31 +171,31 @@ class _ModelHandler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the questions are in the report."""
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer an invalid request (another method, a line that is no request line) as JSON too."""
-        self._write(code, {"error": message or "this is no request"})
-
-    def finish(self) -> None:
-        """Read and drop what the client still sends, up to a limit: a client whose connection is closed while
-        it sends does not read the reply."""
-        super().finish()
-        self.connection.shutdown(socket.SHUT_WR)
-        self.connection.settimeout(_LINGER)
-        dropped = 0
-        while dropped < _MOST_DROPPED and (data := self.connection.recv(65_536)):
-            dropped += len(data)
-
     def _write(self, status: int, reply: dict[str, Json]) -> None:
         body = to_bytes(reply)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
-    def _answer_requests(self) -> dict[str, Json]:
-        body, is_batch = self._body(), self.path == "/invokeBatch"
+    def _read_body(self) -> bytes:
+        stated = self.headers.get("Content-Length") or ("" if self.command == "POST" else "0")
+        if not (stated.isascii() and stated.isdecimal()):
+            raise _Refused(411, "state the Content-Length of the body")
+        raw = self.rfile.read(int(stated)) if int(stated) <= _MOST_DROPPED else b""
+        if int(stated) > _MOST_BYTES:
+            raise _Refused(413, f"a request has at most {_MOST_BYTES:,} bytes")
+        return raw
+
+    def _answer_requests(self, raw: bytes) -> dict[str, Json]:
+        try:
+            body = decode(raw.decode("utf-8"))
+        except (UnicodeDecodeError, NotJson):
+            raise _Refused(400, "the body is no JSON") from None
+        if not isinstance(body, dict):
+            raise _Refused(400, "the body is no object")
+        is_batch = self.path == "/invokeBatch"
         requests = body.get("requests") if is_batch else [body]
         if not isinstance(requests, list) or not requests:
             raise _Refused(400, "`requests` is a list of questions")
@@ -256,20 +208,3 @@ class _ModelHandler(BaseHTTPRequestHandler):
         with ThreadPoolExecutor(min(_AT_ONCE, len(requests))) as pool:
             answers = list(pool.map(self.server.answer, requests))
         return {"responses": answers} if is_batch else answers[0]
-
-    def _body(self) -> dict[str, Any]:
-        stated = self.headers.get("Content-Length") or ""
-        if "Transfer-Encoding" in self.headers or not (stated.isascii() and stated.isdecimal()):
-            raise _Refused(411, "state the Content-Length of the body")
-        if not self.server.admit_bytes(int(stated)):
-            raise _Refused(413, f"a request has at most {_MOST_OF_ONE:,} bytes, and all {_MOST_OF_ALL:,}")
-        raw = self.rfile.read(int(stated))
-        if len(raw) < int(stated):
-            raise _Refused(400, "the body ended early")
-        try:
-            value = decode(raw.decode("utf-8"))
-        except (UnicodeDecodeError, NotJson):
-            raise _Refused(400, "the body is no JSON") from None
-        if not isinstance(value, dict):
-            raise _Refused(400, "the body is no object")
-        return value

@@ -14,14 +14,14 @@ from baselinekit.model.recipes import Answer, Model, ModelQuestion, ModelUsage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, asdict, convert, plain, replace
+from baselinekit.values.equality import same_json
 from baselinekit.values.places import with_texts
-from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
+from baselinekit.values.texts import count_noun
 
 # The parts that distinguish one question from another. An answer is stored under their hash.
 
 
 Parts = dict[str, Json]
-_LONGEST_SHOWN = 60
 
 
 def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
@@ -55,30 +55,14 @@ def key_of(parts: Parts) -> str:
 
 
 def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
-    """Describe how a question differs from a recorded one, part by part."""
+    """Name the parts in which a question differs from a recorded one."""
     for name in dict.fromkeys((*asked, *recorded)):
-        recorded_part, asked_part = recorded.get(name), asked.get(name)
-        if recorded_part == asked_part and type(recorded_part) is type(asked_part):
-            continue
-        if name == "messages" and isinstance(recorded_part, list) and isinstance(asked_part, list):
-            if len(recorded_part) != len(asked_part):
-                yield f"the number of messages ({len(recorded_part)} recorded, {len(asked_part)} asked)"
-                continue
-            for number, pair in enumerate(zip(recorded_part, asked_part, strict=True), 1):
-                texts = [str(one.get("content")).split("\n") if isinstance(one, dict) else [] for one in pair]
-                lines = enumerate(zip_longest(*texts), 1)
-                line = next((f", line {line}" for line, (a, b) in lines if a != b), "")
-                if pair[0] != pair[1]:
-                    yield f"message {number} of {len(asked_part)}{line}"
-        elif isinstance(recorded_part, list | dict) or isinstance(asked_part, list | dict):
+        before, now = recorded.get(name), asked.get(name)
+        if name == "messages" and isinstance(before, list) and isinstance(now, list):
+            pairs = enumerate(zip_longest(before, now), 1)
+            yield from (f"message {number} of {len(now)}" for number, (old, new) in pairs if old != new)
+        elif not same_json(before, now):
             yield f"`{name}`"
-        else:
-            yield f"`{name}` ({_format_part(recorded_part)} is recorded, {_format_part(asked_part)} is asked)"
-
-
-def _format_part(value: Json) -> str:
-    text = "nothing" if value is None else str(value)
-    return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
 
 
 # Cassettes (`record` once, then `offline`), the cache, and a resumed run (`journal`) all give recorded
@@ -203,13 +187,11 @@ class Recording:
 
     def _forget(self, ask: ModelQuestion, key: str, name: str) -> None:
         """Drop the answers of an earlier recording that this one replaces: the first new answer replaces all
-        of them. Those stored without an asker are dropped too, unless this run has stored them."""
-        names = self._shelf.names(ask.model, key)
+        of them."""
         own_prefix = f"{key}.{_asker_hash(ask.asker)}."
         if name in (key, f"{own_prefix}0"):
-            is_shared = name == key or self._answered[ask.model, key, ""]
-            for stored_name in names:
-                if stored_name.startswith(own_prefix) or (stored_name == key and not is_shared):
+            for stored_name in self._shelf.names(ask.model, key):
+                if stored_name.startswith(own_prefix):
                     self._shelf.drop(ask.model, stored_name)
 
     def _without_secrets(self, value: Json) -> Json:
@@ -245,8 +227,6 @@ class Recording:
             return Problem("BK630", f"no answer is recorded in {place}", hint)
         masked_parts = self._without_secrets(parts)
         nearest = min((list(differences(recorded, masked_parts)) for recorded in recorded_parts), key=len)
-        if len(nearest) > 1 and all(recorded.get("model") != model for recorded in recorded_parts):
-            return Problem("BK630", f"no answer of the model {model!r} is recorded in {place}", hint)
         message = f"no answer to this question of the model {model!r} is recorded in {place}: the nearest one"
         nearest = nearest[:4] or ["its file's name"]
         return Problem("BK630", f"{message} differs in {', '.join(nearest)}", hint)
