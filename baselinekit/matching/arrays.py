@@ -1,15 +1,14 @@
 """Arrays: in order, by a key, in any order, a subset, and one element that describes all."""
 
 from bisect import bisect
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from baselinekit.errors import CannotReplay, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Mode, Rule, State, mode_of, steps_below
-from baselinekit.matching.walk import Mismatch, Walk, WalkPlace, holds_compared_number, unroll
+from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import (
@@ -19,19 +18,15 @@ from baselinekit.placeholders.grammar import (
 )
 from baselinekit.values.alignment import (
     Alignment,
-    Flow,
-    TooManyWays,
     align,
     align_named,
     identifying_key,
     pair_alike,
     pair_leftovers,
-    reach,
+    pair_most,
     same_rows,
-    search,
 )
 from baselinekit.values.equality import bytes_of, freeze, identical, is_number, same_json
-from baselinekit.values.paths import render
 
 
 def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: WalkPlace) -> Json:
@@ -553,81 +548,56 @@ class Rows:
     def compare_unordered(self, subset: bool) -> Json:
         walk, before = self.walk, self.walk.count
         ignored = self.left_out()
-        pairs = self.pair_literals(ignored)
-        taken = set(pairs.values())
-        rows = [n for n in range(len(self.e)) if n not in pairs]
-        left_out = [n for n in rows if self.is_left_out(n)] if self.selects else []
-        rows = sorted({*rows} - {*left_out}) if left_out else rows
-        rows.sort(key=self.is_optional)  # rows that must have a partner choose first
-        columns = [m for m in range(len(self.a)) if m not in taken]
-        matched = _Pairing(self, rows, columns, ignored, subset).match() if rows else {}
+        left_out = [n for n in range(len(self.e)) if self.is_left_out(n)] if self.selects else []
+        rows = [n for n in range(len(self.e)) if n not in {*left_out}]
+        pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
+        matched = pairing.match()
         resolved: dict[int, Json] = {}
         if walk.has_bindings or not walk.fail_fast:  # else they were walked already, without further effect
             for n, m in sorted(matched.items()):
                 resolved[m] = self.walk_pair(n, m)
-        used = set(matched.values())
-        unpaired = [n for n in rows if n not in matched]
-        if left_out:
-            partners = self.partners(left_out, [m for m in columns if m in ignored and m not in used])
-            unpaired += self.missing(left_out, partners)
-            pairs |= partners
-        missing = [n for n in unpaired if not self.is_optional(n)]
-        extra = [m for m in columns if m not in used and m not in ignored]
+        used = {*matched.values()}
+        partners = self.partners(left_out, sorted(ignored - used))
+        missing = [n for n in rows if n in pairing.required and n not in matched]
+        missing += self.missing(left_out, partners)
+        extra = [m for m in range(len(self.a)) if m not in used and m not in ignored]
         if walk.fail_fast and (missing or (extra and not subset)):
             raise Mismatch
         # the likeliest pairs of the rows without a partner are reported by their differences
-        likely = pair_leftovers([self.e[n] for n in missing], [self.a[m] for m in extra])
-        matched |= {missing[i]: extra[j] for i, j in likely}
-        resolved |= {extra[j]: self.walk_pair(missing[i], extra[j]) for i, j in likely}
+        for i, j in pair_leftovers([self.e[n] for n in missing], [self.a[m] for m in extra]):
+            matched[missing[i]], resolved[extra[j]] = extra[j], self.walk_pair(missing[i], extra[j])
         for n in missing:
             if n not in matched:
                 self.report_missing(n)
-        used = set(matched.values())
-        for m in extra if not subset else ():
-            if m not in used:
+        for m in () if subset else extra:
+            if m not in resolved:
                 resolved[m] = self.report_extra(m)
         if walk.count == before:
             return self.e
-        resolved |= {m: self.e[n] for n, m in pairs.items()}
-        return _in_authors_order(resolved, {**pairs, **matched})
+        resolved |= {m: self.e[n] for n, m in partners.items()}
+        return _in_authors_order(resolved, matched | partners)
 
-    def pair_literals(self, ignored: Set[int]) -> dict[int, int]:
-        """Pair literal rows with equal rows. It does not matter which of them, except that actual rows that
-        need a partner come first; those in `ignored` need none."""
-        keys = {n: key for n in range(len(self.e)) if (key := self.literal_row(n)) is not None}
-        if not keys:
-            return {}
-        places: dict[Hashable, list[int]] = {}
-        order = range(len(self.a) - 1, -1, -1)
-        for m in sorted(order, key=lambda m: m not in ignored) if ignored else order:
-            places.setdefault(freeze(self.a[m]), []).append(m)
-        for key, equal in places.items():  # 1 and 1.0 are equal, but not the same for a placeholder
-            if len(equal) > 1 and not all(identical(self.a[equal[0]], self.a[m]) for m in equal[1:]):
-                places[key] = []
-        return {n: remaining.pop() for n, key in keys.items() if (remaining := places.get(key))}
-
-    def literal_row(self, n: int) -> Hashable | None:
-        """The key of the rows that can match an expected one, if only equal rows can; else None."""
-        value = self.e[n]
+    def literal_values(self, n: int) -> dict[str | None, Json]:
+        """The literal values that everything matching an expected element must have: those of a row by their
+        keys, any other value under None."""
+        value: Json = self.e[n]
         mode, state = self.mode_of_row(n)
-        is_selected = state is not None and (self.selects or state.here is not None)
-        if is_selected or not mode.only_equal_rows_match:
-            return None
-        if isinstance(value, str):
-            literal = self.walk.templates.of(value)
-            return freeze(literal) if isinstance(literal, str) else None
-        return None if self.walk.is_touched(value) or value is None else freeze(value)
-
-    def literal_values(self, n: int) -> dict[str, Json]:
-        """The literal values that every row matching an expected one must have."""
-        mode, _ = self.mode_of_row(n)
-        if not mode.literal_keys_decide:
+        if not mode.literal_values_decide:
             return {}
-        numbers, only_equal = not mode.tolerances, mode.only_equal_rows_match
+        fields: dict[str | None, Json] = {None: value}
+        if isinstance(value, dict):
+            fields = dict(self.literal_fields(n).items())
+        elif isinstance(value, str):
+            fields[None] = literal = self.walk.templates.of(value)
+            if not isinstance(literal, str):
+                return {}
+        elif isinstance(value, list) and (state is not None or self.walk.is_touched(value)):
+            return {}
+        equal = not (mode.tolerances or mode.allow_additional_fields)
         return {
             key: value
-            for key, value in self.literal_fields(n).items()
-            if isinstance(value, str | bool) or (numbers and is_number(value)) or only_equal
+            for key, value in fields.items()
+            if isinstance(value, str | bool) or equal or (is_number(value) and not mode.tolerances)
         }
 
 
@@ -655,44 +625,24 @@ def _count_moved(order: list[int]) -> int:
 
 # Pairs of rows whose order is free, as many as possible.
 
-MOST_PAIRS = 2_000_000
-_MOST_TRIED_OF_MORE = 200_000
-"""If there are more pairs, this many are tried: often they are enough, and otherwise the error comes soon."""
-
-_MOST_ROWS_TO_SEARCH = 200
-"""With more rows, bindings are settled value by value without trying row by row first."""
-
-_MOST_KEYS = 200
-
 
 class _Pairing:
-    """Pairs rows of a baseline (`rows`) with those of an answer (`columns`), with a limited number of trials.
-    `ignored`: columns that a rule leaves out; they need no partner and are tried last.
-
-    Rows that match the same values form a group, and so do equal columns: a thousand equal rows are one
-    group, and each pair of groups is tried once."""
+    """Pairs rows of a baseline (`rows`) with those of an answer (`columns`). `ignored`: columns that a rule
+    leaves out; they need no partner and are tried last. Equal rows are tried against equal columns once."""
 
     def __init__(self, array: Rows, rows: list[int], columns: list[int], ignored: Set[int], subset: bool):
-        self.array, self.walk, self.rows, self.columns = array, array.walk, rows, columns
-        self.ignored, self.subset = ignored, subset
-        self.bindings = self.walk.has_bindings and any(token.key for token in tokens_in(array.e))
-        self.needed = [] if subset else [m for m in columns if m not in ignored]
-        self.row_groups = _group_equal(rows, array.e, array.stored, len(array.e), paired=True)
-        self.column_groups = [
-            group
-            for columns_of in (
-                [column for column in columns if column not in ignored],
-                [column for column in columns if column in ignored],
-            )
-            for group in _group_equal(columns_of, array.a, array.actual, len(array.a))
-        ]
-        self.candidates = self.find_candidates()
-        """For each group of rows, the groups of columns that could match it."""
-        pairs = sum(map(len, self.candidates))
-        self.trials_left = MOST_PAIRS if pairs <= MOST_PAIRS else _MOST_TRIED_OF_MORE
-
-    def is_optional(self, group: list[int]) -> bool:
-        return self.array.is_optional(group[0])
+        self.array, self.walk, self.ignored = array, array.walk, ignored
+        self.required = {n for n in rows if not array.is_optional(n)}
+        self.columns = sorted(columns, key=ignored.__contains__)
+        self.needed = {m for m in columns if m not in ignored and not subset}
+        self.row_kinds = _kinds(rows, array.e, array.stored, paired=True)
+        self.column_kinds = _kinds(columns, array.a, array.actual)
+        self.keys = {n: sorted({token.key for token in tokens_in(array.e[n]) if token.key}) for n in rows}
+        self.known: dict[Hashable, bool] = {}
+        self.candidates = self.find_candidates(rows)
+        """For each row the columns that could match it, found by its literal values."""
+        self.rows = sorted(rows, key=lambda n: (n not in self.required, len(self.candidates[n])))
+        """Those that must have a partner choose first."""
 
     def match(self) -> dict[int, int]:
         """Find as many pairs as possible: first without asking how similar texts are, so that no question is
@@ -703,205 +653,120 @@ class _Pairing:
         pairs: dict[int, int] | None = None
         try:
             with suppress(Mismatch):
-                pairs = self.find_pairs()
+                pairs = self.find_agreeing()
         finally:
             walk.collecting_questions = collecting
-        settled = pairs is not None and self.is_complete(pairs)
-        if collecting and walk.deferred != deferred and not settled:
-            return self.find_pairs()
+        if collecting and walk.deferred != deferred and not (pairs is not None and self.is_complete(pairs)):
+            self.known.clear()
+            for n in self.rows:  # so that all questions are asked at once
+                for m in self.candidates[n]:
+                    self.fits(n, m, walk.bindings)
+            return self.find_agreeing()
         if pairs is None:
             raise Mismatch
         return pairs
 
     def is_complete(self, pairs: dict[int, int]) -> bool:
         """Whether every row and every column that must have a partner has one."""
-        lacks_partner = any(n not in pairs and not self.array.is_optional(n) for n in self.rows)
-        return not lacks_partner and not {*self.needed} - {*pairs.values()}
+        return self.required <= pairs.keys() and self.needed <= {*pairs.values()}
 
-    def fits(self, row: int, column: int) -> bool:
-        self.count_trial()
-        return self.array.matches(row, column)
-
-    def bindings_after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
-        self.count_trial()
-        return self.array.bindings_after(row, column, bindings)
-
-    def count_trial(self) -> None:
-        self.trials_left -= 1
-        if self.trials_left < 0:
-            raise TooManyWays
-
-    def limit_error(self) -> CannotReplay:
-        where = render(unroll(self.array.path))
-        message = f"the array {where} has too many rows that can only be told apart by trial"
-        return CannotReplay(Problem("BK231", message, "pair them by a key: arrays: {path: {by: id}}"))
-
-    def find_candidates(self) -> list[Sequence[int]]:
-        all_groups = range(len(self.column_groups))
-        candidates: list[Sequence[int]] = []
-        by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
-        for group in self.row_groups:
-            literals = self.array.literal_values(group[0])
+    def find_candidates(self, rows: list[int]) -> dict[int, list[int]]:
+        candidates: dict[int, list[int]] = {}
+        columns_by_keys: dict[tuple[str | None, ...], dict[Hashable, list[int]]] = {(): {(): self.columns}}
+        for n in rows:
+            literals = self.array.literal_values(n)
             keys = tuple(literals)
-            if not keys:
-                candidates.append(all_groups)
-                continue
-            if keys not in by_keys:
-                places = by_keys[keys] = {}
-                for number, columns in enumerate(self.column_groups):
-                    row = self.array.a[columns[0]]
-                    if isinstance(row, dict):
-                        places.setdefault(_key_values(row, keys), []).append(number)
-            candidates.append(by_keys[keys].get(_key_values(literals, keys), ()))
+            if keys not in columns_by_keys:
+                columns = columns_by_keys[keys] = defaultdict(list)
+                for m in self.columns:
+                    columns[_key_values(self.array.a[m], keys)].append(m)
+            candidates[n] = columns_by_keys[keys].get(tuple(map(freeze, literals.values())), [])
         return candidates
 
-    def flow(self, fits: Callable[[int, int], bool]) -> Flow:
-        """A flow in which nothing is paired yet; `fits` takes the positions of a row and of a column."""
-        return Flow(
-            [len(group) for group in self.row_groups],
-            [len(group) for group in self.column_groups],
-            self.candidates.__getitem__,
-            lambda row, column: fits(self.row_groups[row][0], self.column_groups[column][0]),
-        )
+    def fits(self, row: int, column: int, bindings: Bindings) -> bool:
+        self.walk.count_trial((self.array.path, column))
+        bound = tuple([repr(bindings[key]) if key in bindings else None for key in self.keys[row]])
+        key = self.row_kinds[row], self.column_kinds[column], bound
+        if key not in self.known:
+            self.known[key] = self.array.bindings_after(row, column, bindings) is not None
+        return self.known[key]
 
-    def pairs_of(self, flow: Flow) -> dict[int, int]:
-        """The pairs of rows and columns in a flow, in the order of both."""
-        columns = [iter(group) for group in self.column_groups]
-        pairs: dict[int, int] = {}
-        for group, sent in zip(self.row_groups, flow.sent, strict=True):
-            assigned = [column for column in sorted(sent) for _ in range(sent[column])]
-            pairs.update((row, next(columns[column])) for row, column in zip(group, assigned, strict=False))
-        return pairs
-
-    def find_pairs(self) -> dict[int, int]:
-        """Find the pairs. If the arrays surely differ, the pairs found so far are enough for the report even
-        when not all pairs can be tried."""
-        walk = self.walk
-        required = sum(not self.array.is_optional(n) for n in self.rows)
-        differs = required > len(self.columns) or len(self.needed) > len(self.rows)
-        differs = differs or any(
-            not candidates and not self.is_optional(group)
-            for group, candidates in zip(self.row_groups, self.candidates, strict=True)
-        )
-        flow = self.flow(self.fits)
-        try:
-            if walk.collecting_questions:
-                flow.try_all()  # so that all questions are asked at once
-            for number, group in enumerate(self.row_groups):
-                if walk.fail_fast and differs:
-                    raise Mismatch
-                differs |= not flow.send(number) and not self.is_optional(group)
-        except TooManyWays:
-            if not differs and not self.has_too_few_columns():
-                raise self.limit_error() from None
-        pairs = self.pairs_of(flow)
-        if self.ignored and self.needed and not differs:
-            try:
-                partners = dict(zip(self.rows, self.partners(), strict=True))
-            except TooManyWays:
-                raise self.limit_error() from None
-            pairs = reach(pairs, self.needed, partners)
-        if not self.bindings or not self.is_complete(pairs):
+    def find_agreeing(self) -> dict[int, int]:
+        """Pairs in which every binding has one value; if there are none, pairs that match by themselves."""
+        pairs = self.find_pairs(self.walk.bindings, frozenset())
+        if not any(self.keys.values()) or not self.is_complete(pairs):
             return pairs
-        return self.find_consistent() or pairs
+        return self.settle(self.walk.bindings, frozenset()) or pairs
 
-    def has_too_few_columns(self) -> bool:
-        """Whether some set of columns is too small for the rows that need their partners in it."""
-        needed: dict[int, int] = {}
-        for group, candidates in zip(self.row_groups, self.candidates, strict=True):
-            if not self.is_optional(group):
-                needed[id(candidates)] = needed.get(id(candidates), 0) + len(group)
-        available = {
-            id(columns): sum(len(self.column_groups[c]) for c in columns) for columns in self.candidates
-        }
-        return any(count > available[columns] for columns, count in needed.items())
+    def settle(self, bindings: Bindings, left_out: Set[int]) -> dict[int, int] | None:
+        """Find such pairs by trying values and not pairs: for each value of a binding it is checked whether
+        all rows still find partners. `left_out`: optional rows that get none."""
+        pairs = self.find_pairs(bindings, left_out)
+        if not self.is_complete(pairs):
+            return None
+        agreed: Bindings | None = bindings
+        for n, m in pairs.items():
+            agreed = None if agreed is None else self.array.bindings_after(n, m, agreed)
+        if agreed is not None:
+            return pairs
+        rows = [n for n in self.rows if n not in left_out]
+        times = Counter(
+            (n in self.required, key) for n in rows for key in self.keys[n] if key not in bindings
+        )
+        if not times:
+            return None
+        key = max(times, key=lambda key: (key[0], times[key]))[1]
+        row = next(n for n in rows if key in self.keys[n])
+        seen = set()
+        for m in self.candidates[row]:
+            after = self.array.bindings_after(row, m, bindings)
+            if after is not None and repr(after) not in seen:
+                seen.add(repr(after))
+                if found := self.settle(after, left_out):
+                    return found
+        return None if row in self.required else self.settle(bindings, left_out | {row})
 
-    def partners(self) -> list[list[int]]:
-        """The columns that match each row, without regard to bindings between rows."""
-        columns_by_row = {
-            row: [column for number in candidates for column in self.column_groups[number]]
-            for group, candidates in zip(self.row_groups, self.candidates, strict=True)
-            for row in group
-        }
-        return [[column for column in columns_by_row[row] if self.fits(row, column)] for row in self.rows]
-
-    def find_consistent(self) -> dict[int, int] | None:
-        """A matching in which every binding has one value: found row by row, or value by value where there
-        are too many ways."""
-        rows = self.rows
-        optional = [*map(self.array.is_optional, rows)]
-        try:
-            if len(rows) > _MOST_ROWS_TO_SEARCH:
-                raise TooManyWays
-            pairs = search(
-                optional,
-                0 if self.subset or self.ignored else len(self.columns),
-                self.partners().__getitem__,
-                lambda row, column, bindings: self.bindings_after(rows[row], column, bindings),
-                self.walk.bindings,
-            )
-            return None if pairs is None else {rows[row]: column for row, column in pairs.items()}
-        except TooManyWays:
-            keys = {n: frozenset(t.key for t in tokens_in(self.array.e[n]) if t.key) for n in rows}
-        if any(optional):
-            raise self.limit_error()
-        try:
-            return self.find_agreeing(keys, self.walk.bindings)
-        except (TooManyWays, RecursionError):
-            raise self.limit_error() from None
-
-    def find_agreeing(self, keys: Mapping[int, frozenset[str]], bindings: Bindings) -> dict[int, int] | None:
-        """Pairs in which every binding has one value, found by trying values and not pairs: for each value it
-        is checked whether all rows still find partners. `keys`: the binding keys in each row. None if there
-        are no such pairs."""
-        tried: dict[tuple[int, int], bool] = {}
+    def find_pairs(self, bindings: Bindings, left_out: Set[int]) -> dict[int, int]:
+        """Find pairs that match by themselves after some bindings, as many as possible. If the arrays surely
+        differ, the pairs found so far are enough for the report even when not all pairs can be tried."""
+        differs = len(self.required) > len(self.columns) or len(self.needed) > len(self.rows)
+        differs |= any(not self.candidates[n] for n in self.required)
+        pairs: dict[int, int] = {}
+        rows = [n for n in self.rows if n not in left_out]
 
         def fits(row: int, column: int) -> bool:
-            if (row, column) not in tried:
-                tried[row, column] = self.bindings_after(row, column, bindings) is not None
-            return tried[row, column]
+            return self.fits(row, column, bindings)
 
-        flow = self.flow(fits)
-        for number in range(len(self.row_groups)):
-            flow.send(number)
-        initial_pairs = self.pairs_of(flow)
-        if not self.is_complete(initial_pairs):
-            return None
-        positions = [row for group in self.row_groups for row in group]
-        open_keys = [key for row in positions for key in keys[row] if key not in bindings]
-        if not open_keys:
-            return initial_pairs
-        if len(set(open_keys)) > _MOST_KEYS:
-            raise TooManyWays
-        key = max(dict.fromkeys(open_keys), key=open_keys.count)
-        number = next(number for number, group in enumerate(self.row_groups) if key in keys[group[0]])
-        seen_values = set()
-        for candidate in self.candidates[number]:
-            after = self.bindings_after(
-                self.row_groups[number][0], self.column_groups[candidate][0], bindings
-            )
-            if after is None:
-                continue
-            value = frozenset((name, freeze(after[name])) for name in after if name not in bindings)
-            if value not in seen_values:
-                seen_values.add(value)
-                pairs = self.find_agreeing(keys, after)
-                if pairs is not None:
-                    return pairs
-        return None
+        try:
+            if self.ignored:  # the others need a partner more
+                needed = {n: [m for m in self.candidates[n] if m in self.needed] for n in rows}
+                deque(pair_most(rows, self.row_kinds, needed.__getitem__, fits, pairs), 0)
+            for n in pair_most(rows, self.row_kinds, self.candidates.__getitem__, fits, pairs):
+                differs |= n in self.required
+                if self.walk.fail_fast and differs:
+                    raise Mismatch
+        except TooManyWays:
+            if not differs:
+                raise
+        return pairs
 
 
-def _group_equal(
-    positions: Sequence[int], values: Sequence[Json], state: State | None, size: int, paired: bool = False
-) -> list[list[int]]:
-    """Group the positions of equal values for which the same rules hold."""
-    groups: dict[Any, list[int]] = {}
+def _kinds(
+    positions: Sequence[int], values: Sequence[Json], state: State | None, paired: bool = False
+) -> dict[int, int]:
+    """A number for each position: the same for equal values for which the same rules hold."""
+    numbers: dict[Any, int] = {}
+    kinds: dict[int, int] = {}
     for position in positions:
         value = values[position]
-        below = None if state is None else state.step(position, value, size, paired)
-        groups.setdefault((below, bytes_of(value)), []).append(position)
-    return list(groups.values())
+        below = None if state is None else state.step(position, value, len(values), paired)
+        kinds[position] = numbers.setdefault((below, bytes_of(value)), len(numbers))
+    return kinds
 
 
-def _key_values(row: Mapping[str, Json], keys: tuple[str, ...]) -> Hashable:
+def _key_values(value: Json, keys: Sequence[str | None]) -> Hashable:
+    """The values of a row under some keys, or a whole value under None."""
+    if None in keys:
+        return (freeze(value),)
+    row = value if isinstance(value, dict) else {}
     return tuple([freeze(row[key]) if key in row else ABSENT for key in keys])

@@ -274,22 +274,13 @@ class Mode(Struct):
         return any(asks_for_change(tolerance) for tolerance, _ in self.tolerances)
 
     @property
-    def literal_keys_decide(self) -> bool:
+    def literal_values_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then these values may
         group the rows before any rows are compared."""
         return (
             self.type in ("structural", "exact")
             and self.case_sensitive
             and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
-        )
-
-    @property
-    def only_equal_rows_match(self) -> bool:
-        """Whether a row of literal values can match only equal rows."""
-        return (
-            self.literal_keys_decide
-            and self.allow_field_reordering
-            and not (self.allow_additional_fields or self.typed or self.tolerances)
         )
 
     def text(self, text: str) -> str:

@@ -52,6 +52,10 @@ class Mismatch(Exception):
     """Raised by a walk that fails fast: the values do not match, and it does not matter how."""
 
 
+class TooManyWays(CannotReplay):
+    """The rows of an array could not be paired within the limit: a guess would be no verdict."""
+
+
 class Templates(MutableStruct):
     """The texts of a stored output with placeholders, each compiled once."""
 
@@ -170,12 +174,7 @@ class Walk(MutableStruct):
     ) -> dict[str, Json] | None:
         """The bindings after a value has passed here, starting from the given ones or those of the walk; None
         if it would not pass."""
-        self.trials += 1
-        if self.trials > _MOST_TRIALS:
-            message = "its arrays in arrays can be paired in too many ways"
-            raise CannotReplay(
-                Problem("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
-            )
+        self.count_trial(place.path)
         outer_settings, question_count = (self.probing, self.fail_fast, self.bindings), len(self.questions)
         self.probing = self.fail_fast = True
         self.bindings = dict(self.bindings if bindings is None else bindings)
@@ -187,6 +186,14 @@ class Walk(MutableStruct):
             return None
         finally:
             self.probing, self.fail_fast, self.bindings = outer_settings
+
+    def count_trial(self, path: Link) -> None:
+        """Count that an element is tried, or looked at again."""
+        self.trials += 1
+        if self.trials > _MOST_TRIALS:
+            where = render(unroll(path)[:-1])
+            message = f"the array {where} has too many rows that can only be told apart by trial"
+            raise TooManyWays(Problem("BK231", message, "pair them by a key: arrays: {path: {by: id}}"))
 
     def take_back(self, question_count: int) -> None:
         """Keep only the first `question_count` questions: the answers to the others would change nothing."""

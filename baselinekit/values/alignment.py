@@ -5,7 +5,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from baselinekit.model.values import Json
 from baselinekit.values.equality import freeze
@@ -312,189 +312,46 @@ def count_unchanged(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
     return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 
 
-# Optimal matchings of rows and columns. First-fit is wrong: a row that matches much could take the only
-# partner of a strict one.
+# As many pairs of rows and columns as possible. First-fit is wrong: a row that matches much could take the
+# only partner of a strict one.
 
 
-_MOST_TRIES = 20_000
-_MANY_TAKEN = 64
-_END = -1
-
-State = TypeVar("State")
-
-
-class TooManyWays(Exception):
-    """The matching could not be found within the limit."""
-
-
-class Flow:
-    """A maximum matching of groups of rows to groups of columns (augmenting paths, breadth first). The rows
-    of a group are all alike, and so are the columns: each pair of groups is tried once. A paired row keeps
-    its partner or gets another one, so earlier rows have priority over later ones.
-
-    `supply`: the number of rows in each group, `room`: of columns. `candidates` gives the column groups that
-    a row group may have, as the same object for row groups with the same ones; `fits` tries a pair, and
-    raises TooManyWays when it is asked too often. What has been sent by then stays."""
-
-    def __init__(
-        self,
-        supply: Sequence[int],
-        room: Sequence[int],
-        candidates: Callable[[int], Sequence[int]],
-        fits: Callable[[int, int], bool],
-    ):
-        self.unpaired = list(supply)
-        """The number of rows of each group without a partner."""
-        self.free = list(room)
-        self.sent: list[dict[int, int]] = [{} for _ in supply]
-        self._takers: list[dict[int, None]] = [{} for _ in room]
-        self._candidates, self._try = candidates, fits
-        self._tried: dict[tuple[int, int], bool] = {}
-        self._open_columns: dict[int, Sequence[int]] = {}
-        self._hopeless: set[int] = set()
-
-    def try_all(self) -> None:
-        """Try every pair, needed or not."""
-        for row in range(len(self.unpaired)):
-            for column in self._candidates(row):
-                self._fits(row, column)
-
-    def send(self, row: int) -> bool:
-        """Find partners for a group of rows; return whether all of its rows have one now."""
-        candidates = self._candidates(row)
-        free = self._open_columns.setdefault(id(candidates), candidates)
-        taken = 0
-        for column in free:
-            if not self.unpaired[row]:
-                break
-            if not self.free[column]:
-                taken += 1
-            elif self._fits(row, column):
-                count = min(self.unpaired[row], self.free[column])
-                self.sent[row][column] = self.sent[row].get(column, 0) + count
-                self._takers[column][row] = None
-                self.unpaired[row] -= count
-                self.free[column] -= count
-        if taken > _MANY_TAKEN:
-            self._open_columns[id(candidates)] = [column for column in free if self.free[column]]
-        while self.unpaired[row]:
-            if not self._augment(row):
-                return False
-        return True
-
-    def _fits(self, row: int, column: int) -> bool:
-        known = self._tried.get((row, column))
-        if known is None:
-            known = self._tried[row, column] = self._try(row, column)
-        return known
-
-    def _augment(self, start: int) -> bool:
-        """Find further partners by moving other rows. Columns that led nowhere once never lead anywhere."""
-        came_from: dict[int, int] = {}
-        through: dict[int, int] = {}
-        queue = deque([start])
-        while queue:
-            row = queue.popleft()
-            for column in self._candidates(row):
-                if column in came_from or column in self._hopeless or not self._fits(row, column):
-                    continue
-                came_from[column] = row
-                if self.free[column]:
-                    self._shift(start, column, came_from, through)
-                    return True
-                for taker in self._takers[column]:
-                    if taker != start and taker not in through:
-                        through[taker] = column
-                        queue.append(taker)
-        self._hopeless.update(came_from)
-        return False
-
-    def _shift(self, start: int, column: int, came_from: dict[int, int], through: dict[int, int]) -> None:
-        path = [(came_from[column], column)]
-        while path[-1][0] != start:
-            before = through[path[-1][0]]
-            path.append((came_from[before], before))
-        passed_on = [self.sent[row][through[row]] for row, _ in path[:-1]]
-        count = min(self.unpaired[start], self.free[column], *passed_on)
-        self.unpaired[start] -= count
-        self.free[column] -= count
-        for row, taken in path:
-            self.sent[row][taken] = self.sent[row].get(taken, 0) + count
-            self._takers[taken][row] = None
-            if row != start:
-                given = through[row]
-                self.sent[row][given] -= count
-                if not self.sent[row][given]:
-                    del self.sent[row][given], self._takers[given][row]
-
-
-def search(
-    optional: Sequence[bool],
-    least: int,
-    candidates: Callable[[int], Sequence[int]],
-    attempt: Callable[[int, int, State], State | None],
-    state: State,
-) -> dict[int, int] | None:
-    """A matching of all rows (optional ones where possible) and of at least `least` columns, whose pairs do
-    not contradict each other; None if there is none. `attempt` gives the state after a pair, or None if the
-    pair contradicts the state before it. The row with the fewest candidates comes first. Too many tries raise
-    TooManyWays: a guess would be no verdict."""
-    rows = len(optional)
-    order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
-    choices = [[*candidates(row), *([None] if optional[row] else [])] for row in order]
-    chosen: list[int | None] = []
-    states = [state]
-    untried = [iter(choices[0])] if order else []
-    tries = 0
-    while len(chosen) < rows or rows - chosen.count(None) < least:
-        column = next(untried[-1], _END) if len(chosen) < rows else _END
-        if column is _END:
-            if len(chosen) < rows:
-                untried.pop()
-            if not chosen:
-                return None
-            chosen.pop()
-            states.pop()
+def pair_most(
+    rows: Iterable[int],
+    kinds: Mapping[int, int],
+    candidates: Callable[[int], Iterable[int]],
+    fits: Callable[[int, int], bool],
+    pairs: dict[int, int],
+) -> Iterator[int]:
+    """Extend the pairs of rows and columns (augmenting paths, breadth first), and yield each row that finds
+    no partner. A paired row or column stays paired, so earlier rows have priority over later ones. `kinds`:
+    rows of one kind have the same candidates and fit the same columns."""
+    takers = {column: row for row, column in pairs.items()}
+    untried: dict[int, Iterator[int]] = {}
+    hopeless: set[int] = set()
+    for start in rows:
+        if start in pairs:
             continue
-        tries += 1
-        if tries > _MOST_TRIES:
-            raise TooManyWays
-        if column is None:  # an optional row without a partner
-            after: State | None = states[-1]
-        else:
-            after = None if column in chosen else attempt(order[len(chosen)], column, states[-1])
-        if after is not None:
-            chosen.append(column)
-            states.append(after)
-            if len(chosen) < rows:
-                untried.append(iter(choices[len(chosen)]))
-    return {row: column for row, column in zip(order, chosen, strict=True) if column is not None}
-
-
-def reach(
-    matching: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
-) -> dict[int, int]:
-    """Change a matching of rows to columns so that as many needed columns as possible have a row. No row ends
-    up without a partner if it had one. `partners`: the columns that each row may have."""
-    takers: dict[int, list[int]] = defaultdict(list)
-    for row, columns in partners.items():
-        for column in columns:
-            takers[column].append(row)
-    needed_columns, taken, column_of = {*needed}, {*matching.values()}, dict(matching)
-    for start in needed:
-        came_from: dict[int, tuple[int, int] | None] = {start: None}
-        queue = [] if start in taken else [start]
-        for column in queue:  # it grows meanwhile
-            rows = takers.get(column, ())
-            end = next((row for row in rows if column_of.get(row) not in needed_columns), None)
-            if end is not None:  # this row has no partner, or one that need not be taken
-                link: tuple[int, int] | None = (end, column)
-                while link is not None:
-                    column_of[link[0]] = link[1]
-                    link = came_from[link[1]]
+        free = untried.setdefault(kinds[start], iter(candidates(start)))
+        end = next((column for column in free if column not in takers and fits(start, column)), None)
+        came_from = {} if end is None else {end: start}
+        queue, seen = [] if came_from else [start], {*hopeless}
+        for row in queue:  # it grows meanwhile
+            if kinds[row] not in seen:
+                seen.add(kinds[row])
+                for column in candidates(row):
+                    if column not in came_from and fits(row, column):
+                        came_from[column] = row
+                        if column not in takers:
+                            end = column
+                            break
+                        queue.append(takers[column])
+            if end is not None:
                 break
-            for row in rows:
-                if column_of[row] not in came_from:
-                    came_from[column_of[row]] = (row, column)
-                    queue.append(column_of[row])
-    return column_of
+        else:
+            if end is None:
+                hopeless = seen
+                yield start
+        while end is not None:
+            row = came_from[end]
+            takers[end], pairs[row], end = row, end, pairs.get(row)
