@@ -2,8 +2,7 @@
 
 from bisect import bisect
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 from baselinekit.lazy import lazy_pattern
@@ -11,22 +10,18 @@ from baselinekit.matching.rules import Mode, Rule, State, mode_of, steps_below
 from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.grammar import (
-    Bindings,
-    escape_value,
-    tokens_in,
-)
+from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
 from baselinekit.values.alignment import (
     Alignment,
     align,
-    align_named,
     identifying_key,
     pair_alike,
+    pair_in_order,
     pair_leftovers,
     pair_most,
-    same_rows,
+    unpaired,
 )
-from baselinekit.values.equality import bytes_of, freeze, identical, is_number, same_json
+from baselinekit.values.equality import bytes_of, freeze, is_number
 
 
 def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: WalkPlace) -> Json:
@@ -56,9 +51,6 @@ def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, pl
     if array_mode in ("unordered", "subset"):
         return rows.compare_unordered(subset=array_mode == "subset")
     return rows.compare_ordered()
-
-
-_NONE: Mapping[int, int] = {}
 
 
 class Rows:
@@ -150,18 +142,6 @@ class Rows:
             return self.mode, state
         return self.walk.modes.under(self.mode, state.here), state
 
-    def literal_fields(self, n: int) -> dict[str, Json]:
-        """The values of an expected element that no rule reaches and that hold no placeholder."""
-        row, state = self.e[n], self.mode_of_row(n)[1]
-        if not isinstance(row, dict) or (state is not None and state.by_value):
-            return {}
-        return {
-            key: value
-            for key, value in row.items()
-            if not self.walk.is_touched(value)
-            and (state is None or (below := state.step(key, value, len(row))) is None or below.here is None)
-        }
-
     # One element that describes all, and elements that are paired by a key.
 
     def compare_each(self) -> Json:
@@ -224,38 +204,39 @@ class Rows:
     # do not matter, and elements are paired by their index alone.
 
     def compare_ordered(self) -> Json:
-        walk, e, a = self.walk, self.e, self.a
-        numeric = self.mode.type == "numeric"
-        start = dict(walk.bindings) if walk.has_bindings else walk.bindings
-        agreed, bindings = self.count_agreeing([*range(len(e))], [*range(len(a))])
-        if agreed == len(e) == len(a):
-            return e
-        optional = any(map(self.is_optional, range(len(e))))
-        if walk.fail_fast and not (numeric or self.stored is not None or optional):
-            raise Mismatch  # no other number of elements may pass
+        walk, rows, columns = self.walk, [*range(len(self.e))], [*range(len(self.a))]
+        start = dict(walk.bindings)
+        agreed, bindings = self.count_agreeing(rows, columns)
+        if agreed == len(rows) == len(columns):
+            return self.e
+        walk.bindings = dict(start)
+        if self.mode.type == "numeric":
+            shared = min(len(rows), len(columns))
+            further = [] if self.any_number and all(map(self.is_left_out, rows[shared:])) else rows[shared:]
+            return self.walk_alignment(Alignment([*zip(rows, columns, strict=False)], further, []), {})
+        ignored = self.left_out()
+        left_out = [n for n in rows if self.is_left_out(n)] if self.selects else []
+        if ignored or left_out:  # these do not count on either side, and the others are compared in order
+            rows = [n for n in rows if n not in {*left_out}]
+            columns = [m for m in columns if m not in ignored]
+            agreed, _ = self.count_agreeing(rows, columns)
+            walk.bindings = dict(start)
+        if agreed == len(rows) == len(columns):
+            alignment: Alignment | None = Alignment([*zip(rows, columns, strict=True)], [], [])
+        else:
+            alignment = self.align_without_optional(rows, columns)
+        if alignment is None:
+            if walk.fail_fast:
+                raise Mismatch
+            if not self.selects and (order := self.order_of(agreed, bindings)) is not None:
+                return self.report_order(order)
+            alignment = self.align_likely(rows, columns, agreed)
         walk.bindings = start
-        if numeric:
-            shared = min(len(e), len(a))
-            further = [*range(shared, len(e))]
-            if self.any_number and all(map(self.is_left_out, further)):
-                further = []
-            pairs = [(n, n) for n in range(shared)]
-            return self.walk_alignment(Alignment(pairs, further, [*range(shared, len(a))]), 0)
-        if self.selects:
-            ignored = self.left_out()
-            if ignored or any(map(self.is_left_out, range(len(e)))):
-                return self.walk_selected(ignored)
-        rows, columns = [*range(len(e))], [*range(len(a))]
-        if optional and (alignment := self.align_without_optional(rows, columns)):
-            return self.walk_alignment(alignment, 0)
-        if walk.fail_fast and self.stored is None:
-            raise Mismatch
-        walk.bindings = bindings
-        if not walk.fail_fast and not self.selects and (order := self.order_of(agreed)) is not None:
-            return self.report_order(order)
-        return self.walk_alignment(self.align_likely(rows, columns, agreed), agreed)
+        partners = self.partners(left_out, sorted(ignored))
+        missing = sorted([*alignment.missing, *self.missing(left_out, partners)])
+        return self.walk_alignment(Alignment(alignment.pairs, missing, alignment.extra), partners)
 
-    def count_agreeing(self, rows: list[int], columns: list[int]) -> tuple[int, dict[str, Json]]:
+    def count_agreeing(self, rows: list[int], columns: list[int]) -> tuple[int, Bindings]:
         """Count the rows that agree from the head on; also return the bindings after them. The first row that
         differs is not examined further: it may get another partner."""
         walk = self.walk
@@ -275,247 +256,86 @@ class Rows:
             walk.fail_fast = outer_fail_fast
         return agreed, walk.bindings
 
-    def walk_selected(self, ignored: Set[int]) -> Json:
-        """Compare an array where rules leave out some elements: these do not count on either side, and the
-        others are compared in order."""
-        walk = self.walk
-        left_out = [n for n in range(len(self.e)) if self.is_left_out(n)]
-        rows = [n for n in range(len(self.e)) if n not in set(left_out)]
-        columns = [m for m in range(len(self.a)) if m not in ignored]
-        start = dict(walk.bindings)
-        agreed, _ = self.count_agreeing(rows, columns)
-        walk.bindings = dict(start)
-        if agreed == len(rows) == len(columns):
-            alignment = Alignment([*zip(rows, columns, strict=True)], [], [])
-        else:
-            alignment = self.align_without_optional(rows, columns) or self.align_likely(rows, columns, agreed)
-        walk.bindings = start
-        # those between the same two pairs belong together; as many must be there as the baseline requires,
-        # wherever they are
-        spare_columns = sorted(ignored)
-        begin = (-1, -1)
-        partners: dict[int, int] = {}
-        for end in [*alignment.pairs, (len(self.e), len(self.a))]:
-            unpaired = left_out[bisect(left_out, begin[0]) : bisect(left_out, end[0])]
-            spare = spare_columns[bisect(spare_columns, begin[1]) : bisect(spare_columns, end[1])]
-            partners |= self.partners(unpaired, spare)
-            begin = end
-        free = sorted(ignored - {*partners.values()})
-        partners |= self.partners([n for n in left_out if n not in partners], free)
-        missing = sorted([*alignment.missing, *self.missing(left_out, partners)])
-        return self.walk_alignment(Alignment(alignment.pairs, missing, alignment.extra), 0, partners)
-
     def align_without_optional(self, rows: list[int], columns: list[int]) -> Alignment | None:
         """The alignment if leaving out optional elements explains all differences; None if it does not."""
-        optional = [*map(self.is_optional, rows)]
-        if not any(optional) or len(rows) * len(columns) > _MOST_TRIED_PAIRS:
+        optional = {n for n in rows if self.is_optional(n)}
+        if not optional or len(rows) * len(columns) > _MOST_TRIED_PAIRS:
             return None
-        fits = [[False] * (len(columns) + 1) for _ in range(len(rows) + 1)]
-        fits[-1][-1] = True
-        for i in range(len(rows) - 1, -1, -1):
-            for j in range(len(columns), -1, -1):
-                fits[i][j] = (optional[i] and fits[i + 1][j]) or (
-                    j < len(columns) and fits[i + 1][j + 1] and self.matches(rows[i], columns[j])
-                )
-        if not fits[0][0]:
-            return None
-        alignment = Alignment([], [], [])
-        j = 0
-        for i, n in enumerate(rows):
-            if j < len(columns) and fits[i + 1][j + 1] and self.matches(n, columns[j]):
-                alignment.pairs.append((n, columns[j]))
-                j += 1
-            else:
-                alignment.missing.append(n)
-        return alignment
+        scores = [
+            [self.matches(n, m) * (1 if n in optional else len(columns) + 1) for m in columns] for n in rows
+        ]
+        pairs = [(rows[i], columns[j]) for i, j in pair_in_order(scores)]
+        missing, extra = unpaired(pairs, rows, columns)
+        return None if extra or {*missing} - optional else Alignment(pairs, missing, [])
 
     def align_likely(self, rows: list[int], columns: list[int], head: int) -> Alignment:
-        """The pairs that a reader would see: elements that agree at their index, and the likeliest pairs in
-        between."""
-        expected, actual = [self.e[n] for n in rows], [self.a[m] for m in columns]
-        found = None if self.walk.fail_fast else align_named(expected, actual)
-        if found is None or found.pairs[:head] != [(i, i) for i in range(head)]:
-            found = Alignment([(i, i) for i in range(head)], [], [])
-            key_of = self.row_key(rows)
-            for e1, e2, a1, a2 in self.find_stretches(rows, columns, head, found.pairs):
-                if e2 - e1 == a2 - a1 == 1:
-                    found.pairs.append((e1, a1))
-                    continue
-                inner = align(expected[e1:e2], actual[a1:a2], key_of)
-                found.pairs.extend((e1 + i, a1 + j) for i, j in inner.pairs)
-                found.missing.extend(e1 + i for i in inner.missing)
-                found.extra.extend(a1 + j for j in inner.extra)
-            found.pairs.sort()
+        """The pairs that a reader would see: elements that agree from both ends on, and the likeliest pairs
+        in between."""
+        tail, most = 0, min(len(rows), len(columns)) - head
+        while tail < most and self.matches(rows[-1 - tail], columns[-1 - tail]):
+            tail += 1
+        ends = [*zip(rows[:head], columns[:head], strict=True)]
+        ends += zip(rows[len(rows) - tail :], columns[len(columns) - tail :], strict=True)
+        rows, columns = rows[head : len(rows) - tail], columns[head : len(columns) - tail]
+        found = align([self.e[n] for n in rows], [self.a[m] for m in columns], freeze)
         return Alignment(
-            [(rows[i], columns[j]) for i, j in found.pairs],
+            sorted([*ends, *((rows[i], columns[j]) for i, j in found.pairs)]),
             [rows[i] for i in found.missing],
             [columns[j] for j in found.extra],
         )
 
-    def find_stretches(
-        self, rows: list[int], columns: list[int], head: int, pairs: list[tuple[int, int]]
-    ) -> Iterator[tuple[int, int, int, int]]:
-        """Find where the rows disagree: one stretch between the agreeing head and tail, or, if the number of
-        rows is the same, several stretches. Rows that agree are appended to `pairs`."""
-        size, width = len(rows), len(columns)
-        if size != width:
-            tail = 0
-            while tail < min(size, width) - head and self.matches(rows[-1 - tail], columns[-1 - tail]):
-                tail += 1
-                pairs.append((size - tail, width - tail))
-            yield head, size - tail, head, width - tail
-        elif same_rows([self.e[n] for n in rows[head:]], [self.a[m] for m in columns[head:]]):
-            yield head, size, head, size
-        else:
-            begin = head
-            for i in range(head, size):
-                if i > head and self.matches(rows[i], columns[i]):
-                    pairs.append((i, i))
-                    if begin < i:
-                        yield begin, i, begin, i
-                    begin = i + 1
-            if begin < size:
-                yield begin, size, begin, size
-
-    def row_key(self, rows: list[int]) -> Callable[[Json], Hashable]:
-        """The key by which rows are first aligned: the values that are literal in every row, only the scalar
-        ones if there are any."""
-        objects = [n for n in rows if isinstance(self.e[n], dict)]
-        literal = {n: self.literal_fields(n) for n in objects}
-        first = literal[objects[0]] if objects else {}
-        taken = {key for n in objects for key in self.e[n] if key not in literal[n]}
-        numbers = not objects or not self.mode_of_row(objects[0])[0].tolerances
-        keys = [key for key in first if key not in taken and (numbers or not is_number(first[key]))]
-        keys = sorted(key for key in keys if not isinstance(first[key], dict | list)) or sorted(keys)
-
-        def key_of(row: Json) -> Hashable:
-            if keys and isinstance(row, dict):
-                return tuple([freeze(row.get(key)) for key in keys])
-            return freeze(row)
-
-        return key_of
-
-    def walk_alignment(self, alignment: Alignment, head: int, left_out: Mapping[int, int] = _NONE) -> Json:
+    def walk_alignment(self, alignment: Alignment, left_out: Mapping[int, int]) -> Json:
         """Walk the pairs of an alignment, and report the rest. `left_out`: pairs that rules leave out."""
         walk, before = self.walk, self.walk.count
         resolved: dict[int, Json] = {}
         for n, m in left_out.items():
             if rule := self.rule_against(n):
                 resolved[m] = walk.left_out(self.e[n], self.a[m], rule, self.place(n, m))
-        moved = self.find_moved(alignment)
         for n, m in alignment.pairs:
-            resolved[m] = self.e[n] if n < head else self.walk_pair(n, m)
+            resolved[m] = self.walk_pair(n, m)
+        missing = [n for n in alignment.missing if not self.is_left_out(n)]  # others would match any row
+        loose = Alignment([], missing, alignment.extra)
+        moved = dict(pair_alike(self.e, self.a, loose, walk.templates.accepts))
         for n, m in moved.items():
-            self.report_moved(n, m)
-            resolved[m] = self.e[n]
-        changed = self.find_moved_and_changed(alignment, moved)
-        for n, m in changed.items():
             count = walk.count
             resolved[m] = self.walk_pair(n, m)
             if walk.count == count:
-                self.report_moved(n, m)
+                note = f"moved from [{n}]{self.advice()}"
+                walk.differ((self.path, m), "order", self.e[n], self.a[m], (self.at, n), note=note)
         for n in alignment.missing:
-            if n not in moved and n not in changed and not self.is_optional(n):
+            if n not in moved and not self.is_optional(n):
                 self.report_missing(n)
-        taken = {*moved.values(), *changed.values()}
         for m in alignment.extra:
-            if m not in taken and not self.is_ignored(m) and self.mode.type != "numeric":
+            if m not in resolved:
                 resolved[m] = self.report_extra(m)
         if walk.count == before:
             return self.e
         return [resolved[m] for m in sorted(resolved)]
 
-    def report_moved(self, n: int, m: int) -> None:
-        note = f"moved from [{n}]{self.advice()}"
-        self.walk.differ((self.path, m), "order", self.e[n], self.a[m], (self.at, n), note=note)
-
-    def find_moved(self, alignment: Alignment) -> dict[int, int]:
-        """Pair rows that moved unchanged. Only the first fifty on each side are examined."""
-        moved: dict[int, int] = {}
-        extra = alignment.extra[:50]
-        for n in alignment.missing[:50]:
-            if self.is_left_out(n):  # it would match any row
-                continue
-            for m in extra:
-                bindings = self.bindings_after(n, m)
-                if bindings is not None:
-                    self.walk.bindings = bindings
-                    moved[n] = m
-                    extra.remove(m)
-                    break
-        return moved
-
-    def find_moved_and_changed(self, alignment: Alignment, moved: dict[int, int]) -> dict[int, int]:
-        """Pair rows that moved and changed, as a refresh would pair them."""
-        if self.walk.fail_fast or self.mode.type == "numeric" or self.stored is not None:
-            return {}
-        missing = [n for n in alignment.missing if n not in moved and not self.is_optional(n)]
-        taken = set(moved.values())
-        rows = Alignment([], missing, [m for m in alignment.extra if m not in taken])
-        if not rows.missing or not rows.extra:
-            return {}
-        return dict(pair_alike(self.e, self.a, rows, self.walk.templates.accepts))
-
     # The same elements in another order: one difference.
 
-    def order_of(self, head: int) -> list[int] | None:
+    def order_of(self, head: int, bindings: Bindings) -> list[int] | None:
         """The expected index of each actual element, if they are the same elements and more than one has
         moved; else None. A single moved element is reported at its place."""
         walk, size = self.walk, len(self.e)
         if size != len(self.a):
             return None
-        places: list[int] = []
-        loose: list[int] = []
-        for n in range(head, size):
-            (places if self.matches_only_itself(n) else loose).append(n)
-        if len(loose) > _MOST_LOOSE:
+        rest = [*range(head, size)]
+        pairing = _Pairing(self, rest, rest, frozenset(), subset=False)
+        if sum(map(len, pairing.candidates.values())) > _MOST_TRIED_FOR_REPORT:
             return None
-        start, trials, order = walk.bindings, walk.trials, [*range(head)]
-        first = self.a[head]
-        if not any(same_json(self.e[n], first) for n in places) and all(
-            self.bindings_after(n, head) is None for n in loose
-        ):  # the first one that differs is new: the others need not be examined
-            walk.trials = trials
+        outer = walk.bindings, walk.fail_fast, walk.trials
+        walk.bindings, walk.fail_fast = bindings, True
+        try:
+            pairs = pairing.match_without_questions()
+        except TooManyWays:
             return None
-        places_by_key: dict[Hashable, deque[int]] = {}
-        for n in places:
-            places_by_key.setdefault(freeze(self.e[n]), deque()).append(n)
-        for m in range(head, size):
-            same = places_by_key.get(freeze(self.a[m]))
-            place = same.popleft() if same else self.take_first_match(m, loose)
-            if place is None or (same is not None and not self.is_same(place, m)):
-                break
-            order.append(place)
-        walk.trials = trials  # trials for a description do not count against the limit
-        if len(order) == size and _count_moved(order) > 1:
-            return order
-        walk.bindings = start
-        return None
-
-    def matches_only_itself(self, n: int) -> bool:
-        value = self.e[n]
-        if not isinstance(value, dict | list):
-            return not self.walk.is_touched(value)
-        mode, state = self.mode_of_row(n)
-        is_selected = state is not None and state.here is not None
-        return not (
-            is_selected or mode.asks_for_change or mode.type == "numeric" or self.walk.is_touched(value)
-        )
-
-    def is_same(self, n: int, m: int) -> bool:
-        """Whether values that are equal as keys are also equal where the type counts."""
-        if not isinstance(self.e[n], dict | list):
-            return self.mode.type != "exact" or identical(self.e[n], self.a[m])
-        return bytes_of(self.e[n]) == bytes_of(self.a[m])
-
-    def take_first_match(self, m: int, loose: list[int]) -> int | None:
-        for n in loose:
-            bindings = self.bindings_after(n, m)
-            if bindings is not None:
-                self.walk.bindings = bindings
-                loose.remove(n)
-                return n
-        return None
+        finally:
+            walk.bindings, walk.fail_fast, walk.trials = outer
+        if pairs is None or not pairing.is_complete(pairs):
+            return None
+        order = [*range(head), *sorted(pairs, key=pairs.__getitem__)]
+        return order if _count_moved(order) > 1 else None
 
     def report_order(self, order: list[int]) -> Json:
         """Report one difference for all elements: both orders, by the names of the elements if they have any,
@@ -582,28 +402,23 @@ class Rows:
         keys, any other value under None."""
         value: Json = self.e[n]
         mode, state = self.mode_of_row(n)
-        if not mode.literal_values_decide:
+        if not mode.literal_values_decide or (state is not None and state.by_value):
             return {}
-        fields: dict[str | None, Json] = {None: value}
+        values: dict[str | None, Json] = {None: value}
         if isinstance(value, dict):
-            fields = dict(self.literal_fields(n).items())
-        elif isinstance(value, str):
-            fields[None] = literal = self.walk.templates.of(value)
-            if not isinstance(literal, str):
-                return {}
-        elif isinstance(value, list) and (state is not None or self.walk.is_touched(value)):
-            return {}
+            below = {key: None if state is None else state.step(key, value[key], len(value)) for key in value}
+            values = {key: value[key] for key, rules in below.items() if rules is None or rules.here is None}
         equal = not (mode.tolerances or mode.allow_additional_fields)
         return {
-            key: value
-            for key, value in fields.items()
-            if isinstance(value, str | bool) or equal or (is_number(value) and not mode.tolerances)
+            key: self.walk.templates.of(item) if isinstance(item, str) else item
+            for key, item in values.items()
+            if not self.walk.is_touched(item)
+            and (isinstance(item, str | bool) or equal or (is_number(item) and not mode.tolerances))
         }
 
 
 _MOST_TRIED_PAIRS = 100_000
-_MOST_LOOSE = 50
-"""With more elements that are not literal, another order is not looked for."""
+_MOST_TRIED_FOR_REPORT = 10_000
 _PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
 
@@ -647,16 +462,10 @@ class _Pairing:
     def match(self) -> dict[int, int]:
         """Find as many pairs as possible: first without asking how similar texts are, so that no question is
         asked about texts whose similarity does not matter."""
-        walk = self.walk
-        collecting, deferred = walk.collecting_questions, walk.deferred
-        walk.collecting_questions = False
-        pairs: dict[int, int] | None = None
-        try:
-            with suppress(Mismatch):
-                pairs = self.find_agreeing()
-        finally:
-            walk.collecting_questions = collecting
-        if collecting and walk.deferred != deferred and not (pairs is not None and self.is_complete(pairs)):
+        walk, deferred = self.walk, self.walk.deferred
+        pairs = self.match_without_questions()
+        settled = pairs is not None and self.is_complete(pairs)
+        if walk.collecting_questions and walk.deferred != deferred and not settled:
             self.known.clear()
             for n in self.rows:  # so that all questions are asked at once
                 for m in self.candidates[n]:
@@ -665,6 +474,17 @@ class _Pairing:
         if pairs is None:
             raise Mismatch
         return pairs
+
+    def match_without_questions(self) -> dict[int, int] | None:
+        """The pairs without those that depend on a question; None if a walk that fails fast needs no more."""
+        walk = self.walk
+        collecting, walk.collecting_questions = walk.collecting_questions, False
+        try:
+            return self.find_agreeing()
+        except Mismatch:
+            return None
+        finally:
+            walk.collecting_questions = collecting
 
     def is_complete(self, pairs: dict[int, int]) -> bool:
         """Whether every row and every column that must have a partner has one."""

@@ -177,9 +177,8 @@ def likeness(expected: Json, actual: Json) -> float:
 def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Json], Hashable]) -> Alignment:
     """Pair rows whose order counts: by a key that names them, else equal rows first (by `key_of`), and the
     rest of each gap by its key, by place or by likeness."""
-    named = align_named(expected, actual)
-    result = named or Alignment([], [], [])
-    if named is None:
+    result = Alignment([], [], [])
+    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
         pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)], _MOST_ALIGNED)
         result.pairs.extend(pairs)
         for gap in remaining:
@@ -192,30 +191,6 @@ def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Js
             else:
                 scores = [[likeness(old, new) for new in actual[a1:a2]] for old in expected[e1:e2]]
                 result.add(gap, pair_in_order(scores))
-    result.pairs.sort()
-    return result
-
-
-def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
-    """Whether each row is at its old place, according to a key that names the rows."""
-    first = expected[0] if expected else None
-    if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
-        return False
-    for key in LIKELY_KEYS:
-        if isinstance(first.get(key), str | int):
-            names = [row.get(key) for row in expected]
-            kinds = {*map(type, names)}
-            if kinds <= {str, int} and names == [row.get(key) for row in actual]:
-                return len({*names} if kinds == {str} else {*map(freeze, names)}) == len(names)
-    return False
-
-
-def align_named(expected: Sequence[Json], actual: Sequence[Json]) -> Alignment | None:
-    """The pairs of rows by a key that names them, if there is one; else None. A row under another name is
-    another row, wherever it is."""
-    result = Alignment([], [], [])
-    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
-        return None
     result.pairs.sort()
     return result
 
@@ -289,7 +264,7 @@ def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accept
     scored = []
     for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
         same, total = count_unchanged(old[e], new[a], accepts)
-        if total > 1 and same / total >= _ENOUGH:
+        if same == total or (total > 1 and same / total >= _ENOUGH):
             scored.append((same / total, e, a))
     return pairs + pair_best_first(scored)
 
