@@ -1,7 +1,6 @@
 """Pairs the elements of two sequences: aligned in their order, or matched where the order is free."""
 
-from bisect import bisect_left
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import product
@@ -17,64 +16,16 @@ Gap = tuple[int, int, int, int]
 """A stretch of each sequence, as begin and end of the one and begin and end of the other."""
 
 
-def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
-    """The stretches that differ, in rising order, found from the landmarks. Between two stretches both
-    sequences have the same items."""
-    b1 = a1 = 0
-    for b2, a2 in [*landmarks(before, after), (len(before), len(after))]:
-        while b1 < b2 and a1 < a2 and before[b1] == after[a1]:
-            b1, a1 = b1 + 1, a1 + 1
-        tail = 0
-        while b1 < b2 - tail and a1 < a2 - tail and before[b2 - tail - 1] == after[a2 - tail - 1]:
-            tail += 1
-        if b1 < b2 - tail or a1 < a2 - tail:
-            yield b1, b2 - tail, a1, a2 - tail
-        b1, a1 = b2 + 1, a2 + 1
-
-
-def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """The places of items that occur once on both sides: the longest chain of them in the same order."""
-    times = Counter(before), Counter(after)
-    places = {item: a for a, item in enumerate(after) if times[1][item] == 1}
-    common = [(b, places[item]) for b, item in enumerate(before) if times[0][item] == 1 and item in places]
-    ends: list[int] = []
-    last: list[int] = []
-    came_from: list[int] = []
-    for number, (_, a) in enumerate(common):
-        length = bisect_left(ends, a)
-        came_from.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [a]
-        last[length : length + 1] = [number]
-    chain = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        chain.append(common[number])
-        number = came_from[number]
-    return chain[::-1]
-
-
-def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable], most: int) -> tuple[Pairs, list[Gap]]:
-    """Pair equal items that are in the same order; also return the stretches that remain between them. A
-    stretch of more than `most` pairs is not searched for equal items."""
-    if before == after:
-        return [(n, n) for n in range(len(before))], []
+def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> tuple[Pairs, list[Gap]]:
+    """Pair equal items that are in the same order; also return the stretches between them, which differ."""
     pairs: Pairs = []
-    remaining: list[Gap] = []
-    b = a = 0
-    for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
-        b1, b2, a1, a2 = gap
-        pairs += zip(range(b, b1), range(a, a1), strict=True)
-        b, a = b2, a2
-        if (b2 - b1) * (a2 - a1) > most:
-            remaining.append(gap)
-            continue
-        matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
-        for tag, c1, c2, d1, d2 in matcher.get_opcodes():
-            if tag == "equal":
-                pairs += zip(range(b1 + c1, b1 + c2), range(a1 + d1, a1 + d2), strict=True)
-            else:
-                remaining.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
-    return pairs, remaining
+    gaps: list[Gap] = []
+    for tag, b1, b2, a1, a2 in SequenceMatcher(None, before, after).get_opcodes():
+        if tag == "equal":
+            pairs += zip(range(b1, b2), range(a1, a2), strict=True)
+        else:
+            gaps.append((b1, b2, a1, a2))
+    return pairs, gaps
 
 
 def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
@@ -141,9 +92,10 @@ class Alignment(NamedTuple):
     extra: list[int]
 
     def take(self, pairs: Pairs) -> None:
-        """Pair positions that had no partner."""
-        self.pairs.extend(pairs)
-        self.missing[:], self.extra[:] = unpaired(pairs, self.missing, self.extra)
+        """Pair positions that have no partner yet."""
+        missing, extra = {*self.missing}, {*self.extra}
+        self.pairs.extend(pair for pair in pairs if pair[0] in missing and pair[1] in extra)
+        self.missing[:], self.extra[:] = unpaired(self.pairs, self.missing, self.extra)
 
     def add(self, gap: Gap, pairs: Pairs) -> None:
         """Add the pairs of a gap, whose positions count from its beginning."""
@@ -179,7 +131,7 @@ def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Js
     rest of each gap by its key, by place or by likeness."""
     result = Alignment([], [], [])
     if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
-        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)], _MOST_ALIGNED)
+        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)])
         result.pairs.extend(pairs)
         for gap in remaining:
             if align_by_key(expected, actual, gap, result):
@@ -220,7 +172,7 @@ def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, res
     key = identifying_key(expected[e1:e2], actual[a1:a2])
     if key is None:
         return False
-    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
+    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key))
     for f1, f2, b1, b2 in remaining:
         inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
         if not align_by_key(expected, actual, inside, result):
