@@ -168,36 +168,34 @@ class Rows:
 
         walk, before = self.walk, self.walk.count
         places: dict[Hashable, int] = {}
-        resolved: dict[int, Json] = {}
-        ignored, nameless = self.left_out(), []
+        ignored = self.left_out()
+        surplus: dict[int, str | None] = {}
         for m, row in enumerate(self.a):
             name = name_of(row)
-            if name is not None and name not in places:
+            if name is None or name in places:
+                surplus[m] = f"has no {key}" if name is None else f"the second with this {key}"
+            else:
                 places[name] = m
-            elif m in ignored:
-                nameless.append(m)
-            else:
-                note = f"has no {key}" if name is None else f"the second with this {key}"
-                resolved[m] = self.report_extra(m, note)
         pairs: dict[int, int] = {}
-        unpaired = []
         for n, row in enumerate(self.e):
-            partner = places.pop(name_of(row), None)
-            if partner is None:
-                unpaired.append(n)
+            if (partner := places.pop(name_of(row), None)) is not None:
+                pairs[n] = partner
+        surplus |= dict.fromkeys(places.values())
+        unpaired = [n for n in range(len(self.e)) if n not in pairs]
+        partners = self.partners(unpaired, [m for m in surplus if m in ignored])
+        missing = self.missing(unpaired, partners)
+        resolved = {m: self.e[n] for n, m in partners.items()}
+        for n in sorted([*pairs, *missing]):
+            if n in pairs:
+                resolved[pairs[n]] = self.walk_pair(n, pairs[n])
             else:
-                pairs[n], resolved[partner] = partner, self.walk_pair(n, partner)
-        partners = self.partners(unpaired, [*nameless, *(m for m in places.values() if m in ignored)])
-        pairs |= partners
-        resolved |= {m: self.e[n] for n, m in partners.items()}
-        for n in self.missing(unpaired, partners):
-            self.report_missing(n)
-        for m in places.values():
+                self.report_missing(n)
+        for m in surplus:
             if m not in ignored:
-                resolved[m] = self.report_extra(m)
+                resolved[m] = self.report_extra(m, surplus[m])
         if walk.count == before:
             return self.e
-        return _in_authors_order(resolved, pairs)
+        return _in_authors_order(resolved, pairs | partners)
 
     # Arrays whose order counts. Only when an element differs are the rows aligned, so that one row removed
     # at the head is one removed row and not a thousand changed ones. In a numeric comparison further elements
@@ -291,19 +289,18 @@ class Rows:
         for n, m in left_out.items():
             if rule := self.rule_against(n):
                 resolved[m] = walk.left_out(self.e[n], self.a[m], rule, self.place(n, m))
-        for n, m in alignment.pairs:
-            resolved[m] = self.walk_pair(n, m)
         missing = [n for n in alignment.missing if not self.is_left_out(n)]  # others would match any row
         loose = Alignment([], missing, alignment.extra)
         moved = dict(pair_alike(self.e, self.a, loose, walk.templates.accepts))
-        for n, m in moved.items():
-            count = walk.count
-            resolved[m] = self.walk_pair(n, m)
-            if walk.count == count:
-                note = f"moved from [{n}]{self.advice()}"
-                walk.differ((self.path, m), "order", self.e[n], self.a[m], (self.at, n), note=note)
-        for n in alignment.missing:
-            if n not in moved and not self.is_optional(n):
+        partners = dict(alignment.pairs) | moved
+        for n in sorted({*partners, *alignment.missing}):
+            if n in partners:
+                m, count = partners[n], walk.count
+                resolved[m] = self.walk_pair(n, m)
+                if n in moved and walk.count == count:
+                    note = f"moved from [{n}]{self.advice()}"
+                    walk.differ((self.path, m), "order", self.e[n], self.a[m], (self.at, n), note=note)
+            elif not self.is_optional(n):
                 self.report_missing(n)
         for m in alignment.extra:
             if m not in resolved:
@@ -384,10 +381,12 @@ class Rows:
         if walk.fail_fast and (missing or (extra and not subset)):
             raise Mismatch
         # the likeliest pairs of the rows without a partner are reported by their differences
-        for i, j in pair_leftovers([self.e[n] for n in missing], [self.a[m] for m in extra]):
-            matched[missing[i]], resolved[extra[j]] = extra[j], self.walk_pair(missing[i], extra[j])
-        for n in missing:
-            if n not in matched:
+        likely = pair_leftovers([self.e[n] for n in missing], [self.a[m] for m in extra])
+        matched |= {missing[i]: extra[j] for i, j in likely}
+        for n in sorted(missing):
+            if n in matched:
+                resolved[matched[n]] = self.walk_pair(n, matched[n])
+            else:
                 self.report_missing(n)
         for m in () if subset else extra:
             if m not in resolved:

@@ -269,7 +269,6 @@ class Matcher(Struct):
         and never gives a verdict."""
         walk = self.new_walk(answers)
         resolved = self.walk(walk, observation.output)
-        differences = in_document_order(walk.differences, self.known.output)
         limit_differences = []
         if observation.loss is not None:
             calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
@@ -279,7 +278,7 @@ class Matcher(Struct):
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 
-            missing = {difference.path for difference in differences if difference.kind == "missing"}
+            missing = {difference.path for difference in walk.differences if difference.kind == "missing"}
             headers = [path for path, kind in self.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
             limit_differences += [
@@ -288,7 +287,7 @@ class Matcher(Struct):
                 *limits.too_old(self.rules, self.known, self.stored.templates.words.now),
             ]
         return Comparison(
-            (*differences, *limit_differences),
+            (*walk.differences, *limit_differences),
             walk.count + len(limit_differences),
             resolved,
             tuple(self._reports(walk)),
@@ -418,34 +417,6 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
             ]
         raise InvalidInput(*problems)
     return Matcher(form, mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
-
-
-_LAST = 10**9
-
-
-def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
-    """Sort differences by the places of the expected values; extra values come last in their object or
-    array."""
-    if len(differences) < 2:
-        return differences
-    places: dict[int, dict[str, int]] = {}
-
-    def rank(difference: Difference) -> tuple[int, ...]:
-        ranks = []
-        value = expected
-        for key in difference.at:
-            if isinstance(value, dict) and isinstance(key, str):
-                key_order = places.get(id(value))
-                if key_order is None:
-                    key_order = places[id(value)] = {name: place for place, name in enumerate(value)}
-                ranks.append(key_order.get(key, _LAST))
-                value = value.get(key)
-            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
-                ranks.append(key)
-                value = value[key]
-        return (*ranks, _LAST) if difference.kind == "extra" else tuple(ranks)
-
-    return sorted(differences, key=rank)
 
 
 def is_limit(difference: Difference) -> bool:
