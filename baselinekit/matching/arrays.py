@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, Rule, State, mode_of, steps_below
+from baselinekit.matching.rules import Mode, Rule, State, mode_of
 from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
@@ -26,21 +26,13 @@ from baselinekit.values.equality import bytes_of, freeze, is_number
 
 def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: WalkPlace) -> Json:
     """Compare an array with the actual value in its place."""
-    mode, stored, actual, at, _ = place
+    mode, stored, actual, _, _ = place
     alone = None if stored is None else stored.with_actual(actual)[1]
     every = None if alone is None else alone.every_element()
     if every is not None and every.ignore is not None:
-        if mode.type == "numeric" and at is not None and not holds_compared_number(e):
-            return e
         walk.hits.add(every.ignore)
         return e if isinstance(a, list) else walk.replaced(e, a, place)
     array_mode = mode_of(array_mode, e, mode)
-    if (
-        mode.type == "numeric"
-        and at is not None
-        and not any(walk.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
-    ):
-        return e
     if not isinstance(a, list):
         return walk.replaced(e, a, place)
     rows = Rows(walk, e, a, place)

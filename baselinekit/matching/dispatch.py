@@ -14,7 +14,6 @@ from baselinekit.matching.rules import (
     Rule,
     RuleKind,
     State,
-    asks_for_change,
     field_tolerance,
     start,
 )
@@ -148,7 +147,8 @@ def path_rules(
             elif isinstance(setting, FieldRule):
                 problems += field_problems(setting, at)
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
-                problems.append(_not_an_array(output, at))
+                message = f"`$` is the whole output, which is no array ({json_type(output)})"
+                problems.append(Problem("BK203", message, "name the array, such as `$.body`", at=at))
                 continue
             starts = _find_roots(pattern, output, form)
             rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
@@ -162,14 +162,6 @@ def path_rules(
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return compiled_rules, required
-
-
-def _not_an_array(output: Json, at: Path) -> Problem:
-    """The problem of an array rule for `$`, which is the whole output; an array may be one part of it."""
-    parts = output.items() if isinstance(output, dict) else ()
-    arrays = [f"`$.{key}`" for key, value in parts if isinstance(value, list)]
-    hint = f"write {arrays[0]}" if len(arrays) == 1 else "name the array, such as `$.body`"
-    return Problem("BK203", f"`$` is the whole output, which is no array ({json_type(output)})", hint, at=at)
 
 
 _RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
@@ -304,10 +296,6 @@ class Matcher(Struct):
             self.form,
             stored.touched,
             stored.has_bindings,
-            any(
-                asks_for_change(field_tolerance(rule.fields) if rule.fields else rule.tolerance)
-                for rule in self.path_rules
-            ),
             answers,
         )
         walk.hits.update(stored.hits)

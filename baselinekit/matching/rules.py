@@ -147,15 +147,6 @@ class State:
         comparing = [rule for rule, _ in self.positions if not rule.ignores] if self.by_index else []
         return None if any(rule.pattern.specificity > specificity for rule in comparing) else below.here
 
-    @property
-    def repeats(self) -> bool:
-        """Whether the same rules apply at each place below, and all of them say how values are compared."""
-        here = self.here
-        if here is None or here.ignore is not None or here.arrays is not None:
-            return False
-        ends = [(rule.pattern.segments, at) for rule, at in self.positions]
-        return all(at[0] == len(path) - 1 and path[at[0]] is Wild.DEEP for path, at in ends)
-
 
 def steps_below(
     state: State | None, value: dict[str, Json] | list[Json]
