@@ -14,7 +14,6 @@ from baselinekit.matching.rules import (
     Rule,
     RuleKind,
     State,
-    asks_for_change,
     field_tolerance,
     start,
 )
@@ -148,7 +147,8 @@ def path_rules(
             elif isinstance(setting, FieldRule):
                 problems += field_problems(setting, at)
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
-                problems.append(_not_an_array(output, at))
+                message = f"`$` is the whole output, which is no array ({json_type(output)})"
+                problems.append(Problem("BK203", message, "name the array, such as `$.body`", at=at))
                 continue
             starts = _find_roots(pattern, output, form)
             rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
@@ -162,14 +162,6 @@ def path_rules(
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return compiled_rules, required
-
-
-def _not_an_array(output: Json, at: Path) -> Problem:
-    """The problem of an array rule for `$`, which is the whole output; an array may be one part of it."""
-    parts = output.items() if isinstance(output, dict) else ()
-    arrays = [f"`$.{key}`" for key, value in parts if isinstance(value, list)]
-    hint = f"write {arrays[0]}" if len(arrays) == 1 else "name the array, such as `$.body`"
-    return Problem("BK203", f"`$` is the whole output, which is no array ({json_type(output)})", hint, at=at)
 
 
 _RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
@@ -269,7 +261,6 @@ class Matcher(Struct):
         and never gives a verdict."""
         walk = self.new_walk(answers)
         resolved = self.walk(walk, observation.output)
-        differences = in_document_order(walk.differences, self.known.output)
         limit_differences = []
         if observation.loss is not None:
             calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
@@ -279,7 +270,7 @@ class Matcher(Struct):
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 
-            missing = {difference.path for difference in differences if difference.kind == "missing"}
+            missing = {difference.path for difference in walk.differences if difference.kind == "missing"}
             headers = [path for path, kind in self.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
             limit_differences += [
@@ -288,7 +279,7 @@ class Matcher(Struct):
                 *limits.too_old(self.rules, self.known, self.stored.templates.words.now),
             ]
         return Comparison(
-            (*differences, *limit_differences),
+            (*walk.differences, *limit_differences),
             walk.count + len(limit_differences),
             resolved,
             tuple(self._reports(walk)),
@@ -305,10 +296,6 @@ class Matcher(Struct):
             self.form,
             stored.touched,
             stored.has_bindings,
-            any(
-                asks_for_change(field_tolerance(rule.fields) if rule.fields else rule.tolerance)
-                for rule in self.path_rules
-            ),
             answers,
         )
         walk.hits.update(stored.hits)
@@ -418,34 +405,6 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
             ]
         raise InvalidInput(*problems)
     return Matcher(form, mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
-
-
-_LAST = 10**9
-
-
-def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
-    """Sort differences by the places of the expected values; extra values come last in their object or
-    array."""
-    if len(differences) < 2:
-        return differences
-    places: dict[int, dict[str, int]] = {}
-
-    def rank(difference: Difference) -> tuple[int, ...]:
-        ranks = []
-        value = expected
-        for key in difference.at:
-            if isinstance(value, dict) and isinstance(key, str):
-                key_order = places.get(id(value))
-                if key_order is None:
-                    key_order = places[id(value)] = {name: place for place, name in enumerate(value)}
-                ranks.append(key_order.get(key, _LAST))
-                value = value.get(key)
-            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
-                ranks.append(key)
-                value = value[key]
-        return (*ranks, _LAST) if difference.kind == "extra" else tuple(ranks)
-
-    return sorted(differences, key=rank)
 
 
 def is_limit(difference: Difference) -> bool:

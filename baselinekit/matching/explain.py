@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many
+from baselinekit.values.equality import bytes_of
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
-_MOST_VALUES = 5_000
-_MOST_VALUES_IN_ALL = 20_000
+_MOST_BYTES = 50_000
+"""Of both sides of a subtree."""
 _MOST_LINES = 40
 
 
@@ -23,15 +24,12 @@ def explain(expected: Json, comparison: Comparison) -> list[str]:
     what was cut. A line is as long as the values it quotes: the caller has to mask it before showing it."""
     lines: list[str] = []
     unexplained = 0
-    budget = _MOST_VALUES_IN_ALL
     for path, before, after in _failing_subtrees(expected, comparison.resolved, ()):
-        size = _count_values(before, _MOST_VALUES) + _count_values(after, _MOST_VALUES)
-        if len(lines) >= _MOST_LINES or size > budget:
+        if len(lines) >= _MOST_LINES:
             unexplained += 1
-        elif size > _MOST_VALUES:
-            lines.append(f"{render(path)}: too large to explain (more than {_MOST_VALUES:,} values)")
+        elif len(bytes_of(before)) + len(bytes_of(after)) > _MOST_BYTES:
+            lines.append(f"{render(path)}: too large to explain")
         else:
-            budget -= size
             lines += _describe_subtree(path, before, after)
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
@@ -59,9 +57,7 @@ def _failing_subtrees(expected: Json, resolved: Json, path: Path) -> Iterator[tu
 def _describe_subtree(path: Path, before: Json, after: Json) -> list[str]:
     from deepdiff import DeepDiff
 
-    differences = DeepDiff(
-        before, after, verbose_level=2, view="tree", threshold_to_diff_deeper=0, max_diffs=_MOST_VALUES
-    )
+    differences = DeepDiff(before, after, verbose_level=2, view="tree", threshold_to_diff_deeper=0)
     lines = []
     for group in differences.values():
         for level in group:
@@ -76,16 +72,3 @@ def _describe_subtree(path: Path, before: Json, after: Json) -> list[str]:
                 change = f"removed {old}"
             lines.append(f"{render(path + tuple(level.path(output_format='list')))}: {change}")
     return sorted(lines)
-
-
-def _count_values(value: Json, most: int) -> int:
-    """Count the values, up to about `most`."""
-    if isinstance(value, str):
-        return 1 + len(value) // 1_000
-    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    count = 1
-    for item in below:
-        if count > most:
-            break
-        count += _count_values(item, most - count)
-    return count

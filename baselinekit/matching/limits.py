@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Age, Difference, Known, Number, RuleReport, Rules
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import seconds
-from baselinekit.values.paths import Pattern, find, leads_somewhere
+from baselinekit.values.paths import Pattern, find
 from baselinekit.values.places import Key, OneOf, Segment, Wild, children, fits
 
 _DAY = 86_400.0
@@ -121,9 +120,6 @@ def describe_age(age: float) -> str:
     )
 
 
-_DIGITS = lazy_pattern(r"0|[1-9][0-9]{0,9}")
-
-
 _NOTHING = ", and nothing here is what its path selects"
 
 
@@ -144,65 +140,42 @@ def _find_missing(
     """The paths at which required segments lead nowhere, each with the end of its message. Each value that a
     segment selects must have the remaining segments; a list of keys requires what each of its keys requires.
     A segment that selects nothing is a miss, except `*` on an empty array or object."""
-    if not segments:
+    if not segments or segments == (Wild.DEEP,):
         return
     first, rest = segments[0], segments[1:]
     if first is Wild.DEEP:
-        yield from find_missing_anywhere(rest, value, path, header_places)
-    elif isinstance(first, OneOf):
+        yield from _find_missing_anywhere(rest, value, path, header_places)
+        return
+    if isinstance(first, OneOf):
         for key in first.keys:
             yield from _find_missing((key, *rest), value, path, header_places)
-    elif isinstance(first, str | int | Key):
-        found_key = _find_key(value, first, path in header_places)
-        if found_key is None:
-            yield (*path, first.name if isinstance(first, Key) else first), ""
-        else:
-            yield from _find_missing(rest, value[found_key], (*path, found_key), header_places)
-    else:
-        chosen = [(key, child) for key, child in children(value) if fits(first, key, child, len(value))]
-        if not chosen and not (first is Wild.ANY and isinstance(value, dict | list)):
-            yield path, _NOTHING
-        for key, child in chosen:
-            yield from _find_missing(rest, child, (*path, key), header_places)
+        return
+    any_case = path in header_places and isinstance(first, str)
+    chosen = [
+        (key, child)
+        for key, child in children(value)
+        if fits(first, key, child, len(value)) or (any_case and str(key).casefold() == str(first).casefold())
+    ]
+    if not chosen and isinstance(first, str | int | Key):
+        yield (*path, first.name if isinstance(first, Key) else first), ""
+    elif not chosen and not (first is Wild.ANY and isinstance(value, dict | list)):
+        yield path, _NOTHING
+    for key, child in chosen:
+        yield from _find_missing(rest, child, (*path, key), header_places)
 
 
-def find_missing_anywhere(
+def _find_missing_anywhere(
     segments: tuple[Segment, ...], value: Json, path: Path, header_places: Collection[Path]
 ) -> Iterator[tuple[Path, str]]:
     """Below `**` the next segment has to lead somewhere from at least one place, and wherever it leads the
     remaining segments must exist. Wildcards in between only say how deep. With a further `**` one place is
     enough: checking every place would take time that doubles with every `**`."""
-    if Wild.DEEP in segments:
-        if not leads_somewhere(Pattern("", (Wild.DEEP, *segments), True), value):
+    named = [n for n, segment in enumerate(segments) if not isinstance(segment, Wild)]
+    end = len(segments) if Wild.DEEP in segments or not named else named[0] + 1
+    last = segments[end - 1]
+    for step in last.keys if isinstance(last, OneOf) and Wild.DEEP not in segments else (last,):
+        places = find(Pattern("", (Wild.DEEP, *segments[: end - 1], step), True), value)
+        if not places:
             yield path, _NOTHING
-        return
-    wild = next((n for n, segment in enumerate(segments) if not isinstance(segment, Wild)), len(segments))
-    wildcards, next_step, rest = segments[:wild], segments[wild : wild + 1], segments[wild + 1 :]
-    if next_step and isinstance(next_step[0], OneOf):
-        for key in next_step[0].keys:
-            yield from find_missing_anywhere((*wildcards, key, *rest), value, path, header_places)
-        return
-    places = find(Pattern("", (Wild.DEEP, *wildcards, *next_step), True), value)
-    if not places:
-        words = [
-            "**",
-            *(segment.value if isinstance(segment, Wild) else str(segment) for segment in segments),
-        ]
-        yield (*path, *(words if all(isinstance(part, str | Wild) for part in segments) else ())), _NOTHING
-    for below, child in places if rest else ():
-        yield from _find_missing(rest, child, (*path, *below), header_places)
-
-
-def _find_key(value: Json, step: str | int | Key, any_case: bool) -> str | int | None:
-    """The key of `value` to which a step of a path leads; None if there is none."""
-    if isinstance(step, Key):
-        return step.name if isinstance(value, dict) and step.name in value else None
-    if isinstance(value, list):
-        index = int(step) if isinstance(step, int) or _DIGITS.fullmatch(step) else len(value)
-        index += len(value) if index < 0 else 0
-        return index if 0 <= index < len(value) else None
-    if not isinstance(value, dict) or not isinstance(step, str):
-        return None
-    if any_case:
-        return next((key for key in value if key.casefold() == step.casefold()), None)
-    return step if step in value else None
+        for below, child in places:
+            yield from _find_missing(segments[end:], child, (*path, *below), header_places)

@@ -147,15 +147,6 @@ class State:
         comparing = [rule for rule, _ in self.positions if not rule.ignores] if self.by_index else []
         return None if any(rule.pattern.specificity > specificity for rule in comparing) else below.here
 
-    @property
-    def repeats(self) -> bool:
-        """Whether the same rules apply at each place below, and all of them say how values are compared."""
-        here = self.here
-        if here is None or here.ignore is not None or here.arrays is not None:
-            return False
-        ends = [(rule.pattern.segments, at) for rule, at in self.positions]
-        return all(at[0] == len(path) - 1 and path[at[0]] is Wild.DEEP for path, at in ends)
-
 
 def steps_below(
     state: State | None, value: dict[str, Json] | list[Json]
@@ -274,22 +265,13 @@ class Mode(Struct):
         return any(asks_for_change(tolerance) for tolerance, _ in self.tolerances)
 
     @property
-    def literal_keys_decide(self) -> bool:
+    def literal_values_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then these values may
         group the rows before any rows are compared."""
         return (
             self.type in ("structural", "exact")
             and self.case_sensitive
             and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
-        )
-
-    @property
-    def only_equal_rows_match(self) -> bool:
-        """Whether a row of literal values can match only equal rows."""
-        return (
-            self.literal_keys_decide
-            and self.allow_field_reordering
-            and not (self.allow_additional_fields or self.typed or self.tolerances)
         )
 
     def text(self, text: str) -> str:

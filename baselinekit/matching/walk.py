@@ -21,7 +21,6 @@ MOST_KEPT = 10_000
 """All differences are counted; this many are kept."""
 
 _MOST_TRIALS = 2_000_000
-_MOST_KNOWN = 100_000
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 Link = tuple[Any, str | int] | None
@@ -50,6 +49,10 @@ class WalkPlace(NamedTuple):
 
 class Mismatch(Exception):
     """Raised by a walk that fails fast: the values do not match, and it does not matter how."""
+
+
+class TooManyWays(CannotReplay):
+    """The rows of an array could not be paired within the limit: a guess would be no verdict."""
 
 
 class Templates(MutableStruct):
@@ -102,8 +105,6 @@ class Walk(MutableStruct):
     """The ids of the stored objects and arrays that hold a placeholder or a value that a rule selects."""
     has_bindings: bool
     """Whether there are bindings anywhere: then a match depends on the values walked before."""
-    asks_for_change: bool
-    """Whether there are rules by which an unchanged number is out of tolerance."""
     answers: Answers = field(default_factory=dict)
     collecting_questions: bool = True
     """Whether an open question is asked, and counts as similar until it is answered; else it counts as not
@@ -157,8 +158,6 @@ class Walk(MutableStruct):
         key = (id(e), id(a), id(place.mode), place.stored, place.actual)
         known = self._memo.get(key)
         if known is None:
-            if len(self._memo) > _MOST_KNOWN:
-                self._memo.clear()
             questions_before = self.deferred, len(self.questions)
             known = self.bindings_after(e, a, place) is not None
             if questions_before == (self.deferred, len(self.questions)):
@@ -170,12 +169,7 @@ class Walk(MutableStruct):
     ) -> dict[str, Json] | None:
         """The bindings after a value has passed here, starting from the given ones or those of the walk; None
         if it would not pass."""
-        self.trials += 1
-        if self.trials > _MOST_TRIALS:
-            message = "its arrays in arrays can be paired in too many ways"
-            raise CannotReplay(
-                Problem("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
-            )
+        self.count_trial(place.path)
         outer_settings, question_count = (self.probing, self.fail_fast, self.bindings), len(self.questions)
         self.probing = self.fail_fast = True
         self.bindings = dict(self.bindings if bindings is None else bindings)
@@ -187,6 +181,14 @@ class Walk(MutableStruct):
             return None
         finally:
             self.probing, self.fail_fast, self.bindings = outer_settings
+
+    def count_trial(self, path: Link) -> None:
+        """Count that an element is tried, or looked at again."""
+        self.trials += 1
+        if self.trials > _MOST_TRIALS:
+            where = render(unroll(path)[:-1])
+            message = f"the array {where} has too many rows that can only be told apart by trial"
+            raise TooManyWays(Problem("BK231", message, "pair them by a key: arrays: {path: {by: id}}"))
 
     def take_back(self, question_count: int) -> None:
         """Keep only the first `question_count` questions: the answers to the others would change nothing."""
@@ -206,13 +208,13 @@ class Walk(MutableStruct):
                 if here.ignore is not None:
                     return self.left_out(e, a, here.ignore, place)
                 mode, array_rule = self.modes.under(mode, here), here.arrays
-                if stored.repeats and self.modes.under(mode, here) == mode:
-                    stored = None  # the mode already says all that the rules say below
                 place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
-            settled = stored is None or not self.asks_for_change
-            if settled and array_rule is None and self.is_identical(e, a, mode):
+            if array_rule is None and self.is_identical(e, a, mode):
+                return e
+            is_skipped = mode.type == "numeric" and not self.is_compared(e, mode, stored)
+            if is_skipped and at is not None and unroll(at) not in self.form:
                 return e
             if kind is dict:
                 return self.object(e, a, place)
@@ -313,14 +315,6 @@ class Walk(MutableStruct):
     def object(self, e: dict[str, Json], a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
         form = self.form.get(unroll(at)) if self.form else None
-        numeric = mode.type == "numeric"
-        if (
-            numeric
-            and form is None
-            and at is not None
-            and not any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
-        ):
-            return e
         if a.__class__ is not dict:
             return self.replaced(e, a, place)
         if form == "headers":
@@ -365,7 +359,7 @@ class Walk(MutableStruct):
             if resolved is not item:
                 changed[key] = resolved
         if a_size > e_size or not a.keys() <= e.keys():
-            open = form != "names" if form else numeric
+            open = form != "names" if form else mode.type == "numeric"
             self.report_extra(e, a, open or mode.allow_additional_fields, place, changed)
         moved = False
         if not mode.allow_field_reordering:

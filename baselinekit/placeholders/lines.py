@@ -149,7 +149,7 @@ def likely_pairs(stored_lines: Sequence[_StoredLine], actual_lines: Sequence[str
         for line in actual_lines
     ]
     stored_keys = [("" if line.template is None else "<<", line.text) for line in stored_lines]
-    pairs, gaps = pair_equal(stored_keys, keys, _MOST_PAIRED)
+    pairs, gaps = pair_equal(stored_keys, keys)
     for e1, e2, a1, a2 in gaps:
         if (e2 - e1) * (a2 - a1) > _MOST_PAIRED:
             pairs += [(e1 + n, a1 + n) for n in range(min(e2 - e1, a2 - a1))]
@@ -222,7 +222,7 @@ def _spans(old: Sequence[str | Slot], new: Sequence[str]) -> Iterator[tuple[int,
     """The start and end of the words that each placeholder takes, if it still matches."""
     before = [part if isinstance(part, str) and part.isalnum() else n for n, part in enumerate(old)]
     after = [piece if piece.isalnum() else -1 - n for n, piece in enumerate(new)]
-    for i1, i2, j1, j2 in pair_equal(before, after, _MOST_PAIRED)[1]:
+    for i1, i2, j1, j2 in pair_equal(before, after)[1]:
         for i in range(i1, i2):
             part = old[i]
             if not isinstance(part, Slot) or part.token.key or part.token.optional:

@@ -10,7 +10,7 @@ from unicodedata import normalize
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.report.values import LONGEST, as_text, cut
-from baselinekit.values.alignment import gaps
+from baselinekit.values.alignment import pair_equal
 from baselinekit.values.texts import count_noun, cut_position, note
 
 Stretch = tuple[int, int, int, int]
@@ -254,14 +254,5 @@ def _move_off_number(text: str, place: int, step: int) -> int:
 
 
 def changes(old: list[str], new: list[str]) -> list[Stretch]:
-    """Return the stretches between common items, found from the items that occur once in each sequence."""
-    stretches: list[Stretch] = []
-    for o1, o2, n1, n2 in gaps(old, new):
-        if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # too long to divide
-            stretches.append((o1, o2, n1, n2))
-            continue
-        opcodes = SequenceMatcher(None, old[o1:o2], new[n1:n2], autojunk=False).get_opcodes()
-        stretches += [
-            (o1 + i1, o1 + i2, n1 + j1, n1 + j2) for tag, i1, i2, j1, j2 in opcodes if tag != "equal"
-        ]
-    return stretches
+    """Return the stretches that differ."""
+    return pair_equal(old, new)[1]

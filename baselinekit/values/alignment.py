@@ -1,11 +1,10 @@
 """Pairs the elements of two sequences: aligned in their order, or matched where the order is free."""
 
-from bisect import bisect_left
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from baselinekit.model.values import Json
 from baselinekit.values.equality import freeze
@@ -17,64 +16,16 @@ Gap = tuple[int, int, int, int]
 """A stretch of each sequence, as begin and end of the one and begin and end of the other."""
 
 
-def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
-    """The stretches that differ, in rising order, found from the landmarks. Between two stretches both
-    sequences have the same items."""
-    b1 = a1 = 0
-    for b2, a2 in [*landmarks(before, after), (len(before), len(after))]:
-        while b1 < b2 and a1 < a2 and before[b1] == after[a1]:
-            b1, a1 = b1 + 1, a1 + 1
-        tail = 0
-        while b1 < b2 - tail and a1 < a2 - tail and before[b2 - tail - 1] == after[a2 - tail - 1]:
-            tail += 1
-        if b1 < b2 - tail or a1 < a2 - tail:
-            yield b1, b2 - tail, a1, a2 - tail
-        b1, a1 = b2 + 1, a2 + 1
-
-
-def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """The places of items that occur once on both sides: the longest chain of them in the same order."""
-    times = Counter(before), Counter(after)
-    places = {item: a for a, item in enumerate(after) if times[1][item] == 1}
-    common = [(b, places[item]) for b, item in enumerate(before) if times[0][item] == 1 and item in places]
-    ends: list[int] = []
-    last: list[int] = []
-    came_from: list[int] = []
-    for number, (_, a) in enumerate(common):
-        length = bisect_left(ends, a)
-        came_from.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [a]
-        last[length : length + 1] = [number]
-    chain = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        chain.append(common[number])
-        number = came_from[number]
-    return chain[::-1]
-
-
-def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable], most: int) -> tuple[Pairs, list[Gap]]:
-    """Pair equal items that are in the same order; also return the stretches that remain between them. A
-    stretch of more than `most` pairs is not searched for equal items."""
-    if before == after:
-        return [(n, n) for n in range(len(before))], []
+def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> tuple[Pairs, list[Gap]]:
+    """Pair equal items that are in the same order; also return the stretches between them, which differ."""
     pairs: Pairs = []
-    remaining: list[Gap] = []
-    b = a = 0
-    for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
-        b1, b2, a1, a2 = gap
-        pairs += zip(range(b, b1), range(a, a1), strict=True)
-        b, a = b2, a2
-        if (b2 - b1) * (a2 - a1) > most:
-            remaining.append(gap)
-            continue
-        matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
-        for tag, c1, c2, d1, d2 in matcher.get_opcodes():
-            if tag == "equal":
-                pairs += zip(range(b1 + c1, b1 + c2), range(a1 + d1, a1 + d2), strict=True)
-            else:
-                remaining.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
-    return pairs, remaining
+    gaps: list[Gap] = []
+    for tag, b1, b2, a1, a2 in SequenceMatcher(None, before, after).get_opcodes():
+        if tag == "equal":
+            pairs += zip(range(b1, b2), range(a1, a2), strict=True)
+        else:
+            gaps.append((b1, b2, a1, a2))
+    return pairs, gaps
 
 
 def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
@@ -141,9 +92,10 @@ class Alignment(NamedTuple):
     extra: list[int]
 
     def take(self, pairs: Pairs) -> None:
-        """Pair positions that had no partner."""
-        self.pairs.extend(pairs)
-        self.missing[:], self.extra[:] = unpaired(pairs, self.missing, self.extra)
+        """Pair positions that have no partner yet."""
+        missing, extra = {*self.missing}, {*self.extra}
+        self.pairs.extend(pair for pair in pairs if pair[0] in missing and pair[1] in extra)
+        self.missing[:], self.extra[:] = unpaired(self.pairs, self.missing, self.extra)
 
     def add(self, gap: Gap, pairs: Pairs) -> None:
         """Add the pairs of a gap, whose positions count from its beginning."""
@@ -177,10 +129,9 @@ def likeness(expected: Json, actual: Json) -> float:
 def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Json], Hashable]) -> Alignment:
     """Pair rows whose order counts: by a key that names them, else equal rows first (by `key_of`), and the
     rest of each gap by its key, by place or by likeness."""
-    named = align_named(expected, actual)
-    result = named or Alignment([], [], [])
-    if named is None:
-        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)], _MOST_ALIGNED)
+    result = Alignment([], [], [])
+    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
+        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)])
         result.pairs.extend(pairs)
         for gap in remaining:
             if align_by_key(expected, actual, gap, result):
@@ -192,30 +143,6 @@ def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Js
             else:
                 scores = [[likeness(old, new) for new in actual[a1:a2]] for old in expected[e1:e2]]
                 result.add(gap, pair_in_order(scores))
-    result.pairs.sort()
-    return result
-
-
-def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
-    """Whether each row is at its old place, according to a key that names the rows."""
-    first = expected[0] if expected else None
-    if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
-        return False
-    for key in LIKELY_KEYS:
-        if isinstance(first.get(key), str | int):
-            names = [row.get(key) for row in expected]
-            kinds = {*map(type, names)}
-            if kinds <= {str, int} and names == [row.get(key) for row in actual]:
-                return len({*names} if kinds == {str} else {*map(freeze, names)}) == len(names)
-    return False
-
-
-def align_named(expected: Sequence[Json], actual: Sequence[Json]) -> Alignment | None:
-    """The pairs of rows by a key that names them, if there is one; else None. A row under another name is
-    another row, wherever it is."""
-    result = Alignment([], [], [])
-    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
-        return None
     result.pairs.sort()
     return result
 
@@ -245,7 +172,7 @@ def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, res
     key = identifying_key(expected[e1:e2], actual[a1:a2])
     if key is None:
         return False
-    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
+    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key))
     for f1, f2, b1, b2 in remaining:
         inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
         if not align_by_key(expected, actual, inside, result):
@@ -289,7 +216,7 @@ def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accept
     scored = []
     for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
         same, total = count_unchanged(old[e], new[a], accepts)
-        if total > 1 and same / total >= _ENOUGH:
+        if same == total or (total > 1 and same / total >= _ENOUGH):
             scored.append((same / total, e, a))
     return pairs + pair_best_first(scored)
 
@@ -312,189 +239,46 @@ def count_unchanged(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
     return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 
 
-# Optimal matchings of rows and columns. First-fit is wrong: a row that matches much could take the only
-# partner of a strict one.
+# As many pairs of rows and columns as possible. First-fit is wrong: a row that matches much could take the
+# only partner of a strict one.
 
 
-_MOST_TRIES = 20_000
-_MANY_TAKEN = 64
-_END = -1
-
-State = TypeVar("State")
-
-
-class TooManyWays(Exception):
-    """The matching could not be found within the limit."""
-
-
-class Flow:
-    """A maximum matching of groups of rows to groups of columns (augmenting paths, breadth first). The rows
-    of a group are all alike, and so are the columns: each pair of groups is tried once. A paired row keeps
-    its partner or gets another one, so earlier rows have priority over later ones.
-
-    `supply`: the number of rows in each group, `room`: of columns. `candidates` gives the column groups that
-    a row group may have, as the same object for row groups with the same ones; `fits` tries a pair, and
-    raises TooManyWays when it is asked too often. What has been sent by then stays."""
-
-    def __init__(
-        self,
-        supply: Sequence[int],
-        room: Sequence[int],
-        candidates: Callable[[int], Sequence[int]],
-        fits: Callable[[int, int], bool],
-    ):
-        self.unpaired = list(supply)
-        """The number of rows of each group without a partner."""
-        self.free = list(room)
-        self.sent: list[dict[int, int]] = [{} for _ in supply]
-        self._takers: list[dict[int, None]] = [{} for _ in room]
-        self._candidates, self._try = candidates, fits
-        self._tried: dict[tuple[int, int], bool] = {}
-        self._open_columns: dict[int, Sequence[int]] = {}
-        self._hopeless: set[int] = set()
-
-    def try_all(self) -> None:
-        """Try every pair, needed or not."""
-        for row in range(len(self.unpaired)):
-            for column in self._candidates(row):
-                self._fits(row, column)
-
-    def send(self, row: int) -> bool:
-        """Find partners for a group of rows; return whether all of its rows have one now."""
-        candidates = self._candidates(row)
-        free = self._open_columns.setdefault(id(candidates), candidates)
-        taken = 0
-        for column in free:
-            if not self.unpaired[row]:
-                break
-            if not self.free[column]:
-                taken += 1
-            elif self._fits(row, column):
-                count = min(self.unpaired[row], self.free[column])
-                self.sent[row][column] = self.sent[row].get(column, 0) + count
-                self._takers[column][row] = None
-                self.unpaired[row] -= count
-                self.free[column] -= count
-        if taken > _MANY_TAKEN:
-            self._open_columns[id(candidates)] = [column for column in free if self.free[column]]
-        while self.unpaired[row]:
-            if not self._augment(row):
-                return False
-        return True
-
-    def _fits(self, row: int, column: int) -> bool:
-        known = self._tried.get((row, column))
-        if known is None:
-            known = self._tried[row, column] = self._try(row, column)
-        return known
-
-    def _augment(self, start: int) -> bool:
-        """Find further partners by moving other rows. Columns that led nowhere once never lead anywhere."""
-        came_from: dict[int, int] = {}
-        through: dict[int, int] = {}
-        queue = deque([start])
-        while queue:
-            row = queue.popleft()
-            for column in self._candidates(row):
-                if column in came_from or column in self._hopeless or not self._fits(row, column):
-                    continue
-                came_from[column] = row
-                if self.free[column]:
-                    self._shift(start, column, came_from, through)
-                    return True
-                for taker in self._takers[column]:
-                    if taker != start and taker not in through:
-                        through[taker] = column
-                        queue.append(taker)
-        self._hopeless.update(came_from)
-        return False
-
-    def _shift(self, start: int, column: int, came_from: dict[int, int], through: dict[int, int]) -> None:
-        path = [(came_from[column], column)]
-        while path[-1][0] != start:
-            before = through[path[-1][0]]
-            path.append((came_from[before], before))
-        passed_on = [self.sent[row][through[row]] for row, _ in path[:-1]]
-        count = min(self.unpaired[start], self.free[column], *passed_on)
-        self.unpaired[start] -= count
-        self.free[column] -= count
-        for row, taken in path:
-            self.sent[row][taken] = self.sent[row].get(taken, 0) + count
-            self._takers[taken][row] = None
-            if row != start:
-                given = through[row]
-                self.sent[row][given] -= count
-                if not self.sent[row][given]:
-                    del self.sent[row][given], self._takers[given][row]
-
-
-def search(
-    optional: Sequence[bool],
-    least: int,
-    candidates: Callable[[int], Sequence[int]],
-    attempt: Callable[[int, int, State], State | None],
-    state: State,
-) -> dict[int, int] | None:
-    """A matching of all rows (optional ones where possible) and of at least `least` columns, whose pairs do
-    not contradict each other; None if there is none. `attempt` gives the state after a pair, or None if the
-    pair contradicts the state before it. The row with the fewest candidates comes first. Too many tries raise
-    TooManyWays: a guess would be no verdict."""
-    rows = len(optional)
-    order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
-    choices = [[*candidates(row), *([None] if optional[row] else [])] for row in order]
-    chosen: list[int | None] = []
-    states = [state]
-    untried = [iter(choices[0])] if order else []
-    tries = 0
-    while len(chosen) < rows or rows - chosen.count(None) < least:
-        column = next(untried[-1], _END) if len(chosen) < rows else _END
-        if column is _END:
-            if len(chosen) < rows:
-                untried.pop()
-            if not chosen:
-                return None
-            chosen.pop()
-            states.pop()
+def pair_most(
+    rows: Iterable[int],
+    kinds: Mapping[int, int],
+    candidates: Callable[[int], Iterable[int]],
+    fits: Callable[[int, int], bool],
+    pairs: dict[int, int],
+) -> Iterator[int]:
+    """Extend the pairs of rows and columns (augmenting paths, breadth first), and yield each row that finds
+    no partner. A paired row or column stays paired, so earlier rows have priority over later ones. `kinds`:
+    rows of one kind have the same candidates and fit the same columns."""
+    takers = {column: row for row, column in pairs.items()}
+    untried: dict[int, Iterator[int]] = {}
+    hopeless: set[int] = set()
+    for start in rows:
+        if start in pairs:
             continue
-        tries += 1
-        if tries > _MOST_TRIES:
-            raise TooManyWays
-        if column is None:  # an optional row without a partner
-            after: State | None = states[-1]
-        else:
-            after = None if column in chosen else attempt(order[len(chosen)], column, states[-1])
-        if after is not None:
-            chosen.append(column)
-            states.append(after)
-            if len(chosen) < rows:
-                untried.append(iter(choices[len(chosen)]))
-    return {row: column for row, column in zip(order, chosen, strict=True) if column is not None}
-
-
-def reach(
-    matching: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
-) -> dict[int, int]:
-    """Change a matching of rows to columns so that as many needed columns as possible have a row. No row ends
-    up without a partner if it had one. `partners`: the columns that each row may have."""
-    takers: dict[int, list[int]] = defaultdict(list)
-    for row, columns in partners.items():
-        for column in columns:
-            takers[column].append(row)
-    needed_columns, taken, column_of = {*needed}, {*matching.values()}, dict(matching)
-    for start in needed:
-        came_from: dict[int, tuple[int, int] | None] = {start: None}
-        queue = [] if start in taken else [start]
-        for column in queue:  # it grows meanwhile
-            rows = takers.get(column, ())
-            end = next((row for row in rows if column_of.get(row) not in needed_columns), None)
-            if end is not None:  # this row has no partner, or one that need not be taken
-                link: tuple[int, int] | None = (end, column)
-                while link is not None:
-                    column_of[link[0]] = link[1]
-                    link = came_from[link[1]]
+        free = untried.setdefault(kinds[start], iter(candidates(start)))
+        end = next((column for column in free if column not in takers and fits(start, column)), None)
+        came_from = {} if end is None else {end: start}
+        queue, seen = [] if came_from else [start], {*hopeless}
+        for row in queue:  # it grows meanwhile
+            if kinds[row] not in seen:
+                seen.add(kinds[row])
+                for column in candidates(row):
+                    if column not in came_from and fits(row, column):
+                        came_from[column] = row
+                        if column not in takers:
+                            end = column
+                            break
+                        queue.append(takers[column])
+            if end is not None:
                 break
-            for row in rows:
-                if column_of[row] not in came_from:
-                    came_from[column_of[row]] = (row, column)
-                    queue.append(column_of[row])
-    return column_of
+        else:
+            if end is None:
+                hopeless = seen
+                yield start
+        while end is not None:
+            row = came_from[end]
+            takers[end], pairs[row], end = row, end, pairs.get(row)

@@ -13,8 +13,6 @@ from baselinekit.values.alignment import (
     likeness,
     pair_alike,
     pair_anywhere,
-    pair_equal,
-    unpaired,
 )
 from baselinekit.values.equality import canonical, identical
 
@@ -113,9 +111,6 @@ def _rewrite_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -
 # Which old element each new one continues, wherever it is now, so that as little as possible is rewritten.
 
 
-_MOST_COMPARED = 10_000
-"""Pairs of elements that are compared in one stretch; beyond, the most distinctive field names them."""
-
 _ENOUGH = 0.5
 """The likeness from which a row is the same one, although another may be more like it elsewhere."""
 
@@ -132,24 +127,13 @@ def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = N
         sorted({*range(len(new))} - {*names[1].values()}),
     )
     left, right = rows.missing, rows.extra
-    pairs, stretches = pair_equal([before[b] for b in left], [after[a] for a in right], _MOST_COMPARED)
-    changed = [(left[b1:b2], right[a1:a2]) for b1, b2, a1, a2 in stretches]
-    rows.take([(left[b], right[a]) for b, a in pairs])
+    aligned = align([old[b] for b in left], [new[a] for a in right], canonical).pairs
+    in_order = [(left[b], right[a]) for b, a in aligned]
+    rows.take([(b, a) for b, a in in_order if before[b] == after[a]])
     rows.take(pair_anywhere(((b, before[b]) for b in rows.missing), ((a, after[a]) for a in rows.extra)))
-    in_order: Pairs = []
-    for left, right in changed:
-        left, right = unpaired(rows.pairs, left, right)
-        here = [old[b] for b in left], [new[a] for a in right]
-        if len(left) * len(right) > _MOST_COMPARED and isinstance(here[0][0], dict):
-            shared = (_pair_names(*(_positions_by_name(side, name) for side in here)) for name in here[0][0])
-            in_order += [(left[b], right[a]) for b, a in max(shared, key=len, default=[])]
-            left, right = unpaired(in_order, left, right)
-            here = [old[b] for b in left], [new[a] for a in right]
-        in_order += [(left[b], right[a]) for b, a in align(*here, canonical).pairs]
     rows.take([(b, a) for b, a in in_order if likeness(old[b], new[a]) >= _ENOUGH])
     rows.take(pair_alike(old, new, rows, lambda text, value: False))
-    missing, extra = {*rows.missing}, {*rows.extra}
-    rows.take([(b, a) for b, a in in_order if b in missing and a in extra])
+    rows.take(in_order)
     partners = {a: b for b, a in rows.pairs}
     return [partners.get(place) for place in range(len(new))]
 

@@ -122,15 +122,5 @@ def identical(left: Json, right: Json, ordered: bool = True) -> bool:
     """Whether values are equal including every type, and the order of keys unless not `ordered`."""
     if left.__class__ is not right.__class__ or left != right:
         return False
-    return bytes_of(left) == bytes_of(right) if ordered else same_types(left, right)
-
-
-def same_types(left: Json, right: Json) -> bool:
-    """Whether two values that are equal by `==` have the same types and digits, at every depth."""
-    if left.__class__ is not right.__class__:
-        return False
-    if isinstance(left, dict):
-        return all(same_types(item, right[key]) for key, item in left.items())
-    if isinstance(left, list):
-        return all(map(same_types, left, right))
-    return not isinstance(left, float | Decimal) or repr(left) == repr(right)
+    form = bytes_of if ordered else canonical
+    return form(left) == form(right)

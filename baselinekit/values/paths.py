@@ -8,13 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import Struct
-from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Wild, children, fits
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Wild, children, fits, places
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _PLAIN_KEY = lazy_pattern(r"[^\W\d][\w-]*")
@@ -27,7 +26,7 @@ _DOTTED = lazy_pattern(
 _LONGEST = 1024
 _ROOT = "the whole output is `$`, what a request answers is `body`"
 _LONGEST_SHOWN = 80
-_MOST_SUGGESTED = 2_000
+_MOST_SUGGESTED = 10_000
 
 Specificity = tuple[int, int, int, int]
 LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
@@ -157,12 +156,6 @@ def _places(
         yield path, value
         if len(positions) == 1:
             return
-    name = segments[positions[0]] if len(positions) == 1 else None
-    if isinstance(name, str) and isinstance(value, dict):  # no other key need be looked at
-        if name in value:
-            after = without_deep(segments, {positions[0] + 1})
-            yield from _places(segments, after, (*path, name), value[name])
-        return
     for key, child in children(value):
         after = reached(segments, positions, partial(fits, key=key, value=child, size=len(value)))
         if after:
@@ -176,33 +169,21 @@ def roots(pattern: Pattern, output: Json) -> list[Path]:
         return [()]
     if not isinstance(output, dict):
         return []
-    places: list[tuple[Path, Json]] = [((), output), (("body",), output.get("body"))]
-    return [path for path, value in places if leads_somewhere(pattern, value)]
-
-
-def leads_somewhere(pattern: Pattern, value: Json) -> bool:
-    return next(iterate_places(pattern, value), None) is not None
+    starts: list[tuple[Path, Json]] = [((), output), (("body",), output.get("body"))]
+    return [path for path, value in starts if any(True for _ in iterate_places(pattern, value))]
 
 
 def suggest_path(pattern: Pattern, value: Json) -> str:
     """A question that suggests the nearest existing path; empty if none is near."""
     from difflib import get_close_matches
 
-    last_keys = {render(path): path[-1] for path in islice(key_paths(value, ()), _MOST_SUGGESTED)}
+    paths = [path for path, _ in islice(places(value), _MOST_SUGGESTED)]
+    last_keys = {render(of_any_row(path)): path[-1] for path in paths if path and isinstance(path[-1], str)}
     matches = get_close_matches(pattern.text.removeprefix("$."), last_keys, n=1)
     names = [segment for segment in pattern.segments if isinstance(segment, str)]
     ends = get_close_matches(names[-1], set(last_keys.values()), n=1) if names else []
     matches += [path for path, last in last_keys.items() if last in ends]
     return f"did you mean {matches[0]!r}?" if matches and names else ""
-
-
-def key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Every path of a document with its indexes as `*`; the first elements of an array stand for all."""
-    rows = isinstance(value, list)
-    for key, child in islice(children(value), 3 if rows else None):
-        child_path = (*path, Wild.ANY if rows else key)
-        yield from () if rows else (child_path,)
-        yield from key_paths(child, child_path)
 
 
 def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:

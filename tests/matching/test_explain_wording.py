@@ -48,7 +48,7 @@ def test_it_is_bounded_and_says_what_it_left_out() -> None:
     assert len(said) == 41
     assert said[-1] == "… and 1,960 more places not explained"
     said = lines({"a": list(range(6_000)), "b": 1}, {"a": list(range(1, 6_001)), "b": 2})
-    assert said == ["a: too large to explain (more than 5,000 values)", "b: changed from 1 to 2"]
+    assert said == ["a: too large to explain", "b: changed from 1 to 2"]
     worst = {f"k{n}": [n, *range(2_000)] for n in range(30)}
     lines(worst, {key: value[::-1] for key, value in worst.items()})
     assert time.process_time() - began < 10

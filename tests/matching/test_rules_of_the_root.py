@@ -34,7 +34,7 @@ def test_where_the_array_has_a_name(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "hint"), [({"body": [1]}, r"write `\$\.body`"), ({"body": {"rows": [1]}}, "name the array")]
+    ("stored", "hint"), [({"body": [1]}, "name the array"), ({"body": {"rows": [1]}}, "name the array")]
 )
 def test_where_it_is_a_response(stored: Json, hint: str) -> None:
     with pytest.raises(InvalidInput, match=rf"BK203 .*no array \(object\).*{hint}") as raised:
