@@ -278,7 +278,7 @@ class LearningRule(Struct):
     fits: Callable[[Sequence[Any]], bool] = lambda values: True
     argument: Callable[[Sequence[Any]], str | None] = lambda values: None
     narrowed: str = ""
-    piece: Callable[[], str] | None = None
+    piece: str = ""
     in_rows: bool = False
 
     def describe(self, values: Sequence[Any]) -> str:

@@ -64,7 +64,7 @@ def split_into_pieces(text: str, words: PlaceholderContext) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
     by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is no number
     sure, others = _compile_pieces(
-        tuple((rule.when == "sure" and rule.of == "string", rule.piece()) for rule in by_form if rule.piece)
+        tuple((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
     )
     pieces: list[str] = []
     end = 0
@@ -161,7 +161,7 @@ class TextPieces:
                 rule
                 and rule.when == "likely"
                 and rule.piece
-                and all(map(re.compile(rule.piece()).fullmatch, column))
+                and all(map(re.compile(rule.piece).fullmatch, column))
                 and rule.fits(column)
                 and _accepts_all_in_text(placeholder, column, self._words)
             ):

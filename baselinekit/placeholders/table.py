@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
@@ -164,6 +164,8 @@ def _limit_error(pattern: Any, reason: str) -> CannotReplay:
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
 NUMBER_IN_TEXT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[eE][+-][0-9]{1,4})?"
 """Numbers as programs write them: 12e3 is more likely hexadecimal digits."""
+
+_LOOSE_NUMBER = NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+")
 
 _NUMBER_END = r"[-+0-9.eE]+"
 _ANYTHING = r"[\s\S]*?"
@@ -371,14 +373,10 @@ _ROWS = (
     ),
     PlaceholderType(
         "any_integer",
-        lambda args, words: number(args, words, "any_integer", only=int),
+        partial(number, name="any_integer", only=int),
         _IS_NUMBER,
         LearningRule(
-            "whole numbers",
-            "number",
-            "type",
-            fits=lambda values: all(map(whole, values)),
-            in_rows=True,
+            "whole numbers", "number", "type", fits=lambda values: all(map(whole, values)), in_rows=True
         ),
         bounded=True,
     ),
@@ -386,26 +384,15 @@ _ROWS = (
         "any_number",
         number,
         _IS_NUMBER,
-        LearningRule(
-            "numbers",
-            "number",
-            "type",
-            piece=lambda: NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+"),
-            in_rows=True,
-        ),
+        LearningRule("numbers", "number", "type", piece=_LOOSE_NUMBER, in_rows=True),
         bounded=True,
     ),
-    PlaceholderType(
-        "any_float",
-        lambda args, words: number(args, words, "any_float", only=float),
-        _IS_NUMBER,
-        bounded=True,
-    ),
+    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER, bounded=True),
     PlaceholderType("number", number_near, _IS_NUMBER),
     *FORMATS,
     PlaceholderType(
         "any_nonempty_string",
-        lambda args, words: string(args, words, "any_nonempty_string", 1),
+        partial(string, name="any_nonempty_string", least=1),
         learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
     ),
     PlaceholderType(
