@@ -454,11 +454,9 @@ class _Answers:
         def is_natural(part: TextPart) -> bool:
             place = (*path, part.name) if part.name else path
             nature = nature_of_change(place, part.before, part.after, self._span)
-            return part.is_peer_port or (
-                nature is not None and not (nature == "id" and is_hash(path, stored))
-            )
+            return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
+        judged = judge_parts(stored, texts, self._count, is_natural, words)
         for part in judged.changes:
             before, after = (
                 short_words(str(self._mask(text, path)), _LONGEST_PART) for text in (part.before, part.after)

@@ -254,9 +254,8 @@ _MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms mi
 """These have to look measured as well: a fraction with many digits, or a length of time."""
 
 _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl retention"
-_WRITTEN_WORDS = "raft revision lsn"
-_COUNTED, _MEASURED, _SETTING, _WRITTEN = (
-    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS, _WRITTEN_WORDS)
+_COUNTED, _MEASURED, _SETTING = (
+    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
 )
 _COMPOUND = {"resourceversion", "walltime", "upsince", "processid", "parentprocessid"}
 _WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
@@ -281,14 +280,6 @@ def is_counted(path: Path, *values: Json) -> bool:
     if words & _COUNTED or _compound(path) in _COMPOUND:
         return True
     return bool(words & _MEASURED) and all(map(_is_measured, values))
-
-
-def counts_writes(path: Path, value: Json) -> bool:
-    """Whether the name of a number says that each write increments it. A first revision does not count: the
-    next new object has the same."""
-    is_named = bool(_words_of(name_of(path)) & _WRITTEN) or _compound(path) == "resourceversion"
-    is_whole = isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdecimal()
-    return is_named and not _words_of(name_of(path)) & _SETTING and is_whole and int(value) > 1
 
 
 def _words_of(name: str) -> set[str]:

@@ -333,11 +333,7 @@ def variable(args: Args, words: PlaceholderContext) -> Kind:
     if len(args) != 1 or not isinstance(args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = words.scope.lookup(args[0])
-    return Kind(
-        lambda actual: same_json(actual, value),
-        re.escape(as_text(value)),
-        lambda text: value,
-    )
+    return Kind(lambda actual: same_json(actual, value), re.escape(as_text(value)), lambda text: value)
 
 
 def without_args(name: str, kind: Kind) -> Callable[[Args, PlaceholderContext], Kind]:

@@ -162,10 +162,7 @@ class Redactor:
     that look like secrets. A declared secret of fewer than six characters is masked only as a whole value."""
 
     def __init__(
-        self,
-        secrets: Mapping[str, Secret],
-        plain: set[str] | None = None,
-        others: "Redactor | None" = None,
+        self, secrets: Mapping[str, Secret], plain: set[str] | None = None, others: "Redactor | None" = None
     ):
         """`others`: a redactor whose secrets are masked as well."""
         self._plain = set() if plain is None else plain
