@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.lines import with_values
-from baselinekit.placeholders.narrowest import TextPieces, is_alone
+from baselinekit.placeholders.narrowest import (
+    Column,
+    TextPieces,
+    is_alone,
+    proposals_from_table,
+    split_into_pieces,
+)
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.structs import Struct
 
@@ -42,21 +48,28 @@ def judge_parts(
     repeats: int,
     is_natural: Callable[[TextPart], bool],
     words: PlaceholderContext,
+    *,
+    is_template: bool = False,
 ) -> JudgedText:
     """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the answers, the
     last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though the
-    answers agree on it. A placeholder in the stored text accepts none of them."""
+    answers agree on it. `is_template`: whether the stored text may hold placeholders that match nothing."""
     if max(map(len, (stored, *texts))) > _LONGEST:
         return JudgedText(tuple(texts), ())
+    lengths = [len(split_into_pieces(text, words)) for text in texts]
+    texts = [  # an earlier answer of another length is another text
+        text if length in lengths[-repeats:] else texts[-repeats]
+        for text, length in zip(texts, lengths, strict=True)
+    ]
     answers, changes, line = [""] * len(texts), [], ""
     for column, _ in TextPieces([stored, *texts], words).columns:
         new = column[-repeats:]
         part = TextPart(line[-_LINE:], column[0], new[0])
         is_agreed = len(set(new)) == 1
-        if has_marker(column[0]):  # alone, it is replaced
+        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
             has_changed = not is_alone(column[0].strip())
         else:
-            has_changed = is_agreed and column[0] != new[0] and not is_natural(part)
+            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
         changes += [part] if has_changed else []
         for number, text in enumerate(column[1:]):
             is_earlier = number < len(texts) - repeats
@@ -65,6 +78,16 @@ def judge_parts(
             answers[number] += column[0] if has_changed or keeps_stored else text
         line = f"{line}{column[0]}".rpartition("\n")[2]
     return JudgedText(tuple(answers), tuple(changes))
+
+
+def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
+    """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
+    recognizable form, in its number of words and signs."""
+    if len(set(new)) == 1:
+        return stored != new[0]
+    counts = {len(split_into_pieces(text, words)) for text in new}
+    is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
+    return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts
 
 
 def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:

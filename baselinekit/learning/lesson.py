@@ -456,7 +456,7 @@ class _Answers:
             nature = nature_of_change(place, part.before, part.after, self._span)
             return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        judged = judge_parts(stored, texts, self._count, is_natural, words)
+        judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
         for part in judged.changes:
             before, after = (
                 short_words(str(self._mask(text, path)), _LONGEST_PART) for text in (part.before, part.after)

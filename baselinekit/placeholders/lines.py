@@ -10,7 +10,7 @@ from itertools import islice
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import escape, read_number
-from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.table import ANYTHING, PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
 from baselinekit.values.alignment import Pairs, pair_equal, pair_in_order
 
@@ -151,14 +151,13 @@ def _spans(old: Sequence[str | Slot], new: Sequence[str]) -> Iterator[tuple[int,
 def _fits(slot: Slot, old: Sequence[str | Slot], i: int, new: Sequence[str], start: int, end: int) -> bool:
     """Whether a placeholder may take these words: by what it accepts, and by its neighbours."""
     before, after = _is_same(old, i - 1, new, start - 1, -1), _is_same(old, i + 1, new, end, 1)
-    if slot.kind.any_text is not None or slot.kind.timed:
+    if slot.kind.inline == ANYTHING or slot.kind.any_text is not None:
         is_anchored = before and after
     else:
         is_anchored = before or after or slot.kind.read is not read_number
     text = "".join(new[start:end])
     pattern = f"{slot.kind.inline}{'|null' * slot.token.nullable}"
-    is_candidate = slot.kind.timed or re.fullmatch(pattern, text)
-    return is_anchored and bool(is_candidate) and slot.read(text, {})
+    return is_anchored and bool(re.fullmatch(pattern, text)) and slot.read(text, {})
 
 
 def _is_same(old: Sequence[str | Slot], i: int, new: Sequence[str], j: int, step: int) -> bool:

@@ -143,16 +143,6 @@ def in_time(
     return match
 
 
-def unanchored(pattern: str) -> str:
-    """The pattern without `^` at its beginning and `$` at its end, which add nothing where the whole text
-    must match."""
-    if pattern.startswith("^"):
-        pattern = pattern[1:]
-    if pattern.endswith("$") and (len(pattern) - len(pattern[:-1].rstrip("\\"))) % 2:
-        pattern = pattern[:-1]
-    return pattern
-
-
 def _limit_error(pattern: Any, reason: str) -> CannotReplay:
     shortened = _shorten(str(pattern.pattern))
     return CannotReplay(Problem("BK215", f"the regular expression {shortened!r} {reason}", "make it simpler"))
@@ -168,13 +158,8 @@ NUMBER_IN_TEXT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[eE][+
 _LOOSE_NUMBER = NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+")
 
 _NUMBER_END = r"[-+0-9.eE]+"
-_ANYTHING = r"[\s\S]*?"
+ANYTHING = r"[\s\S]*?"
 _NEAR = lazy_pattern(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
-_DEPENDS_ON_ITS_PLACE = lazy_pattern(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
-"""Anchors, lookarounds, flags, possessive repeats: inside a longer text these mean something else."""
-
-_REFERS_BACK = lazy_pattern(r"(?<!\\)(?:\\\\)*\\[1-9]")
-
 
 Table = Mapping[str, PlaceholderType]
 
@@ -298,13 +283,9 @@ def regex(args: Args, words: PlaceholderContext) -> Kind:
 
 def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
     expression = compiled(pattern, flags=())
-    inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
-    if inline is not None and _DEPENDS_ON_ITS_PLACE.search(inline):
-        inline = _ANYTHING  # then the expression judges each part on its own
     return Kind(
         lambda value: isinstance(value, str) and full_match(expression, value, regex_budget) is not None,
-        inline,
-        timed=True,
+        ANYTHING,  # inside a longer text: the expression judges the part
     )
 
 
@@ -353,7 +334,7 @@ def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderT
     return PlaceholderType(name, without_args(name, kind), frozenset({type}), learnt)
 
 
-_ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None))
+_ANY = Kind(lambda value: True, ANYTHING, any_text=(0, None))
 _IS_NUMBER = frozenset({"number"})
 
 _ROWS = (

@@ -133,7 +133,7 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
         pattern += f"(?P<{_GROUP.format(number)}>{alternatives}){'?' if token.optional else ''}"
         kinds.append(kind)
     # Several open-ended repeats can backtrack against each other, so they get the time limit too.
-    if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
+    if sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
         expression = compiled(pattern, longest=None, flags=())
         return Inline(
             parts, lambda value: full_match(expression, value, words.regex_budget), words.regex_budget
@@ -198,13 +198,13 @@ class _Splitting:
             furthest = match.end() if match else start
         if token.nullable and text.startswith(_NULL, start):
             furthest = max(furthest, start + len(_NULL))
-        inline = None if kind.timed else re.compile(kind.inline or "")
+        inline = re.compile(kind.inline or "")
         for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
             if token.optional and end == start:
                 yield end, current
             self.count_work(1 + (end - start) // _CHARACTERS)
             value = text[start:end]
-            if inline is None or inline.fullmatch(value) or (token.nullable and value == _NULL):
+            if inline.fullmatch(value) or (token.nullable and value == _NULL):
                 after = dict(current) if token.key else current
                 if part.read(value, after):
                     yield end, after
