@@ -31,10 +31,7 @@ _LEAP_DAYS = ("2016-12-31", "2017-01-01")
 def iso_moment(text: str) -> datetime | None:
     """The moment of an ISO text; None for a day that does not exist, and for a second 60 where there is no
     leap second."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:  # invalid, or in a spelling that this parser does not know
-        regular = _LEAP_SECOND.sub("59", text).upper()
+    regular = _LEAP_SECOND.sub("59", text).upper()
     try:
         moment = datetime.fromisoformat(regular)
         if regular == text.upper():

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import cache
 from itertools import groupby
 
@@ -354,7 +354,7 @@ def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> It
     numbers = [decimal(value) for value in values]
     least, most = min(numbers), max(numbers)
     if least != most and wider and stays_above_zero(numbers, all(map(whole, values))):
-        described = f"{wider[0].reason} from {_format_rounded(least)} to {_format_rounded(most)}"
+        described = f"{wider[0].reason} from {least:.6g} to {most:.6g}"
         text = wider[0].text.replace(">>", "(0)>>")
         yield PlaceholderProposal(text, f"{described}, and no negative ones")
     yield from wider
@@ -373,22 +373,6 @@ def stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
     least, most = min(numbers), max(numbers)
     room = EXACT.multiply(EXACT.subtract(most, least), Decimal(_TIMES_THE_SPREAD))
     return least >= 0 and (integers or (len(numbers) >= _ENOUGH and least >= room))
-
-
-_MOST_DIGITS = 30
-_READ = Context(prec=6, traps=[])
-
-
-def _format_rounded(number: Decimal) -> str:
-    """Format a number with as many digits as people read."""
-    return _format_number(number if number == number.to_integral_value() else _READ.plus(number))
-
-
-def _format_number(number: Decimal) -> str:
-    if not number:
-        return "0"
-    plain = number.normalize(EXACT)
-    return f"{plain:f}" if -_MOST_DIGITS < plain.adjusted() < _MOST_DIGITS else f"{plain}".replace("E", "e")
 
 
 # Values of any type. Each proposal of the list accepts whatever the one before it does, and the last one says
