@@ -127,12 +127,6 @@ def align_rows(
 ) -> tuple[Alignment, dict[int, Json]]:
     """Return which old row is which new one, and the new rows with the placeholders of their partners
     restored: a comparison does not always see which row is which."""
-    head = count_identical(old, new)
-    tail = count_identical(old[head:][::-1], new[head:][::-1])
-    old_end, new_end = len(old) - tail, len(new) - tail
-    if head in (old_end, new_end):  # rows were only added, or only removed
-        ends = [(n, n) for n in range(head)] + [(old_end + n, new_end + n) for n in range(tail)]
-        return Alignment(ends, [*range(head, old_end)], [*range(head, new_end)]), {}
     if by is not None:
         rows = Alignment([], [*range(len(old))], [*range(len(new))])
         names = _index_by_name(old, by), _index_by_name(new, by)
@@ -145,14 +139,6 @@ def align_rows(
         rows.take(pair_alike(old, new, rows, lambda text, value: text == value or accepts(text, value)))
     changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
     return rows, {a: restore_placeholders(old[e], new[a], accepts) for e, a in changed}
-
-
-def count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
-    """Return how many rows are identical from the head on."""
-    return next(
-        (n for n, pair in enumerate(zip(old, new, strict=False)) if not identical(*pair)),
-        min(len(old), len(new)),
-    )
 
 
 def _index_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:

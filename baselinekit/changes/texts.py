@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.lines import with_values
-from baselinekit.placeholders.narrowest import is_alone, proposals_from_table
-from baselinekit.placeholders.pieces import Column, TextPieces, split_into_pieces
+from baselinekit.placeholders.narrowest import (
+    Column,
+    TextPieces,
+    is_alone,
+    proposals_from_table,
+    split_into_pieces,
+)
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.structs import Struct
 
 _LONGEST = 200_000
 _LINE = 200
-_NUMBER = lazy_pattern(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_PEER = lazy_pattern(r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\]|localhost):$")
-_LOWEST_DYNAMIC_PORT = 32_768
 _NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
 
 
@@ -31,13 +33,6 @@ class TextPart(Struct):
         """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
         match = _NAME.search(self.line)
         return match["name"] if match else ""
-
-    @property
-    def is_peer_port(self) -> bool:
-        """Whether the part is the port of a connection's other end, which the system assigns anew each time:
-        `addr=127.0.0.1:50546`."""
-        is_port = self.before.isdecimal() and self.after.isdecimal() and _PEER.search(self.line) is not None
-        return is_port and min(int(self.before), int(self.after)) >= _LOWEST_DYNAMIC_PORT
 
 
 class JudgedText(Struct):
@@ -61,64 +56,38 @@ def judge_parts(
     answers agree on it. `is_template`: whether the stored text may hold placeholders that match nothing."""
     if max(map(len, (stored, *texts))) > _LONGEST:
         return JudgedText(tuple(texts), ())
-
-    def match_format(column: Column) -> str | None:
-        return next(
-            (proposal.text for proposal in proposals_from_table(column, "string", "sure", words)), None
-        )
-
-    columns = _columns(stored, texts, words, match_format)
-    if not all(_is_of_like_parts(column, repeats, words, match_format) for column in columns):
-        # the earlier answers are another text
-        texts = [texts[-repeats]] * (len(texts) - repeats) + list(texts[-repeats:])
-        columns = _columns(stored, texts, words, match_format)
-    repeated = [column[-repeats:] for column in columns]
+    lengths = [len(split_into_pieces(text, words)) for text in texts]
+    texts = [  # an earlier answer of another length is another text
+        text if length in lengths[-repeats:] else texts[-repeats]
+        for text, length in zip(texts, lengths, strict=True)
+    ]
     answers, changes, line = [""] * len(texts), [], ""
-    for column, new in zip(columns, repeated, strict=True):
+    for column, _ in TextPieces([stored, *texts], words).columns:
+        new = column[-repeats:]
         part = TextPart(line[-_LINE:], column[0], new[0])
+        is_agreed = len(set(new)) == 1
         if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
             has_changed = not is_alone(column[0].strip())
         else:
-            is_agreed = len(set(new)) == 1
-            has_changed = _differs(column, new, words, match_format) and not (is_agreed and is_natural(part))
+            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
         changes += [part] if has_changed else []
-        is_same = set(new) == {column[0]}
         for number, text in enumerate(column[1:]):
             is_earlier = number < len(texts) - repeats
-            keeps_stored = is_same and is_earlier and not is_natural(TextPart(part.line, column[0], text))
+            is_back = is_earlier and is_agreed and new[0] == column[0]
+            keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
             answers[number] += column[0] if has_changed or keeps_stored else text
         line = f"{line}{column[0]}".rpartition("\n")[2]
     return JudgedText(tuple(answers), tuple(changes))
 
 
-def _columns(
-    stored: str, texts: Sequence[str], words: PlaceholderContext, match_format: Callable[[Column], str | None]
-) -> list[Column]:
-    return [column for column, _ in TextPieces([stored, *texts], words, match_format).columns]
-
-
-def _is_of_like_parts(
-    column: Column, repeats: int, words: PlaceholderContext, match_format: Callable[[Column], str | None]
-) -> bool:
-    """Whether the earlier answers have as many words and signs in this part as the repeated ones."""
-    earlier = [text for text in column[1:-repeats] if text != column[-1]]
-    if not earlier or match_format(column) is not None:
-        return True
-    count = len(split_into_pieces(column[-1], words))
-    return all(len(split_into_pieces(text, words)) == count for text in earlier)
-
-
-def _differs(
-    column: Column, repeated: Column, words: PlaceholderContext, match_format: Callable[[Column], str | None]
-) -> bool:
-    """Whether the stored part differs from all answers: in its value, or, where the answers vary without a
+def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
+    """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
     recognizable form, in its number of words and signs."""
-    if len(set(repeated)) == 1:
-        return column[0] != repeated[0]
-    if match_format(column) is not None:
-        return False
-    counts = {len(split_into_pieces(text, words)) for text in repeated}
-    return len(counts) == 1 and len(split_into_pieces(column[0], words)) not in counts
+    if len(set(new)) == 1:
+        return stored != new[0]
+    counts = {len(split_into_pieces(text, words)) for text in new}
+    is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
+    return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts
 
 
 def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:

@@ -21,7 +21,7 @@ from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
 from baselinekit.placeholders.grammar import has_marker, tokens_in, unescaped
-from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone
+from baselinekit.placeholders.narrowest import accepts_all, is_alone
 from baselinekit.placeholders.nature import (
     SinceCapture,
     is_amount,
@@ -32,7 +32,7 @@ from baselinekit.placeholders.nature import (
 )
 from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
-from baselinekit.values.equality import canonical, same_json
+from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import places, value_at, with_values
 
@@ -343,8 +343,7 @@ class _Answers:
             for difference in comparison.differences:
                 self._note(number, difference)
         known = (self._stored, *([kept.resolved] if kept else []))
-        self._optional: list[Volatile] = []
-        self.stays = [left for place in self.stays if (left := self._coming_and_going(place, known))]
+        self.stays = [self._coming_and_going(place, known) for place in self.stays]
 
     def _is_leaf(self, path: Path) -> bool:
         value = value_or_absent(self._stored, path)
@@ -362,23 +361,13 @@ class _Answers:
             message = message or "it differs"
             self.stays.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
 
-    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace | None:
-        """Learn a key that only some of the answers have as optional, if it always has the same plain value;
-        else return its place with the rule that settles it."""
+    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace:
+        """Return a place; with the rule that settles it if it is a key that only some of the answers have."""
         settled = self._case.settled
         number = sum(any(spot.path == place.path for spot in one.differences) for one in settled)
         is_key = bool(place.path) and isinstance(place.path[-1], str)
         if not is_key or place.hint != ACCEPT or number == self._count:
             return place
-        found = [value_or_absent(output, place.path) for output in (*known, *self._case.outputs)]
-        values = [value for value in found if value is not ABSENT]
-        value = values[0]
-        is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
-        if is_plain and same_json(self._mask(value, place.path), value):  # no secret
-            text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
-            proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
-            self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
-            return None
         message = f"{place.message} in {number} of {self._count} answers"
         is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
         rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused
@@ -399,7 +388,7 @@ class _Answers:
         # a row may be covered by what others taught
         self.stays = [place for place in self.stays if place.path not in found.placeholders]
         self.stays += self._changed_parts
-        return [*found.volatile, *self._optional], list(found.refusals)
+        return list(found.volatile), list(found.refusals)
 
     def _values_at(self, path: Path, replaces_handwritten: bool) -> list[Json]:
         """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
@@ -454,9 +443,7 @@ class _Answers:
         def is_natural(part: TextPart) -> bool:
             place = (*path, part.name) if part.name else path
             nature = nature_of_change(place, part.before, part.after, self._span)
-            return part.is_peer_port or (
-                nature is not None and not (nature == "id" and is_hash(path, stored))
-            )
+            return nature is not None and not (nature == "id" and is_hash(path, stored))
 
         judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
         for part in judged.changes:

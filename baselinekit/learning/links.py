@@ -12,9 +12,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.case import value_or_absent
 from baselinekit.learning.varying import Volatile
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
+from baselinekit.placeholders.narrowest import PlaceholderProposal, Write, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
-from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.places import places, value_at

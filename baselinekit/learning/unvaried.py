@@ -12,11 +12,11 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.moments import NEAR, holds_now, is_of_now
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
+    Write,
     narrowest,
     template_around_varying_parts,
 )
-from baselinekit.placeholders.nature import counts_writes, looks_like_id, moment_of, name_of
-from baselinekit.placeholders.pieces import Write
+from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.structs import replace
 from baselinekit.values.paths import of_any_row
@@ -68,44 +68,26 @@ def lookalikes(
             yield Volatile(path, (path,), (value,), narrowest([value], write, words)[0])
 
 
-# What a write has made. Ids that contain the time of their creation: a recent one was made by this request,
-# or just before it.
+# What a write has made: an id that begins with the present time, the object that it created, by the status,
+# and the id of the request, by its name.
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID = lazy_pattern(rf"0[{_CROCKFORD}]{{25}}")
-_OBJECT_ID = lazy_pattern(r"[0-9a-f]{24}")
-_UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-([167])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_SNOWFLAKE = lazy_pattern(r"[1-9][0-9]{16,18}")
-_EPOCHS = (1_288_834_974.657, 1_420_070_400.0)
-"""The starts from which two public kinds of snowflake ids count milliseconds."""
-
-_GREGORIAN = 12_219_292_800
-"""Seconds from 1582, where older UUIDs begin to count, to 1970."""
-
-
-def _moments_of_id(text: str) -> Iterator[float]:
-    """Yield when an id may have been made, in seconds since 1970, for each kind of id that it could be."""
-    if _ULID.fullmatch(text):
-        number = 0
-        for digit in text[:10]:
-            number = number * 32 + _CROCKFORD.index(digit)
-        yield number / 1000
-    elif _OBJECT_ID.fullmatch(text):
-        yield float(int(text[:8], 16))
-    elif match := _UUID.fullmatch(text.lower()):
-        low, middle, high = text.split("-")[:3]
-        if match[1] == "7":
-            yield int(low + middle, 16) / 1000
-        else:
-            ticks = f"{high[1:]}{middle}{low}" if match[1] == "1" else f"{low}{middle}{high[1:]}"
-            yield int(ticks, 16) / 10**7 - _GREGORIAN
-    elif _SNOWFLAKE.fullmatch(text):
-        yield from ((int(text) >> 22) / 1000 + epoch for epoch in _EPOCHS)
+_TO_BASE_32 = str.maketrans(_CROCKFORD, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_TIMED_ID = lazy_pattern(
+    rf"(?P<ulid>0[{_CROCKFORD}]{{9}})[{_CROCKFORD}]{{16}}|(?P<object_id>[0-9a-f]{{8}})[0-9a-f]{{16}}"
+    r"|(?P<uuid_7>[0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+)
 
 
 def _is_made_now(value: Json, now: float) -> bool:
-    is_id = isinstance(value, str | int) and not isinstance(value, bool)
-    return is_id and any(abs(when - now) <= NEAR for when in _moments_of_id(str(value)))
+    match = _TIMED_ID.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return False
+    if match["ulid"]:
+        made = int(match["ulid"].translate(_TO_BASE_32), 32) / 1000
+    else:
+        made = int(match["object_id"] or "0", 16) or int(match["uuid_7"].replace("-", ""), 16) / 1000
+    return abs(made - now) <= NEAR
 
 
 _REQUEST_NAME = lazy_pattern(
@@ -148,8 +130,6 @@ def made_by_write(
             reason = "of this request, by its name"
         elif path == created and not _WORDS_OR_NUMBER.fullmatch(str(value)):
             reason = "of what was created"
-        elif counts_writes((name,), value) and not any(isinstance(key, int) for key in path):
-            reason = "one more after each write, by its name"
         else:
             continue
         proposal = narrowest([value], write, words)[0]

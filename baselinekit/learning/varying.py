@@ -8,12 +8,13 @@ from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.narrowest import (
+    WIDE,
     PlaceholderProposal,
+    Write,
     accepts_all,
     is_alone,
     narrowest,
 )
-from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json

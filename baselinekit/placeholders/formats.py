@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -30,15 +29,15 @@ from baselinekit.placeholders.moments import (
     CLOCK,
     CLOCK_OF_12,
     DATE,
+    DATE_FORMS,
     ISO,
+    MOMENT_FORMS,
     ZONE,
     Forms,
-    date_forms,
     day_of,
     is_date,
     is_time,
     iso_moment,
-    moment_forms,
     moment_of,
     unit_of,
     with_zone,
@@ -84,6 +83,7 @@ _UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
 """No format contains a blank, except the one between a date and a time."""
 
 Texts = Sequence[str]
+Builder = Callable[[Args, Any], Kind]
 
 
 def texts(pattern: str, check: Callable[[str], bool] | None = None, furthest: str = _UNTIL_BLANK) -> Kind:
@@ -96,32 +96,7 @@ def texts(pattern: str, check: Callable[[str], bool] | None = None, furthest: st
     return Kind(accepts, pattern, furthest=furthest)
 
 
-def text_format(
-    name: str,
-    build: str | Callable[[Args, float], Kind],
-    learnt: LearningRule,
-    *,
-    check: Callable[[str], bool] | None = None,
-    types: frozenset[str] | None = frozenset({"string"}),
-    bounded: bool = False,
-) -> PlaceholderType:
-    """The row of a format. `build`: an expression, if the format takes no arguments, else the function that
-    builds its kind. `check` is for an expression. The kind without arguments is made once, on first use."""
-
-    def kind_with(args: Args, now: float) -> Kind:
-        return texts(build, check) if isinstance(build, str) else build(args, now)
-
-    plain = cache(lambda: kind_with((), 0.0))
-
-    def kind_of(args: Args, words: Any) -> Kind:
-        if isinstance(build, str):
-            take(name, args, name)
-        return kind_with(args, words.now) if args else plain()
-
-    return PlaceholderType(name, kind_of, types, learnt, bounded)
-
-
-def uuid(args: Args, now: float) -> Kind:
+def uuid(args: Args, context: Any) -> Kind:
     """UUIDs. With a version, the layout of RFC 9562 with its variant digit; without one any text of that
     form: test data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
@@ -132,12 +107,12 @@ def uuid(args: Args, now: float) -> Kind:
     return texts(pattern)
 
 
-def hex_digits(args: Args, now: float) -> Kind:
+def hex_digits(args: Args, context: Any) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
     return texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
 
 
-def ip(args: Args, now: float) -> Kind:
+def ip(args: Args, context: Any) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
     versions = (4, 6) if version is None else (version,)
     return texts(r"[0-9A-Fa-f:.]{2,45}", lambda text: ip_version(text) in versions)
@@ -149,17 +124,19 @@ def time_span(name: str, args: Args) -> Decimal | None:
     return seconds(within)
 
 
-def iso_datetime(args: Args, now: float) -> Kind:
+def iso_datetime(args: Args, context: Any) -> Kind:
     span = time_span("any_iso_datetime", args)
 
     def check(text: str) -> bool:
         moment = iso_moment(text)
-        return moment is not None and (span is None or abs(with_zone(moment).timestamp() - now) <= span)
+        return moment is not None and (
+            span is None or abs(with_zone(moment).timestamp() - context.now) <= span
+        )
 
     return texts(ISO, check)
 
 
-def unix_timestamp(args: Args, words: Any) -> Kind:
+def unix_timestamp(args: Args, context: Any) -> Kind:
     """Seconds, milliseconds, microseconds or nanoseconds between 2001 and 2286."""
     span = time_span("any_unix_timestamp", args)
 
@@ -168,7 +145,7 @@ def unix_timestamp(args: Args, words: Any) -> Kind:
             return False
         for unit in (1, 1_000, 1_000_000, 1_000_000_000):
             if 10**9 * unit <= value < 10**10 * unit:
-                return span is None or abs(float(value / unit) - words.now) <= span
+                return span is None or abs(float(value / unit) - context.now) <= span
         return False
 
     return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
@@ -267,16 +244,14 @@ def uuid_version(values: Texts) -> str | None:
 _LONGEST_MOMENT = 100
 
 
-def moments(
-    name: str, forms: Forms, read_any: Callable[[str], object], example: str
-) -> Callable[[Args, float], Kind]:
+def moments(name: str, forms: Forms, read_any: Callable[[str], object], example: str) -> Builder:
     """The function that builds the kind of texts of one form, or of any form."""
 
-    def build(args: Args, now: float) -> Kind:
-        (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms())
-        read = read_any if form is None else forms()[str(form)].moment
+    def build(args: Args, context: Any) -> Kind:
+        (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms)
+        read = read_any if form is None else forms[str(form)].moment
         return texts(
-            f"(?:{either(forms) if form is None else forms()[str(form)].pattern})",
+            f"(?:{either(forms) if form is None else forms[str(form)].pattern})",
             lambda text: read(text) is not None,
             rf"[^\n]{{1,{_LONGEST_MOMENT}}}",
         )
@@ -286,7 +261,7 @@ def moments(
 
 def either(forms: Forms, but: str = "") -> str:
     """The expression for any of the forms."""
-    return "|".join(form.pattern for name, form in forms().items() if name != but)
+    return "|".join(form.pattern for name, form in forms.items() if name != but)
 
 
 def common_form(forms: Forms) -> Callable[[Texts], str | None]:
@@ -295,7 +270,7 @@ def common_form(forms: Forms) -> Callable[[Texts], str | None]:
 
     def common(values: Texts) -> str | None:
         fitting = [
-            name for name, form in forms().items() if all(form.moment(value) is not None for value in values)
+            name for name, form in forms.items() if all(form.moment(value) is not None for value in values)
         ]
         ambiguous = "us" in fitting and "european" in fitting
         return None if ambiguous or not fitting else fitting[0]
@@ -338,7 +313,7 @@ _HEX = lazy_pattern("[0-9a-fA-F]{8,}")
 _OTHER_FORM = lazy_pattern(r"[.+/=]")
 
 
-def token(args: Args, now: float) -> Kind:
+def token(args: Args, context: Any) -> Kind:
     """Tokens of a least length: generators change the length of ids by a few characters, by chance or over
     time, but losing half of them is a fault."""
     low, high = bounds("any_token", args, "any_token(10)", count)
@@ -374,215 +349,178 @@ def are_tokens(values: Texts) -> bool:
     return plain and all(map(is_random, values)) and not all(map(_HEX.fullmatch, values))
 
 
-def half_of_shortest(values: Sequence[str]) -> str:
-    return str(max(min(map(len, values)) // 2, 1))
+def are_base64(values: Texts) -> bool:
+    joined = "".join(values)
+    is_one_case = joined.isupper() or joined.islower()
+    is_distinct = are_mixed(values) and any(char in "+/=" for char in joined)
+    return is_distinct and not is_one_case and min(map(len, values)) >= 16
 
 
 def are_moments(values: Texts) -> bool:
     """Whether `any_datetime` is right for these texts: not for ISO 8601, which has a row of its own, and for
     numbers only if they are moments of our time."""
     if all(re.fullmatch(_NUMERIC, text) for text in values):
-        basic = all(moment_forms()["basic"].moment(text) is not None for text in values)
+        basic = all(MOMENT_FORMS["basic"].moment(text) is not None for text in values)
         return basic or unit_of([Decimal(text) for text in values]) is not None
     return not all(re.fullmatch(ISO, text) for text in values)
 
 
 # The rows.
 
+
+def text_format(
+    name: str,
+    build: str | Builder,
+    words: str,
+    *,
+    check: Callable[[str], bool] | None = None,
+    types: frozenset[str] = frozenset({"string"}),
+    bounded: bool = False,
+    **learnt: Any,
+) -> PlaceholderType:
+    """The row of a format. `build`: its expression, which `check` completes, if the format takes no
+    arguments; else the function that builds its kind. `words` and `learnt`: how it is learnt."""
+
+    def of_pattern(args: Args, context: Any) -> Kind:
+        take(name, args, name)
+        return texts(str(build), check)
+
+    rule = LearningRule(words, **learnt)
+    return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule, bounded)
+
+
+def is_dotted_name(text: str) -> bool:
+    return "." in text and text == text.lower() and text.rpartition(".")[2].isalpha()
+
+
 FORMATS = (
     text_format(
         "any_datetime",
-        moments("any_datetime", moment_forms, moment_of, "http"),
-        LearningRule(
-            "dates with a time",
-            fits=are_moments,
-            argument=common_form(moment_forms),
-            narrowed="dates with a time ({})",
-            piece=lambda: either(moment_forms, "epoch"),
-            in_rows=True,
-        ),
+        moments("any_datetime", MOMENT_FORMS, moment_of, "http"),
+        "dates with a time",
+        fits=are_moments,
+        argument=common_form(MOMENT_FORMS),
+        narrowed="dates with a time ({})",
+        piece=either(MOMENT_FORMS, "epoch"),
+        in_rows=True,
     ),
     text_format(
         "any_date",
-        moments("any_date", date_forms, day_of, "words"),
-        LearningRule(
-            "dates",
-            fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
-            argument=common_form(date_forms),
-            narrowed="dates ({})",
-            piece=lambda: either(date_forms, "iso"),
-        ),
+        moments("any_date", DATE_FORMS, day_of, "words"),
+        "dates",
+        fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
+        argument=common_form(DATE_FORMS),
+        narrowed="dates ({})",
+        piece=either(DATE_FORMS, "iso"),
     ),
-    text_format(
-        "any_size",
-        _SIZE,
-        LearningRule(
-            "sizes",
-            piece=lambda: _SIZE,
-        ),
-    ),
-    text_format(
-        "any_digits",
-        "[0-9]+",
-        LearningRule("texts of digits", when="likely"),
-    ),
-    text_format(
-        "any_numeric",
-        _NUMERIC,
-        LearningRule("numbers as texts", when="likely"),
-    ),
+    text_format("any_size", _SIZE, "sizes", piece=_SIZE),
+    text_format("any_digits", "[0-9]+", "texts of digits", when="likely"),
+    text_format("any_numeric", _NUMERIC, "numbers as texts", when="likely"),
     text_format(
         "any_uuid",
         uuid,
-        LearningRule(
-            "UUIDs",
-            argument=uuid_version,
-            narrowed="UUIDs of version {}",
-            piece=lambda: _UUID,
-            in_rows=True,
-        ),
+        "UUIDs",
+        argument=uuid_version,
+        narrowed="UUIDs of version {}",
+        piece=_UUID,
+        in_rows=True,
         bounded=True,
     ),
     text_format(
         "any_jwt",
         r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
-        LearningRule(
-            "JSON web tokens", piece=lambda: r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
-        ),
+        "JSON web tokens",
         check=is_jwt,
+        piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
     ),
     text_format(
         "any_ulid",
         r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}",
-        LearningRule(
-            "ULIDs",
-            fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
-            in_rows=True,
-        ),
+        "ULIDs",
+        fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
+        in_rows=True,
     ),
-    text_format(
-        "any_iso_datetime",
-        iso_datetime,
-        LearningRule(
-            "dates with a time",
-            piece=lambda: ISO,
-            in_rows=True,
-        ),
-    ),
-    text_format(
-        "any_iso_date",
-        DATE,
-        LearningRule("dates", piece=lambda: DATE, in_rows=True),
-        check=is_date,
-    ),
+    text_format("any_iso_datetime", iso_datetime, "dates with a time", piece=ISO, in_rows=True),
+    text_format("any_iso_date", DATE, "dates", check=is_date, piece=DATE, in_rows=True),
     text_format(
         "any_time",
         rf"(?:{CLOCK}{ZONE}?|{CLOCK_OF_12})",
-        LearningRule(
-            "times of day",
-            # 00:00:07 may be the time since a start: a length of time, which can pass 24 hours
-            fits=lambda values: not all(text.startswith("00:") for text in values),
-            piece=lambda: rf"{CLOCK_OF_12}|{CLOCK}",
-        ),
+        "times of day",
+        # 00:00:07 may be the time since a start: a length of time, which can pass 24 hours
+        fits=lambda values: not all(text.startswith("00:") for text in values),
         check=is_time,
+        piece=rf"{CLOCK_OF_12}|{CLOCK}",
     ),
     text_format(
-        "any_semver",
-        _SEMVER,
-        LearningRule("versions", piece=lambda: r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
+        "any_semver", _SEMVER, "versions", piece=r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True
     ),
     text_format(
         "any_ip",
         ip,
-        LearningRule(
-            "IP addresses",
-            fits=lambda values: all("." in text or ":" in text for text in values),
-            argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
-            narrowed="IP addresses of version {}",
-        ),
+        "IP addresses",
+        fits=lambda values: all("." in text or ":" in text for text in values),
+        argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
+        narrowed="IP addresses of version {}",
         bounded=True,
     ),
     text_format(
         "any_email",
         rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
-        LearningRule("e-mail addresses", when="likely", in_rows=True),
+        "e-mail addresses",
         check=is_email,
+        when="likely",
+        in_rows=True,
     ),
-    text_format("any_url", _URL, LearningRule("URLs", when="likely", in_rows=True), check=is_url),
+    text_format("any_url", _URL, "URLs", check=is_url, when="likely", in_rows=True),
     text_format(
         "any_duration",
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
-        LearningRule(
-            "lengths of time",
-            when="likely",
-            fits=are_mixed,
-            piece=lambda: f"{_SHORT_DURATION}|{_ISO_DURATION}",
-        ),
+        "lengths of time",
         # ISO 8601: only the smallest unit may have a fraction.
         check=lambda text: not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text)),
         types=frozenset({"number", "string"}),
+        when="likely",
+        fits=are_mixed,
+        piece=f"{_SHORT_DURATION}|{_ISO_DURATION}",
     ),
     text_format(
         "any_hex",
         hex_digits,
-        LearningRule(
-            "hexadecimal digits",
-            when="likely",
-            fits=lambda values: are_mixed(values) and min(map(len, values)) >= 8,
-            argument=digest_length,
-            narrowed="{} hexadecimal digits",
-            piece=lambda: r"(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![+/=~%])",
-        ),
+        "hexadecimal digits",
+        when="likely",
+        fits=lambda values: are_mixed(values) and min(map(len, values)) >= 8,
+        argument=digest_length,
+        narrowed="{} hexadecimal digits",
+        piece=r"(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![+/=~%])",
         bounded=True,
     ),
     text_format(
-        "any_base64",
-        r"[A-Za-z0-9+/_-]+={0,2}",
-        LearningRule(
-            "base64",
-            when="likely",
-            fits=lambda values: (
-                are_mixed(values)
-                and any(char in "+/=" for char in "".join(values))
-                and not "".join(values).isupper()
-                and not "".join(values).islower()
-                and min(map(len, values)) >= 16
-            ),
-        ),
-        check=is_base64,
+        "any_base64", r"[A-Za-z0-9+/_-]+={0,2}", "base64", check=is_base64, when="likely", fits=are_base64
     ),
     text_format(
         "any_hostname",
         _HOST,
-        LearningRule(
-            "names of hosts",
-            when="likely",
-            fits=lambda values: all(
-                "." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values
-            ),
-        ),
+        "names of hosts",
         # RFC 1123: the last label is never a number, as the host would be read as an address.
         check=lambda text: len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal(),
+        when="likely",
+        fits=lambda values: all(map(is_dotted_name, values)),
     ),
     text_format(
         "any_timespan",
         _SPAN,
-        LearningRule(
-            "lengths of time",
-            fits=lambda values: all(" " in text or text.count(":") == 2 for text in values),
-            piece=lambda: rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN})",
-        ),
+        "lengths of time",
+        fits=lambda values: all(" " in text or text.count(":") == 2 for text in values),
+        piece=rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN})",
     ),
     text_format(
         "any_token",
         token,
-        LearningRule(
-            "tokens",
-            when="likely",
-            fits=are_tokens,
-            argument=half_of_shortest,
-            narrowed="tokens of {} characters or more",
-        ),
+        "tokens",
+        when="likely",
+        fits=are_tokens,
+        argument=lambda values: str(max(min(map(len, values)) // 2, 1)),
+        narrowed="tokens of {} characters or more",
     ),
 )
 """Formats are learnt in this order. Those that vary by nature come before those of the standards; a time of

@@ -241,15 +241,13 @@ _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decima
 class Kind(Struct):
     """What a placeholder with its arguments accepts. `accepts` judges a JSON value. `inline` is the regular
     expression that finds a candidate inside a longer text (None: it cannot stand there) and `read` turns the
-    candidate into the value to judge.
-    `timed`: the expression is the user's own, so it needs the time limit. From the beginning of a candidate,
-    `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`: every
-    text of these lengths is accepted."""
+    candidate into the value to judge. From the beginning of a candidate, `furthest` matches at least as much
+    as could belong to it (None: the rest of the text). `any_text`: every text of these lengths is
+    accepted."""
 
     accepts: Callable[[Json], bool]
     inline: str | None = None
     read: Callable[[str], Json] = str
-    timed: bool = False
     furthest: str | None = None
     any_text: tuple[int, int | None] | None = None
 
@@ -278,7 +276,7 @@ class LearningRule(Struct):
     fits: Callable[[Sequence[Any]], bool] = lambda values: True
     argument: Callable[[Sequence[Any]], str | None] = lambda values: None
     narrowed: str = ""
-    piece: Callable[[], str] | None = None
+    piece: str = ""
     in_rows: bool = False
 
     def describe(self, values: Sequence[Any]) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -32,10 +31,7 @@ _LEAP_DAYS = ("2016-12-31", "2017-01-01")
 def iso_moment(text: str) -> datetime | None:
     """The moment of an ISO text; None for a day that does not exist, and for a second 60 where there is no
     leap second."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:  # invalid, or in a spelling that this parser does not know
-        regular = _LEAP_SECOND.sub("59", text).upper()
+    regular = _LEAP_SECOND.sub("59", text).upper()
     try:
         moment = datetime.fromisoformat(regular)
         if regular == text.upper():
@@ -156,7 +152,7 @@ _ESCAPED = (
     r"(?:[A-Z][a-z]{2,8}(?:%2C|%20|[+,]){1,2})?[0-9]{1,4}(?:[-/.+]|%2F|%20)[0-9A-Za-z]{1,9}"
     r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"
     r"(?:\.[0-9]{1,9})?)?(?:Z|(?:%20|\+)?(?:GMT|UTC)|(?:%20|\+)?(?:%2B|[+-])[0-9]{2}(?:%3A)?[0-9]{2})?"
-)
+).replace("%3A", "%3[Aa]")
 _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 
@@ -231,86 +227,50 @@ def epoch_seconds(text: str) -> float | None:
 
 def escaped_seconds(text: str) -> float | None:
     """The moment of a text that is escaped as in the query of a URL."""
-    plain = unquote_plus(text)
-    return moment_of(plain) if plain != text else None
+    return moment_of(unquote_plus(text)) if re.fullmatch(_ESCAPED, text) else None
 
 
-@cache
-def moment_forms() -> dict[str, MomentForm]:
-    """The forms by name. In a longer text they are tried in this order, and the first that fits is the
-    longest."""
-    forms = {name: _make_form(pattern) for name, pattern in _PATTERNS.items()}
-    forms["iso"] = MomentForm(ISO, iso_seconds)
-    forms["escaped"] = MomentForm(_ESCAPED.replace("%3A", "%3[Aa]"), escaped_seconds)
-    forms["epoch"] = MomentForm(_EPOCH, epoch_seconds)
-    return forms
+# The forms by name. In a longer text they are tried in this order, and the first that fits is the longest.
+
+Forms = dict[str, MomentForm]
+MOMENT_FORMS: Forms = {
+    **{name: _make_form(pattern) for name, pattern in _PATTERNS.items()},
+    "iso": MomentForm(ISO, iso_seconds),
+    "escaped": MomentForm(_ESCAPED, escaped_seconds),
+    "epoch": MomentForm(_EPOCH, epoch_seconds),
+}
+DATE_FORMS: Forms = {
+    **{name: _make_form(pattern) for name, pattern in _DATES.items()},
+    "iso": MomentForm(DATE, _iso_day),
+}
 
 
-# A quick check for what every moment and every day contains; most texts fail it.
-
-_MOMENT_HINT = lazy_pattern(r"[0-9]:[0-5][0-9]|[0-9]{8}|[0-9]%3[Aa]")
-_DAY_HINT = lazy_pattern(
-    r"[0-9]{4}[-/][01][0-9]|[0-9][./-][0-9]{4}|20[0-9]{6}"
-    rf"|(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?,?[ -] ?[0-9]"
-)
+def _stated(text: str, forms: Forms) -> float | None:
+    moments = (form.moment(text) for form in forms.values()) if re.search("[0-9]", text) else ()
+    return next((moment for moment in moments if moment is not None), None)
 
 
-@cache
-def date_forms() -> dict[str, MomentForm]:
-    """The forms of days by name."""
-    forms = {name: _make_form(pattern) for name, pattern in _DATES.items()}
-    return {**forms, "iso": MomentForm(DATE, _iso_day)}
-
-
-Forms = Callable[[], dict[str, MomentForm]]
-
-
-@cache
-def _whole_pattern(forms: Forms) -> re.Pattern[str]:
-    """An expression with a group for each form; forms have no groups of their own."""
-    return re.compile("|".join(f"({form.pattern})" for form in forms().values()))
-
-
-@cache
-def _search_pattern(forms: Forms) -> re.Pattern[str]:
-    either = "|".join(form.pattern for form in forms().values())
-    return re.compile(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])")
-
-
-@lru_cache(maxsize=8192)
-def _stated(text: str, forms: Forms, hint: re.Pattern[str]) -> float | None:
-    """Cached, as learning asks several times for a text."""
-    match = _whole_pattern(forms).fullmatch(text) if hint.search(text) else None
-    if match is None or match.lastindex is None:
-        return None
-    candidates = list(forms().values())[match.lastindex - 1 :]  # the first that fits, and those after it
-    return next((moment for form in candidates if (moment := form.moment(text)) is not None), None)
+def _found_in(text: str, forms: Forms) -> Iterator[re.Match[str]]:
+    either = "|".join(form.pattern for form in forms.values())
+    return re.finditer(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])", text)
 
 
 def moment_of(text: str) -> float | None:
     """The moment that a text states in any of the forms."""
-    return _stated(text, moment_forms, _MOMENT_HINT)
+    return _stated(text, MOMENT_FORMS)
 
 
 def day_of(text: str) -> float | None:
     """The beginning, in UTC, of the day that a text states in any form."""
-    return _stated(text, date_forms, _DAY_HINT)
+    return _stated(text, DATE_FORMS)
 
 
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
     """The moments in a text: start, end, and the moment in seconds since 1970. A day alone is no moment."""
-    if _MOMENT_HINT.search(text):
-        for match in _search_pattern(moment_forms).finditer(text):
-            moment = moment_of(match[0])
-            if moment is not None and moment >= _FIRST_MOMENT:
-                yield match.start(), match.end(), moment
-
-
-def days_in(text: str) -> Iterator[float]:
-    """The days that a text states, as the moments at which they begin."""
-    if _DAY_HINT.search(text):
-        days = (day_of(match[0]) for match in _search_pattern(date_forms).finditer(text))
-        yield from (day for day in days if day is not None)
+    for match in _found_in(text, MOMENT_FORMS):
+        moment = moment_of(match[0])
+        if moment is not None and moment >= _FIRST_MOMENT:
+            yield match.start(), match.end(), moment
 
 
 _FIRST_MOMENT = 10.0**9
@@ -325,19 +285,16 @@ _DAY = 86_400.0
 def is_of_now(text: str, now: float) -> bool:
     """Whether a text states a moment within ten minutes of now, or today's date: it was made for this
     answer."""
-    if not now or len(text) > 80:
-        return False
-    moment = moment_of(text)
+    moment = moment_of(text) if now else None
     if moment is not None:
         return abs(moment - now) <= NEAR
-    day = day_of(text)
+    day = day_of(text) if now else None
     return day is not None and 0 <= now - day < _DAY
 
 
 def holds_now(text: str, now: float) -> bool:
     """Whether a text contains a moment near now, or today's date."""
-    if not now:
-        return False
+    days = (day_of(match[0]) for match in _found_in(text, DATE_FORMS))
     return any(abs(when - now) <= NEAR for _, _, when in moments_in(text)) or any(
-        0 <= now - day < _DAY for day in days_in(text)
+        day is not None and 0 <= now - day < _DAY for day in days
     )

@@ -6,7 +6,6 @@ of such kinds; `refresh --learn` accepts an id in place of an id and a moment in
 this errs is measured in tests/placeholders/test_nature.py."""
 
 from decimal import Decimal
-from functools import lru_cache
 from operator import add
 from typing import Literal
 
@@ -61,11 +60,7 @@ _HASH_NAME = lazy_pattern(rf"(?i)(?:^|[_.-]|(?<=[a-z]))(?:{_HASHES})$")
 _HASH_TEXT = lazy_pattern(rf"(?i)(?<![a-z0-9])(?:{_HASHES})[:=-]\s?[A-Za-z0-9+/]{{8,}}")
 _TIME_NAME = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
 _LARGE = 10**11
-_KINDS = bytes(
-    49 if 48 <= code < 58 else 97 if code < 128 and chr(code).isalpha() else 32 for code in range(256)
-)
-"""A digit becomes `1`, a letter `a`, anything else a blank."""
-
+_TURN = lazy_pattern("[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
 _LETTERS = lazy_pattern(r"[A-Za-z]{2,}")
 _CAPITAL = lazy_pattern(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _COMMON_PAIRS = (
@@ -103,7 +98,7 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         is_moment = moment_of(value) is not None and _TIME_NAME.search(name)
         return not (text.endswith("000") or text in _LIMITS or is_moment)
     if isinstance(value, int):  # the id of a thread, say: too large to be counted
-        is_id = _is_id_name(name) and value >= _LARGE and moment_of(value) is None
+        is_id = bool(_ID_NAME.search(name)) and value >= _LARGE and moment_of(value) is None
         return is_id and not text.endswith("000")
     tag = _TAG.fullmatch(text)
     text = tag["tag"] if tag else text
@@ -128,12 +123,7 @@ def _looks_generated(text: str, name: str, is_tag: bool) -> bool:
         return True
     if is_tag:
         return any(map(str.isdigit, text))
-    return _is_id_name(name) and any(map(is_random, _RUN.findall(text)))
-
-
-@lru_cache(maxsize=1024)
-def _is_id_name(name: str) -> bool:
-    return _ID_NAME.search(name) is not None
+    return bool(_ID_NAME.search(name)) and any(map(is_random, _RUN.findall(text)))
 
 
 def is_random(run: str) -> bool:
@@ -147,8 +137,7 @@ def is_random(run: str) -> bool:
 
 def _count_turns(run: str) -> int:
     """Count the changes between letters and digits."""
-    kinds = run.encode("ascii", "replace").translate(_KINDS)
-    return kinds.count(b"1a") + kinds.count(b"a1")
+    return len(_TURN.findall(run))
 
 
 # Hashes. A hash depends on something else: another hash means that this has changed, even if it is not
@@ -209,7 +198,12 @@ def nature_of_change(
     is_amount_of_both = are_numbers(before, after) or (is_timespan(before) and is_timespan(after))
     if is_amount_of_both and is_counted(path, before, after):
         return "counter"
-    is_next = writes and are_numbers(before, after) and after > before and _is_id_name(name_of(path))
+    is_next = (
+        writes
+        and are_numbers(before, after)
+        and after > before
+        and _ID_NAME.search(name_of(path)) is not None
+    )
     return "id" if is_next else None
 
 
@@ -254,9 +248,8 @@ _MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms mi
 """These have to look measured as well: a fraction with many digits, or a length of time."""
 
 _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl retention"
-_WRITTEN_WORDS = "raft revision lsn"
-_COUNTED, _MEASURED, _SETTING, _WRITTEN = (
-    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS, _WRITTEN_WORDS)
+_COUNTED, _MEASURED, _SETTING = (
+    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
 )
 _COMPOUND = {"resourceversion", "walltime", "upsince", "processid", "parentprocessid"}
 _WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
@@ -281,14 +274,6 @@ def is_counted(path: Path, *values: Json) -> bool:
     if words & _COUNTED or _compound(path) in _COMPOUND:
         return True
     return bool(words & _MEASURED) and all(map(_is_measured, values))
-
-
-def counts_writes(path: Path, value: Json) -> bool:
-    """Whether the name of a number says that each write increments it. A first revision does not count: the
-    next new object has the same."""
-    is_named = bool(_words_of(name_of(path)) & _WRITTEN) or _compound(path) == "resourceversion"
-    is_whole = isinstance(value, int | str) and not isinstance(value, bool) and str(value).isdecimal()
-    return is_named and not _words_of(name_of(path)) & _SETTING and is_whole and int(value) > 1
 
 
 def _words_of(name: str) -> set[str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
@@ -143,16 +143,6 @@ def in_time(
     return match
 
 
-def unanchored(pattern: str) -> str:
-    """The pattern without `^` at its beginning and `$` at its end, which add nothing where the whole text
-    must match."""
-    if pattern.startswith("^"):
-        pattern = pattern[1:]
-    if pattern.endswith("$") and (len(pattern) - len(pattern[:-1].rstrip("\\"))) % 2:
-        pattern = pattern[:-1]
-    return pattern
-
-
 def _limit_error(pattern: Any, reason: str) -> CannotReplay:
     shortened = _shorten(str(pattern.pattern))
     return CannotReplay(Problem("BK215", f"the regular expression {shortened!r} {reason}", "make it simpler"))
@@ -165,14 +155,11 @@ _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
 NUMBER_IN_TEXT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[eE][+-][0-9]{1,4})?"
 """Numbers as programs write them: 12e3 is more likely hexadecimal digits."""
 
+_LOOSE_NUMBER = NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+")
+
 _NUMBER_END = r"[-+0-9.eE]+"
-_ANYTHING = r"[\s\S]*?"
+ANYTHING = r"[\s\S]*?"
 _NEAR = lazy_pattern(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
-_DEPENDS_ON_ITS_PLACE = lazy_pattern(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
-"""Anchors, lookarounds, flags, possessive repeats: inside a longer text these mean something else."""
-
-_REFERS_BACK = lazy_pattern(r"(?<!\\)(?:\\\\)*\\[1-9]")
-
 
 Table = Mapping[str, PlaceholderType]
 
@@ -296,13 +283,9 @@ def regex(args: Args, words: PlaceholderContext) -> Kind:
 
 def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
     expression = compiled(pattern, flags=())
-    inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
-    if inline is not None and _DEPENDS_ON_ITS_PLACE.search(inline):
-        inline = _ANYTHING  # then the expression judges each part on its own
     return Kind(
         lambda value: isinstance(value, str) and full_match(expression, value, regex_budget) is not None,
-        inline,
-        timed=True,
+        ANYTHING,  # inside a longer text: the expression judges the part
     )
 
 
@@ -331,11 +314,7 @@ def variable(args: Args, words: PlaceholderContext) -> Kind:
     if len(args) != 1 or not isinstance(args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = words.scope.lookup(args[0])
-    return Kind(
-        lambda actual: same_json(actual, value),
-        re.escape(as_text(value)),
-        lambda text: value,
-    )
+    return Kind(lambda actual: same_json(actual, value), re.escape(as_text(value)), lambda text: value)
 
 
 def without_args(name: str, kind: Kind) -> Callable[[Args, PlaceholderContext], Kind]:
@@ -355,7 +334,7 @@ def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderT
     return PlaceholderType(name, without_args(name, kind), frozenset({type}), learnt)
 
 
-_ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None))
+_ANY = Kind(lambda value: True, ANYTHING, any_text=(0, None))
 _IS_NUMBER = frozenset({"number"})
 
 _ROWS = (
@@ -371,14 +350,10 @@ _ROWS = (
     ),
     PlaceholderType(
         "any_integer",
-        lambda args, words: number(args, words, "any_integer", only=int),
+        partial(number, name="any_integer", only=int),
         _IS_NUMBER,
         LearningRule(
-            "whole numbers",
-            "number",
-            "type",
-            fits=lambda values: all(map(whole, values)),
-            in_rows=True,
+            "whole numbers", "number", "type", fits=lambda values: all(map(whole, values)), in_rows=True
         ),
         bounded=True,
     ),
@@ -386,26 +361,15 @@ _ROWS = (
         "any_number",
         number,
         _IS_NUMBER,
-        LearningRule(
-            "numbers",
-            "number",
-            "type",
-            piece=lambda: NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+"),
-            in_rows=True,
-        ),
+        LearningRule("numbers", "number", "type", piece=_LOOSE_NUMBER, in_rows=True),
         bounded=True,
     ),
-    PlaceholderType(
-        "any_float",
-        lambda args, words: number(args, words, "any_float", only=float),
-        _IS_NUMBER,
-        bounded=True,
-    ),
+    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER, bounded=True),
     PlaceholderType("number", number_near, _IS_NUMBER),
     *FORMATS,
     PlaceholderType(
         "any_nonempty_string",
-        lambda args, words: string(args, words, "any_nonempty_string", 1),
+        partial(string, name="any_nonempty_string", least=1),
         learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
     ),
     PlaceholderType(

@@ -133,7 +133,7 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
         pattern += f"(?P<{_GROUP.format(number)}>{alternatives}){'?' if token.optional else ''}"
         kinds.append(kind)
     # Several open-ended repeats can backtrack against each other, so they get the time limit too.
-    if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
+    if sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
         expression = compiled(pattern, longest=None, flags=())
         return Inline(
             parts, lambda value: full_match(expression, value, words.regex_budget), words.regex_budget
@@ -160,7 +160,6 @@ class _Splitting:
         """The bindings of the first split without contradictions; None if there is none."""
         keys = {part.token.key for part in self._parts if isinstance(part, Slot) and part.token.key}
         tried: set[Hashable] = set()
-        first_tried: dict[Hashable, int] = {}
         ways = [iter([(0, bindings)])]
         """For each part that has a place, the ways to go on from the end of the part before it."""
         while ways:
@@ -172,11 +171,9 @@ class _Splitting:
             if number == len(self._parts):
                 return dict(current)
             bound = tuple((key, current[key].__class__, repr(current[key])) for key in keys if key in current)
-            if (number, place, bound) in tried or place >= first_tried.get((number, bound), place + 1):
+            if (number, place, bound) in tried:
                 continue
             tried.add((number, place, bound))
-            if _takes_any_end(self._parts[number]):  # from here it can end wherever it could from further on
-                first_tried[number, bound] = place
             ways.append(self.ways_from(number, place, current))
         return None
 
@@ -198,13 +195,13 @@ class _Splitting:
             furthest = match.end() if match else start
         if token.nullable and text.startswith(_NULL, start):
             furthest = max(furthest, start + len(_NULL))
-        inline = None if kind.timed else re.compile(kind.inline or "")
+        inline = re.compile(kind.inline or "")
         for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
             if token.optional and end == start:
                 yield end, current
             self.count_work(1 + (end - start) // _CHARACTERS)
             value = text[start:end]
-            if inline is None or inline.fullmatch(value) or (token.nullable and value == _NULL):
+            if inline.fullmatch(value) or (token.nullable and value == _NULL):
                 after = dict(current) if token.key else current
                 if part.read(value, after):
                     yield end, after
@@ -235,10 +232,3 @@ class _Splitting:
         message = f"a text of {len(self._text):,} characters {reason} by {shown!r}"
         hint = "put some text between the placeholders, or use one placeholder instead of several"
         return CannotReplay(Problem("BK215", message, hint))
-
-
-def _takes_any_end(part: Part) -> bool:
-    """Whether a placeholder accepts every text from some length on, and binds nothing."""
-    if isinstance(part, str) or part.token.key or part.token.optional or part.token.nullable:
-        return False
-    return part.kind.any_text is not None and part.kind.any_text[1] is None

@@ -98,10 +98,7 @@ _LINE = r"(?:\A|\n|\\[nr])"
 _LINE_END = r"[ \t\r]{0,40}(?:\n|\\{1,3}[nr]|\Z)"
 _WHOLE = (
     # a pair of a query, a form or a cookie; a word of a command line
-    (
-        rf"(?:\A|[?&;,\s(\[{{<]|\\n|[\"']){_NAME}={_QUOTES}",
-        rf"{_QUOTES}(?:[&;,\s)#\]}}<\"']|\\[nrt]|\Z)",
-    ),
+    (rf"(?:\A|[?&;,\s(\[{{<]|\\n|[\"']){_NAME}={_QUOTES}", rf"{_QUOTES}(?:[&;,\s)#\]}}<\"']|\\[nrt]|\Z)"),
     # the password, the user or both of an address; of a command line
     (r"://[^\s/@:\"'<>]{0,100}:", "@"),
     ("://", r"(?::[^\s/@\"'<>]{0,100})?@"),

@@ -28,8 +28,7 @@ _DISTINCTIVE = lazy_pattern(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
 
 _QUOTED = lazy_pattern(r"""(?:'(?P<raw>[^']*)'|"(?P<text>(?:[^"\\]|\\.)*)")(?:\s+\#.*)?""")
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
-_REFERENCE = lazy_pattern(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
-_ESCAPE_OR_REFERENCE = lazy_pattern(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
+_REFERENCE = lazy_pattern(r"(?<!\\)\$\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
 class Secret(Struct):
@@ -162,10 +161,7 @@ class Redactor:
     that look like secrets. A declared secret of fewer than six characters is masked only as a whole value."""
 
     def __init__(
-        self,
-        secrets: Mapping[str, Secret],
-        plain: set[str] | None = None,
-        others: "Redactor | None" = None,
+        self, secrets: Mapping[str, Secret], plain: set[str] | None = None, others: "Redactor | None" = None
     ):
         """`others`: a redactor whose secrets are masked as well."""
         self._plain = set() if plain is None else plain
@@ -260,7 +256,7 @@ def _values_under_secret_names(value: Json, path: Path) -> Iterator[str]:
 
 
 def parse_env_file(text: str, file: str) -> dict[str, str]:
-    """Parse `KEY=value` lines: comments, `export`, quotes, and `${OTHER}` from the lines above. An invalid
+    """Parse `KEY=value` lines: comments, `export` and quotes. An invalid
     line is reported by its number but not shown: it may hold a secret."""
     values: dict[str, str] = {}
     problems = []
@@ -271,7 +267,7 @@ def parse_env_file(text: str, file: str) -> dict[str, str]:
         key, equals, value = stripped.partition("=")
         message = "is not KEY=value"
         if equals and NAME.fullmatch(key.strip()):
-            parsed, message = _env_value(value, values)
+            parsed, message = _env_value(value)
             if not message:
                 values[key.strip()] = parsed
                 continue
@@ -282,25 +278,17 @@ def parse_env_file(text: str, file: str) -> dict[str, str]:
     return values
 
 
-def _env_value(written: str, values: Mapping[str, str]) -> tuple[str, str]:
+def _env_value(written: str) -> tuple[str, str]:
     """The value, and the error message if it is invalid."""
     quoted = _QUOTED.fullmatch(written.strip())
-    pattern = _REFERENCE
     if quoted and quoted["raw"] is not None:
         return quoted["raw"], ""
     if quoted:
-        value, pattern = quoted["text"], _ESCAPE_OR_REFERENCE
+        value = quoted["text"]
     elif written.strip()[:1] in ("'", '"'):
         return "", "has a quote that is not closed, or something after it"
     else:
         value = re.split(r"(?:^|\s)#", written, maxsplit=1)[0].strip() if written[:1] != "#" else written
-    unknown = [
-        match["name"] for match in pattern.finditer(value) if (match["name"] or "") not in ("", *values)
-    ]
-    if unknown:
-        return "", f"uses ${{{unknown[0]}}}, which no line before defines"
-
-    def replaced(match: re.Match[str]) -> str:
-        return values[match["name"]] if match["name"] else _ESCAPES.get(match["escaped"], match[0])
-
-    return pattern.sub(replaced, value), ""
+    if match := _REFERENCE.search(value):
+        return "", f"uses {match[0]}: write its value, or put it in single quotes to mean the text"
+    return (re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), value) if quoted else value), ""

@@ -250,7 +250,6 @@ def test_inside_a_text(text: str, accepted: list[str], refused: list[Json]) -> N
         ("<<broken>>", "BK214"),
         ("x <<any_object>>", "BK216"),
         ("x <<any_array>>", "BK216"),
-        ("x <<regex('(.)\\1')>>", "BK216"),
         ("<<any_email>>", "BK217"),
         ("<<var(nowhere)>>", "BK501"),
     ],

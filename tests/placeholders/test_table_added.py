@@ -15,13 +15,11 @@ from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 COLOUR = text_format(
     "any_colour",
     "#[0-9A-Fa-f]{6}",
-    LearningRule(
-        "colours",
-        argument=lambda texts: "dark" if all(text < "#8" for text in texts) else None,
-        narrowed="{} colours",
-        piece=lambda: "#[0-9A-Fa-f]{6}",
-        in_rows=True,
-    ),
+    "colours",
+    argument=lambda texts: "dark" if all(text < "#8" for text in texts) else None,
+    narrowed="{} colours",
+    piece="#[0-9A-Fa-f]{6}",
+    in_rows=True,
 )
 DARK = COLOUR.build
 

@@ -10,7 +10,7 @@ import pytest
 from baselinekit.errors import CannotReplay
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Bindings
-from baselinekit.placeholders.table import PlaceholderContext, unanchored
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.secrets.variables import Scope
 
@@ -80,14 +80,6 @@ def test_what_is_not_accepted_binds_nothing() -> None:
     bindings: Bindings = {}
     assert not template("<<any_integer as k>>").accepts("x", bindings)
     assert bindings == {}
-
-
-@pytest.mark.parametrize(
-    ("pattern", "inner"),
-    [("^a$", "a"), ("a", "a"), ("^a", "a"), (r"a\$", r"a\$"), (r"a\\$", "a\\\\"), ("$", ""), ("", "")],
-)
-def test_anchors_mean_nothing_where_the_whole_must_match(pattern: str, inner: str) -> None:
-    assert unanchored(pattern) == inner
 
 
 CATASTROPHES = [
