@@ -156,14 +156,6 @@ def test_a52_what_another_question_would_not_mend_is_an_error_at_once(
     assert len(service.sent) == asked
 
 
-def test_the_waits_grow_to_a_minute(setting: Setting) -> None:
-    service = Service((503, "text/plain", ""))
-    with pytest.raises(CannotReplay):
-        replay(post(retries=9), service.within(setting))
-    assert len(service.waits) == 9
-    assert 45 <= service.waits[-1] <= 75
-
-
 def test_a_service_has_the_trust_of_a_request(setting: Setting) -> None:
     far = Recipe(ASKED, PostExecution("post", "http://169.254.169.254/x"))
     there = Service(OK).within(setting)
