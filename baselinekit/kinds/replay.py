@@ -27,7 +27,6 @@ from baselinekit.structs import Struct, replace
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _STORED_ANSWERS = ("output", "candidate_answer", "answer")
-_RESULTS = "baselinekit.results/1"
 StoredAnswers = tuple[dict[str, list[Json]], dict[str, str]]
 """By case id: the answers in the order of the attempts; why a case in the file has no answer."""
 
@@ -88,29 +87,15 @@ def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, row
         return
     if isinstance(content, dict) and isinstance(content.get("results"), list):
-        is_ours = content.get("format") == _RESULTS
-        content = [_row_of_result(row) if is_ours else row for row in content["results"]]
+        content = content["results"]
     for row in content if isinstance(content, list) else [content]:
         if not isinstance(row, dict):
             raise _unusable(file, 1, "an answer is not a mapping", "a row is {id, text}")
         yield 1, row
 
 
-def _row_of_result(row: Json) -> Json:
-    """Return a row of our own result file with the outputs of its attempts; passed attempts have none."""
-    case = row.get("case") if isinstance(row, dict) else None
-    attempts = case.get("attempts") if isinstance(case, dict) else None
-    if not isinstance(attempts, list):
-        return row
-    outputs = [attempt.get("output") if isinstance(attempt, dict) else None for attempt in attempts]
-    flaw = {"id": row.get("id"), "error": "a result file keeps no output of what passed"}
-    return flaw if None in outputs else {**flaw, "attempts": outputs}
-
-
 def _answers_of(row: dict[str, Any]) -> list[Json]:
-    """Return the answers in order: one, or one for each attempt."""
-    if isinstance(row.get("attempts"), list):
-        return list(row["attempts"])
+    """Return the answer, if there is one."""
     if is_structured(row):
         summary = row.get("trace_summary")
         known = {**(summary if isinstance(summary, dict) else {}), **row}
