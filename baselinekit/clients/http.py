@@ -23,7 +23,7 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment
+from urllib.request import getproxies_environment, proxy_bypass_environment
 
 import httpcore
 import httpx
@@ -403,11 +403,7 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
     them from the environment, since with a transport of one's own httpx reads none."""
     proxy = proxies.get(scheme) or proxies.get("all")
     is_local = host in ("localhost", "::1") or host.startswith("127.")
-    for entry in proxies.get("no", "").replace(",", " ").split():
-        name = entry.lower().rsplit("://", 1)[-1].lstrip("*.")
-        name = name.partition(":")[0] if name.count(":") == 1 else name
-        is_local |= entry == "*" or (bool(name) and f".{host}".endswith(f".{name}"))
-    if not proxy or is_local:
+    if not proxy or is_local or proxy_bypass_environment(host, dict(proxies)):
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     with suppress(ValueError):
@@ -472,11 +468,8 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
         return CannotReplay(interrupted) if call.sent else NeverSent(interrupted)
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
-        hint = "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`"
-        hint = f"{hint}, or check the address"
-        if reason == "WRONG_VERSION_NUMBER":
-            reason = "the port answers without TLS, as one for http does"
-            hint = "the server does not speak TLS: write http://, or use another port"
+        hint = "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the "
+        hint += "address: a port without TLS is one for http://"
         code, detail = "BK302", f"no TLS connection: {reason}"
     elif isinstance(error, (_NoConnection, httpcore.ProxyError)):
         detail = str(error) if isinstance(error, _NoConnection) else f"no connection: {_describe(error)}"
@@ -488,16 +481,12 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
     elif call.head.startswith(_TLS_ALERT):
         code, detail = "BK302", "the port speaks TLS, which the address does not say"
         hint = "write https://, or use the port for http"
-    elif isinstance(error, (httpx.InvalidURL, httpcore.LocalProtocolError)):
-        code, detail, hint = "BK304", f"the request cannot be sent: {error}", again
     elif not isinstance(error, (*_BROKEN, _AnotherProtocol)):
-        code, detail, hint = "BK304", f"the answer is not understood: {error!r}", again
+        code, detail, hint = "BK304", f"the request or its answer is not understood: {error!r}", again
     else:
         code, detail, hint = "BK304", _describe_broken(error, call), again
         if not call.connected and not call.received:
             detail = f"{detail}; a {request.method} is not sent twice by itself"
-        if not call.received and request.url[:5].lower() == "http:":
-            hint = f"if the port is one for https, write https://; else {hint}"
     return cannot_replay(code, f"{where}: {detail}", hint)
 
 

@@ -62,8 +62,8 @@ def read_stored(file: str, text: str) -> StoredAnswers:
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
         dataset, error = row.get("dataset"), row.get("error")
         name = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
-        if answers := _answers_of(row):
-            stored.setdefault(name, []).extend(answers)
+        if (answer := _answer_of(row)) is not ABSENT:
+            stored.setdefault(name, []).append(answer)
         else:
             flaws[name] = f"the run had an error: {error}" if error else "the row holds no answer"
     if not stored:
@@ -94,16 +94,14 @@ def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield 1, row
 
 
-def _answers_of(row: dict[str, Any]) -> list[Json]:
-    """Return the answer, if there is one."""
+def _answer_of(row: dict[str, Any]) -> Json:
+    """Return the answer; ABSENT if there is none."""
     if is_structured(row):
         summary = row.get("trace_summary")
         known = {**(summary if isinstance(summary, dict) else {}), **row}
-        return [
-            {key: value for key, value in known.items() if key in READ_KEYS and key not in _STORED_ANSWERS}
-        ]
+        return {key: known[key] for key in READ_KEYS if key in known}
     answer = next((row[key] for key in _STORED_ANSWERS if row.get(key, ABSENT) is not ABSENT), ABSENT)
-    return [] if answer is ABSENT or (answer is None and row.get("error")) else [answer]
+    return ABSENT if answer is None and row.get("error") else answer
 
 
 def _unusable(file: str, line: int, message: str, hint: str) -> InvalidInput:
