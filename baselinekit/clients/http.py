@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import closing, suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment
 
 import httpcore
 import httpx
@@ -403,7 +404,9 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
     them from the environment, since with a transport of one's own httpx reads none."""
     proxy = proxies.get(scheme) or proxies.get("all")
     is_local = host in ("localhost", "::1") or host.startswith("127.")
-    if not proxy or is_local or proxy_bypass_environment(host, dict(proxies)):
+    for name in proxies.get("no", "").lower().replace(",", " ").split():
+        is_local |= name == "*" or f".{host}".endswith(f".{name.lstrip('*.')}")
+    if not proxy or is_local:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     with suppress(ValueError):
@@ -412,6 +415,14 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
             return address
     message = f"{url_for_message(address)} is not the address of a proxy"
     raise cannot_replay("BK301", message, "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in the environment")
+
+
+def multipart(fields: list[tuple[str, tuple[str | None, bytes]]]) -> tuple[bytes, str]:
+    """Return the body and the media type of a form: each field with the name of its file, if it is one."""
+    boundary = sha256(b"\0".join(content for _, (_, content) in fields)).hexdigest()[:32]
+    kind = f"multipart/form-data; boundary={boundary}"
+    files: Any = fields
+    return httpx.Request("POST", "http://form", files=files, headers={"content-type": kind}).read(), kind
 
 
 # The client.

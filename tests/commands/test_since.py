@@ -194,7 +194,7 @@ def test_a_commit_that_is_none(here: Checkout, rev: str, told: str) -> None:
 def test_a_shallow_clone_says_how_to_get_more(here: Checkout, tmp_path: Path) -> None:
     here.commit()
     here.git("clone", "-q", "--depth", "1", f"file://{here.folder}", str(tmp_path / "shallow"))
-    with pytest.raises(InvalidInput, match="this clone is shallow: fetch it first"):
+    with pytest.raises(InvalidInput, match="if it is shallow, fetch more first"):
         chosen(Checkout(tmp_path / "shallow"), "then")
 
 
