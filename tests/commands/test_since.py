@@ -177,7 +177,7 @@ def test_a_project_below_the_root_of_its_repository(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rev", "told"),
     [
-        ("mian", "BK541 --changed-since mian: git knows no such commit: did you mean 'main'?"),
+        ("mian", "BK541 --changed-since mian: git knows no such commit: name a branch"),
         ("-h", "BK541"),
         ("--output=x", "BK541"),
         ("main; touch x", "BK541"),
