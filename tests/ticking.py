@@ -46,7 +46,9 @@ class Ticking(Desk):
             self.log.append((self.seconds, path))
             body = self.service[path](self.seconds, self.counts[path])
         status, body = body if isinstance(body, tuple) else (200, body)
-        kind = "text/plain" if isinstance(body, str) else "application/json"
+        is_metrics = isinstance(body, str) and "# TYPE " in body
+        kind = "text/plain; version=0.0.4" if is_metrics else "text/plain"
+        kind = kind if isinstance(body, str) else "application/json"
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         return Response(status, (("content-type", kind),), data, 0.001)
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import closing, suppress
 from functools import partial
+from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
@@ -403,10 +404,8 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
     them from the environment, since with a transport of one's own httpx reads none."""
     proxy = proxies.get(scheme) or proxies.get("all")
     is_local = host in ("localhost", "::1") or host.startswith("127.")
-    for entry in proxies.get("no", "").replace(",", " ").split():
-        name = entry.lower().rsplit("://", 1)[-1].lstrip("*.")
-        name = name.partition(":")[0] if name.count(":") == 1 else name
-        is_local |= entry == "*" or (bool(name) and f".{host}".endswith(f".{name}"))
+    for name in proxies.get("no", "").lower().replace(",", " ").split():
+        is_local |= name == "*" or f".{host}".endswith(f".{name.lstrip('*.')}")
     if not proxy or is_local:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
@@ -416,6 +415,14 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
             return address
     message = f"{url_for_message(address)} is not the address of a proxy"
     raise cannot_replay("BK301", message, "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in the environment")
+
+
+def multipart(fields: list[tuple[str, tuple[str | None, bytes]]]) -> tuple[bytes, str]:
+    """Return the body and the media type of a form: each field with the name of its file, if it is one."""
+    boundary = sha256(b"\0".join(content for _, (_, content) in fields)).hexdigest()[:32]
+    kind = f"multipart/form-data; boundary={boundary}"
+    files: Any = fields
+    return httpx.Request("POST", "http://form", files=files, headers={"content-type": kind}).read(), kind
 
 
 # The client.
@@ -472,11 +479,8 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
         return CannotReplay(interrupted) if call.sent else NeverSent(interrupted)
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
-        hint = "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`"
-        hint = f"{hint}, or check the address"
-        if reason == "WRONG_VERSION_NUMBER":
-            reason = "the port answers without TLS, as one for http does"
-            hint = "the server does not speak TLS: write http://, or use another port"
+        hint = "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the "
+        hint += "address: a port without TLS is one for http://"
         code, detail = "BK302", f"no TLS connection: {reason}"
     elif isinstance(error, (_NoConnection, httpcore.ProxyError)):
         detail = str(error) if isinstance(error, _NoConnection) else f"no connection: {_describe(error)}"
@@ -488,16 +492,12 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
     elif call.head.startswith(_TLS_ALERT):
         code, detail = "BK302", "the port speaks TLS, which the address does not say"
         hint = "write https://, or use the port for http"
-    elif isinstance(error, (httpx.InvalidURL, httpcore.LocalProtocolError)):
-        code, detail, hint = "BK304", f"the request cannot be sent: {error}", again
     elif not isinstance(error, (*_BROKEN, _AnotherProtocol)):
-        code, detail, hint = "BK304", f"the answer is not understood: {error!r}", again
+        code, detail, hint = "BK304", f"the request or its answer is not understood: {error!r}", again
     else:
         code, detail, hint = "BK304", _describe_broken(error, call), again
         if not call.connected and not call.received:
             detail = f"{detail}; a {request.method} is not sent twice by itself"
-        if not call.received and request.url[:5].lower() == "http:":
-            hint = f"if the port is one for https, write https://; else {hint}"
     return cannot_replay(code, f"{where}: {detail}", hint)
 
 

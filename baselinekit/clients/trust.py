@@ -4,10 +4,10 @@ file."""
 import ipaddress
 import os.path
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
+from itertools import takewhile
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
@@ -16,10 +16,10 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.variables import Secret
 from baselinekit.structs import Struct, replace
 
-# Which network an address is in, and which address a host stands for. A URL can write 169.254.169.254 as
-# 2852039166, 0xA9FEA9FE, 0251.0376.0251.0376, 169.254.43518, [::ffff:a9fe:a9fe] and in many more ways, and
-# each library reads some of them. Code that connects checks the resolved address; the text of the host is
-# read here only if it has not been resolved yet.
+# Which network an address is in. Code that connects checks the resolved address; the text of the host is
+# read here only if it has not been resolved yet. A URL can write 169.254.169.254 as 2852039166,
+# 0251.0376.0251.0376 and in many more ways, which libraries read differently: such a host counts as
+# link-local.
 
 
 class NetworkKind(IntEnum):
@@ -31,13 +31,12 @@ class NetworkKind(IntEnum):
     LINK_LOCAL = 3
 
 
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 _NETWORKS = {
     NetworkKind.LOOPBACK: "127.0.0.0/8 0.0.0.0/32 ::1/128 ::/128",  # 0.0.0.0 connects to this machine
-    # link-local, and metadata: of Alibaba, Oracle, Azure, and over IPv6 of AWS and Google
+    # link-local; metadata of Alibaba, Oracle, Azure, and over IPv6 of AWS and Google; IPv6 that leads to any
+    # IPv4 address (6to4, Teredo, a local NAT64, the forms before it)
     NetworkKind.LINK_LOCAL: "169.254.0.0/16 fe80::/10 100.100.100.200/32 192.0.0.192/32 168.63.129.16/32 "
-    "fd00:ec2::/32 fd20:ce::/64",
+    "fd00:ec2::/32 fd20:ce::/64 2002::/16 2001::/32 64:ff9b:1::/48 ::/96 ::ffff:0:0:0/96",
     # with carrier-grade NAT, benchmarks, IETF protocols, this network, multicast, reserved
     NetworkKind.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10 100.64.0.0/10 "
     "198.18.0.0/15 192.0.0.0/24 0.0.0.0/8 224.0.0.0/4 240.0.0.0/4 ff00::/8",
@@ -60,15 +59,14 @@ _METADATA = _words(
 )
 """Names under which clouds serve metadata, for when somebody else, such as a proxy, resolves them."""
 
-_DOTS = str.maketrans({"。": ".", "｡": ".", "．": "."})
-_MAX_HOST_LENGTH = 64
+_NUMBERS = lazy_pattern(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _LINK_LOCAL = "a link-local address or cloud metadata"
 
 
 @lru_cache(maxsize=1024)
 def network_of(address: str) -> NetworkKind:
-    """The network of a resolved address. If it embeds an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP),
-    the stricter of the two counts; a text that is not an address counts as link-local."""
+    """The network of a resolved address; a text that is not an address counts as link-local."""
     try:
         return _network(ipaddress.ip_address(address.partition("%")[0]))
     except ValueError:
@@ -78,55 +76,22 @@ def network_of(address: str) -> NetworkKind:
 @lru_cache(maxsize=1024)
 def network_of_host(host: str) -> NetworkKind:
     """The network of a host judged by its text alone; a name does not tell it, and counts as public."""
-    text = normalize("NFKC", unquote(host[:_MAX_HOST_LENGTH].translate(_DOTS))).lower()
+    text = normalize("NFKC", unquote(host)).replace("。", ".").lower()
     text = text.strip("[]").partition("%")[0].rstrip(".")
-    if text in _METADATA:
-        return NetworkKind.LINK_LOCAL
-    return max(map(_network, _parse_all_ways(text)), default=NetworkKind.PUBLIC)
+    try:
+        return _network(ipaddress.ip_address(text))
+    except ValueError:
+        is_unclear = text in _METADATA or _NUMBERS.fullmatch(text)
+        return NetworkKind.LINK_LOCAL if is_unclear else NetworkKind.PUBLIC
 
 
-def _network(address: _Address) -> NetworkKind:
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return _network(address.ipv4_mapped)
+def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> NetworkKind:
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:
+            return _network(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+        address = address.ipv4_mapped or address
     kinds = (kind for net, kind in _NETWORK_TABLE if net.version == address.version and address in net)
-    kind = next(kinds, NetworkKind.PUBLIC)
-    if isinstance(address, ipaddress.IPv4Address):
-        return kind
-    return max(kind, *map(_network, _embedded_addresses(address)), NetworkKind.LOOPBACK)
-
-
-def _embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """The IPv4 addresses that an IPv6 address may lead to."""
-    number = int(address)
-    high, low = number >> 32, ipaddress.IPv4Address(number & 0xFFFF_FFFF)
-    is_compatible = high in (0, 0xFFFF_0000) and int(low) > 1  # ::a.b.c.d, and ::ffff:0:a.b.c.d
-    is_nat64, is_isatap = high >> 64 == 0x0064_FF9B, high & 0xFCFF_FFFF == 0x0000_5EFE
-    if is_compatible or is_nat64 or is_isatap:
-        yield low
-    yield from filter(None, (address.sixtofour, *(address.teredo or ())))
-
-
-def _parse_all_ways(text: str) -> Iterator[_Address]:
-    """Each address that some library may read from a text: a leading zero means octal to some of them and
-    nothing to others. One to four numbers are an address, and the last fills the remaining bytes."""
-    parts = text.split(".")
-    for with_octal in (True, False):
-        with suppress(ValueError):
-            if ":" in text:
-                yield ipaddress.IPv6Address(text)
-                continue
-            *first, last = [_parse_number(part, with_octal) for part in parts]
-            bits = 8 * (4 - len(first))
-            if bits > 0 and last < 1 << bits and all(number < 256 for number in first):
-                yield ipaddress.IPv4Address(int.from_bytes(first) << bits | last)
-
-
-def _parse_number(part: str, with_octal: bool) -> int:
-    if part.startswith("0x") and part.isalnum():
-        return int(part[2:] or "0", 16)
-    if not (part.isascii() and part.isdigit()):
-        raise ValueError
-    return int(part, 8 if with_octal and part[0] == "0" and not {*"89"} & {*part} else 10)
+    return next(kinds, NetworkKind.PUBLIC)
 
 
 # What may be run, requested and read. These are pure rules: code that opens files, connects or runs programs
@@ -161,15 +126,8 @@ read."""
 _PYTHONS = _words("python pypy ipython")
 
 _FALSE_WORDS = frozenset(("", "0", "false"))
-_CI_VARIABLES = _words(
-    """
-    GITHUB_ACTIONS GITLAB_CI TF_BUILD BUILDKITE TEAMCITY_VERSION JENKINS_URL CIRCLECI TRAVIS APPVEYOR DRONE
-    WOODPECKER_CI BITBUCKET_BUILD_NUMBER CODEBUILD_BUILD_ID SEMAPHORE CIRRUS_CI BITRISE_IO CM_BUILD_ID
-    HARNESS_BUILD_ID GO_PIPELINE_NAME BUDDY CF_BUILD_ID bamboo_buildKey NEVERCODE GITEA_ACTIONS
-    FORGEJO_ACTIONS
-    """
-)
-"""Each is set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
+_CI_VARIABLES = ("TF_BUILD", "TEAMCITY_VERSION", "JENKINS_URL", "CODEBUILD_BUILD_ID", "bamboo_buildKey")
+"""Set by Azure Pipelines, TeamCity, Jenkins, CodeBuild and Bamboo, which do not set `CI`."""
 
 _MAX_LINKS = 40  # the limit of Linux
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -425,18 +383,11 @@ def name_of_program(program: str) -> str:
 def imports_from_its_folder(argv: Sequence[str]) -> bool:
     """Whether a Python looks for modules first in its working folder, which is the checkout: it does so with
     `-m` and `-c`, unless `-P` or `-I` comes before."""
-    if not argv or name_of_program(argv[0]) not in _PYTHONS:
-        return False
-    words = iter(argv[1:])
-    for word in words:
-        flags = re.match(r"-[^PImcXW]*([PImcXW]?)(.?)", word, re.DOTALL)
-        if flags is None or flags[1] in ("P", "I"):
-            return False
-        if flags[1] in ("m", "c"):
-            return True
-        if flags[1] and not flags[2]:  # of -X and -W a value follows, in this word or the next
-            next(words, "")
-    return False
+    words = argv if argv and name_of_program(argv[0]) in _PYTHONS else ()
+    flags = takewhile(lambda word: not word.endswith(".py"), words[1:])
+    deciding = (re.match(r"-[^WXmcPI]*([mcPI])", word) for word in flags)
+    first = next(filter(None, deciding), None)
+    return first is not None and first[1] in "mc"
 
 
 def programs_from_checkout(

@@ -137,7 +137,7 @@ def used_by(baseline: Baseline, project: Project) -> Used:
 def _starts(baseline: Baseline) -> tuple[str, ...]:
     """Return the folders that file names may be relative to: its own, and where the program runs."""
     folder = os.path.dirname(baseline.source.file)
-    cwd = kind_of(baseline.current).working_folder(baseline.current)
+    cwd = getattr(baseline.current.input, "cwd", None)
     return (folder, os.path.join(folder, cwd)) if cwd else (folder,)
 
 

@@ -20,9 +20,9 @@ from baselinekit.model.values import Json, Path
 from baselinekit.structs import Struct
 
 _BYTES_PER_CONTAINER = 10
-_DEFAULT_LIMIT = 10_000_000
 _WRONG_FORM_HINT = (
-    "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
+    "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`, such as"
+    " `parse: ndjson` for one JSON text a line"
 )
 _BEYOND_LIMITS_HINT = (
     "that is more than is read here, and no fault of the service: state `parse: text` to compare it as text"
@@ -44,29 +44,10 @@ class BodyForm(Struct):
     name: Parse
     title: str
     media: re.Pattern[str] | None = None
-    read: Callable[[str], Body] = Body
+    read: Callable[[str], Json] = str
     rows: Callable[[str], Iterator[str]] | None = None
     row: Callable[[str], Json] = decode
     ends: tuple[bytes, ...] = ()
-
-
-# JSON, and several JSON texts in one body.
-
-
-def _read_json(text: str) -> Body:
-    """Read one JSON text; if the text is not JSON but each of its lines is, a row per line."""
-    try:
-        return Body(decode(text))
-    except NotJson as error:
-        rows = list(_split_json_texts(text)) if error.kind == "syntax" else []
-        if len(rows) < 2:
-            raise
-        try:
-            values = [decode(row) for row in rows]
-        except NotJson:
-            raise error from None
-    note = f"the body is {len(values)} JSON texts, one a line: they are stored as rows (`parse: ndjson`)"
-    return Body(values, note)
 
 
 def _split_json_texts(text: str) -> Iterator[str]:
@@ -233,8 +214,8 @@ FORMS: dict[str, BodyForm] = {
             ends=(b"\r\n\r\n", b"\n\n", b"\r\r"),
         ),
         # No media type means it: texts that were stored before would fail.
-        BodyForm("prometheus", "Prometheus metrics", read=lambda text: Body(read_metrics(text))),
-        BodyForm("json", "JSON", _JSON_MEDIA, read=_read_json),
+        BodyForm("prometheus", "Prometheus metrics", read=read_metrics),
+        BodyForm("json", "JSON", _JSON_MEDIA, read=decode),
         BodyForm("text", "text", _TEXT_MEDIA),
         BodyForm("bytes", "bytes"),
     )
@@ -253,21 +234,7 @@ def form_of(content_type: str, parse: str | None = None) -> BodyForm:
 # From bytes to text.
 
 _CHARSET = lazy_pattern(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_READ_AS = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "shift_jis": "cp932"} | {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "euc_kr": "cp949",
-}
-"""Names that stand for more than the codec of Python does, as browsers read them."""
-_UNKNOWN_TO_PYTHON = {"windows-874": "cp874", "windows-949": "cp949", "unicode": "utf-16-le"}
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NO_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined")
 """Codecs of Python from bytes to text that no answer is written in."""
 
@@ -276,12 +243,9 @@ def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
     """Return the text, or None and the reason. A byte order mark takes precedence over the header."""
     charset = _CHARSET.search(content_type)
     name = charset[1] if charset else "utf-8"
-    codec = next((codec for bom, codec in _BOMS if body.startswith(bom)), "")
+    codec = next((codec for bom, codec in _BOMS.items() if body.startswith(bom)), "")
     try:
-        if not codec:
-            label = name.lower().removeprefix("x-")
-            codec = codecs.lookup(_UNKNOWN_TO_PYTHON.get(label, label)).name
-            codec = _READ_AS.get(codec, codec)
+        codec = codec or codecs.lookup(name).name
         if codec.replace("_", "-") not in _NO_CHARSETS:
             return body.decode(codec), ""  # LookupError for codecs that unpack archives, or rotate letters
     except UnicodeDecodeError as error:
@@ -300,57 +264,42 @@ def read_body(
     status: int = 200,
     parse: str | None = None,
     take: int | None = None,
-    max_body: int = _DEFAULT_LIMIT,
+    max_body: int = 10_000_000,
 ) -> Body:
     """Return the value of a body, or raise CannotReplay. `take`: read only so many rows, for forms with rows.
     A response with an error status need not have the form that `parse` states."""
-    if status >= 400 and parse is not None:
+    is_failed = status >= 400
+    if is_failed and parse is not None:
         if form_of(content_type).name in ("text", "bytes"):
             with suppress(CannotReplay):
-                return _read_as(FORMS[parse], body, content_type, (status, True), take, max_body)
+                return read_body(body, content_type, 200, parse, take, max_body)
         parse = None
-    form = form_of(content_type, parse)
-    return _read_as(form, body, content_type, (status, parse is not None), take, max_body)
-
-
-def _read_as(
-    form: BodyForm,
-    body: bytes,
-    content_type: str,
-    status_and_stated: tuple[int, bool],
-    take: int | None,
-    max_body: int,
-) -> Body:
-    """`status_and_stated`: the status, and whether `parse:` states the form."""
-    status, is_stated = status_and_stated
-    if form.rows is None and take is not None and status < 400:
-        hint = "leave `take` out, or state `parse: sse` or `parse: ndjson`"
-        raise cannot_replay(
-            "BK307", f"`take` counts rows, and the answer (status {status}) is {form.title}", hint
-        )
+    form, about = form_of(content_type, parse), f"the answer (status {status}) is"
+    if form.rows is None and take is not None and not is_failed:
+        message = f"`take` counts rows, and {about} {form.title}"
+        raise cannot_replay("BK307", message, "leave `take` out, or state `parse: sse` or `parse: ndjson`")
     if not body:
         return Body("" if form.rows is None or status in (204, 304) else [])
     if form.name == "bytes":
         return Body(as_hash(body))
     text, problem = _decode_text(body, content_type)
-    description = f"`parse: {form.name}`" if is_stated else f"declared as {form.title}"
-    description = f"the answer (status {status}) is {description}"
-    if text is None and form.name == "text" and not is_stated:
-        return Body(as_hash(body), f"{description}, but {problem}: only its hash and its size are compared")
+    about = f"{about} `parse: {form.name}`" if parse else f"{about} declared as {form.title}"
+    if text is None and form.name == "text" and not parse:
+        return Body(as_hash(body), f"{about}, but {problem}: only its hash and its size are compared")
     if text is None:
-        raise cannot_replay("BK307", f"{description}, but {problem}", _WRONG_FORM_HINT)
-    most = max_body // _BYTES_PER_CONTAINER
-    if form.name != "text" and _count_containers(text) > most < _count_containers(_STRING.sub("", text)):
+        raise cannot_replay("BK307", f"{about}, but {problem}", _WRONG_FORM_HINT)
+    most = max_body // _BYTES_PER_CONTAINER  # each takes up to thirty times the memory of its text
+    if form.name != "text" and _brackets(text) > most < _brackets(_STRING.sub("", text)):
         message = f"the answer holds more than {most:,} arrays and objects"
         raise cannot_replay("BK305", message, "request less, or raise max_body (each counts as ten bytes)")
     try:
-        return _read_rows(form, text, take) if form.rows else form.read(text)
+        return Body(_read_rows(form, text, take) if form.rows else form.read(text))
     except NotJson as error:
         hint = _BEYOND_LIMITS_HINT if error.is_beyond_limits else _WRONG_FORM_HINT
-        raise cannot_replay("BK307", f"{description}, but: {error}", hint) from None
+        raise cannot_replay("BK307", f"{about}, but: {error}", hint) from None
 
 
-def _read_rows(form: BodyForm, text: str, take: int | None) -> Body:
+def _read_rows(form: BodyForm, text: str, take: int | None) -> list[Json]:
     assert form.rows is not None
     values: list[Json] = []
     for row in form.rows(text):
@@ -361,15 +310,13 @@ def _read_rows(form: BodyForm, text: str, take: int | None) -> Body:
         except NotJson as error:
             message = f"row {len(values) + 1}: {error.message}"
             raise NotJson(error.kind, message, row, error.position) from None
-    return Body(values)
+    return values
 
 
 _STRING = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def _count_containers(text: str) -> int:
-    """Estimate how many arrays and objects a JSON text has: each takes up to thirty times the memory of its
-    text. Brackets inside strings count too, unless the strings were removed before."""
+def _brackets(text: str) -> int:
     return text.count("[") + text.count("{")
 
 
@@ -396,12 +343,6 @@ def is_byte_hash(answer: Json) -> bool:
 
 _OPEN_METRICS = "application/openmetrics-text"
 _DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
-_METRIC_SIGNS = lazy_pattern(
-    r"(?m)^# TYPE \S+ (?:counter|gauge|histogram|summary|untyped|info)$"
-    r'|\A(?=(?:.*\n){3})[\s\S]*?^[^\s{]*\{[^=\n]+="[^\n]*\} [-+0-9.]'
-)
-_FIRST_PART = 20_000
-"""The first characters of a text, which have to look like metrics before all of it is read."""
 _IGNORED_OF_METRICS = ("body.*.samples",)
 _METRICS_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
 
@@ -412,8 +353,8 @@ def is_metrics_definition(path: Path) -> bool:
 
 
 def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
-    """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no media
-    type."""
+    """Recognise JSON sent as plain text, as CouchDB and others do if a request asks for no media type; and
+    metrics, which a `version` in the media type declares."""
     body = output.get("body") if isinstance(output, dict) else None
     if parse == "prometheus" and isinstance(body, dict):
         return RecognisedForm(output, {}, (_METRICS_NOTE,), _IGNORED_OF_METRICS)
@@ -429,21 +370,12 @@ def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
             note = "the body is JSON, sent as text/plain: it is compared as JSON"
             note += " (--parse text compares the text)"
             return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
-    return metrics_found(output, body, kind == _OPEN_METRICS or "version=0.0.4" in content_type)
-
-
-def metrics_found(output: dict[str, Json], body: str, is_declared: bool) -> RecognisedForm | None:
-    """Recognise metrics, as declared or by their first lines: they state the type of a metric, or are
-    several, one of them with labels. Declared metrics that cannot be read stay a text."""
-    if "\n" not in body or not (is_declared or _METRIC_SIGNS.search(body[:_FIRST_PART])):
+    if kind == "text/plain" and "version=" not in content_type:
         return None
     try:
         families = read_metrics(body)
-    except NotJson as error:
-        note = f"declared as Prometheus metrics, but {error}: the body is compared as text"
-        return RecognisedForm(output, {}, (note,)) if is_declared else None
-    except CannotReplay as error:
-        note = f"the body is compared as text: {error.problems[0].message}; {error.problems[0].hint}"
+    except (NotJson, CannotReplay) as error:
+        note = f"declared as Prometheus metrics, but compared as text: {error}"
         return RecognisedForm(output, {}, (note,))
     note = (
         "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
@@ -459,36 +391,22 @@ class BodyWatch:
 
     def __init__(self, parse: str | None, take: int | None, content_type: str):
         self._form, self._take = form_of(content_type, parse), take
-        self._last = self._rest = b""
-        self._rows = 0
+        self._body = bytearray()
 
     def has_enough(self, chunk: bytes) -> bool:
         """Whether the body holds as many rows as are taken, with this chunk."""
-        self._last = chunk
         if self._form.rows is None or self._take is None:
             return False
-        self._rest += chunk
-        complete = max(
-            self._rest.rfind(end) + len(end) if end in self._rest else 0 for end in self._form.ends
-        )
-        if complete:
-            text = self._rest[:complete].decode("utf-8", "replace")
-            self._rows += sum(1 for _ in self._form.rows(text))
-            self._rest = self._rest[complete:]
-        return self._rows >= self._take
+        self._body += chunk
+        ends = (self._body.rfind(end) + len(end) for end in self._form.ends if end in self._body)
+        complete = max(ends, default=0)
+        text = self._body[:complete].decode("utf-8", "replace")
+        return sum(1 for _ in self._form.rows(text)) >= self._take
 
     def too_late(self, seconds: float) -> CannotReplay | None:
         """Return the error of a stream that did not end within its time limit; None for another body."""
-        limit = f"did not end within {seconds:.3g} s"
         if self._form.rows is None:
-            if self._form.name != "json" or not self._last.endswith(b"\n"):
-                return None
-            message = f"the answer {limit}, and has whole lines so far"
-            hint = "of a stream, `parse: ndjson` with `take: N` (--parse, --take) reads the first N rows"
-            return cannot_replay("BK303", message, f"{hint}; or raise `timeout`")
-        message = f"{self._form.title} {limit}"
-        if self._take is not None:
-            message = f"{message}, and had {self._rows} of {self._take} rows"
-            return cannot_replay("BK303", message, "take fewer")
-        hint = "`take: N` (--take N) reads the first N rows and hangs up; or raise `timeout`"
+            return None
+        message = f"{self._form.title} did not end within {seconds:.3g} s"
+        hint = "`take: N` (--take N) reads the first N rows and hangs up: take fewer, or raise `timeout`"
         return cannot_replay("BK303", message, hint)

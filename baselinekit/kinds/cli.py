@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from baselinekit.clients.programs.children import (
-    SHELL,
-    child_environment,
-    last_error_line,
-    needs_shell,
-)
+from baselinekit.clients.programs.children import SHELL, child_environment, last_error_line, needs_shell
 from baselinekit.errors import (
     CannotReplay,
     InvalidInput,
@@ -122,8 +117,6 @@ _TIMED_OUT = "BK321"
 
 _FILLED = lazy_pattern(rf"\0([^\0]+)\0|{PLACEHOLDER_FORM}")
 _LEADING_VARIABLE = lazy_pattern(r"\s*\0([^\0]+)\0(?=\s|$)")
-_HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
-"""A text that means the same within quotes of either kind."""
 
 
 class CommandLine(Struct):
@@ -155,12 +148,10 @@ def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> Comman
     bare, quoted = split_quotes(text, at)
     if not needs_shell(_FILLED.sub("", bare)):
         return CommandLine(shlex.split(text), "", values)
-    for found in _FILLED.finditer(quoted):
-        if not found[1] or not _HARMLESS.fullmatch(values[found[1]]):
-            shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
-            hint = f"write {shown} without quotes: it is quoted when it is filled in"
-            raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-        text = text.replace(found[0], values[found[1]])
+    if found := _FILLED.search(quoted):
+        shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
+        hint = f"write {shown} without quotes: it is quoted when it is filled in"
+        raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
     return CommandLine([], text, values)
 
 
@@ -319,12 +310,9 @@ class _ProgramTarget(Struct):
             }
             argv = CommandValues(texts, files, self.execution.files_format).argv(line)
             size = max(len(word.encode("utf-8", "surrogatepass")) for word in argv)
-            if size > _LONGEST_WORD:
-                message = f"{self.source}: the question is too long for a command line ({size:,} bytes)"
+            if size > _LONGEST_WORD or any("\0" in word for word in argv):
+                message = f"{self.source}: the question does not fit into a command line ({size:,} bytes)"
                 raise cannot_replay("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
-            if any("\0" in word for word in argv):
-                message = f"{self.source}: the question holds a NUL character"
-                raise cannot_replay("BK793", message, "remove it, or use {PROMPT_FILE}")
             env = child_environment(self.execution.env)
             spec = ProcessSpec(tuple(argv), stdin, env, cwd, timeout, _MAX_ANSWER, mask=mask)
             finished = self.setting.clients.execute(spec)
@@ -376,25 +364,22 @@ class _ProgramTarget(Struct):
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
-            where = f"{self.source}: line {number} of its answer"
             try:
                 row: Any = decode(line)
-            except NotJson as error:
-                raise cannot_replay("BK796", f"{where} is not JSON: {error}") from None
+            except NotJson:
+                row = None
             name = row.get("id") if isinstance(row, dict) else None
             if not isinstance(name, str) or not name.strip():
-                raise cannot_replay("BK796", f"{where} has no `id`", "write {id, text} for each case")
-            if name in answers:
-                message, hint = f"{self.source} answered {name} twice", "write one line for each case"
-                answers[name] = Problem("BK796", message, hint)
-            elif not is_structured(row):
-                message = f"{self.source} gave {name} neither a `text` nor `output_messages`"
-                answers[name] = Problem("BK796", message, "write {id, text} or {id, output_messages}")
-            else:
-                try:
-                    answers[name] = answer_of_value(row, seconds / max(len(cases), 1), self.source)
-                except CannotReplay as error:
-                    answers[name] = error.problems[0]
+                message = f"{self.source}: line {number} of its answer is not JSON with an `id`"
+                raise cannot_replay("BK796", message, "write {id, text} for each case")
+            try:
+                if name in answers or not is_structured(row):
+                    fault = f"answered {name} twice" if name in answers else f"gave {name} no `text`"
+                    hint = "write one line for each case, {id, text} or {id, output_messages}"
+                    raise cannot_replay("BK796", f"{self.source} {fault}", hint)
+                answers[name] = answer_of_value(row, seconds / max(len(cases), 1), self.source)
+            except CannotReplay as error:
+                answers[name] = error.problems[0]
         return answers
 
     def check_health(self, health: Healthcheck) -> None:

@@ -5,7 +5,6 @@ request is a flow of one step whose whole output is compared."""
 
 import base64
 import ipaddress
-import math
 import os
 import random
 import time
@@ -13,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC
 from functools import partial
-from hashlib import sha256
-from operator import add
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -24,7 +21,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, can
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
 from baselinekit.kinds.files import inside, read_bytes
-from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, Trouble, check_limits
+from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, check_limits
 from baselinekit.kinds.settings import (
     DEFAULT_MAX_BODY,
     EXECUTION,
@@ -56,7 +53,7 @@ from baselinekit.secrets.names import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
-from baselinekit.values.texts import Mask, mask_and_clip, no_mask
+from baselinekit.values.texts import Mask
 
 
 class HttpExecution(Struct):
@@ -136,114 +133,17 @@ def collected_of(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, st
     return collected
 
 
-# Values from answers: those that a step saves for later steps, and those that the flow collects. No path can
-# select a count, a part of a text or a sum: jsonpath-ng computes them (``$.body.items.`len` ``,
-# ``$.body.price * 2``). Rules of a comparison are not computed: what they select must not change with the
-# installed version of jsonpath-ng.
-
-_LONGEST = 200
-_QUOTED = lazy_pattern(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_FUNCTION = lazy_pattern(r"`([^`]*)`")
-_KNOWN_FUNCTION = lazy_pattern(r"len|keys|sorted|str\(\)|split\([^`]*\)")
-_ARITHMETIC = lazy_pattern(r"\s[-+*]\s")
-_COMPUTED = "`len`, `keys`, `sorted`, `str()`, `split(-, 0, 1)` and + - * with blanks around them are known"
+# Values from answers: those that a step saves for later steps, and those that the flow collects.
 
 
-def is_computed(text: str) -> bool:
-    """Whether a text is a computation. A text that can be read as a path is one."""
-    try:
-        parse(text)
-    except InvalidInput:
-        return text.startswith("$") and ("`" in text or bool(_ARITHMETIC.search(_QUOTED.sub("", text))))
-    return False
-
-
-def parse_expression(text: str) -> Any:
-    unknown = [name for name in _FUNCTION.findall(text) if not _KNOWN_FUNCTION.fullmatch(name)]
-    expression, flaw = None, ""
-    if len(text) > _LONGEST:
-        flaw = f"is longer than {_LONGEST} characters"
-    elif text.count("..") > 1:
-        flaw = "has more than one `..`"
-    elif "=~" in text:
-        flaw = "has a regular expression, which could take for ever"
-    elif unknown:
-        flaw = f"has the function `{unknown[0]}`, which is not known"
-    else:
-        from baselinekit.values.jsonpath import parsed  # jsonpath-ng, which few recipes need
-
-        try:
-            expression = parsed(text)
-        except Exception:  # its lexer, its parser and its functions raise types of their own
-            flaw = "cannot be read"
-    if flaw:
-        shown = mask_and_clip(text, 80, no_mask, counted=False)
-        raise invalid("BK201", f"the expression {shown!r} {flaw}", _COMPUTED)
-    _restrict_arithmetic(expression)
-    return expression
-
-
-_LONGEST_TEXT = 1_000_000
-"""Of a sum: each step of a flow could double the one before it."""
-
-
-class _UnfitOperands(ValueError):
-    """Operands that arithmetic does not accept."""
-
-
-def _restrict_arithmetic(node: Any) -> None:
-    """Restrict arithmetic to numbers, and to two texts for `+`: a text times a number would fill the
-    memory."""
-    if hasattr(node, "op_symbol"):
-        operate = node.op
-
-        def restricted(left: Any, right: Any) -> Any:
-            are_texts = isinstance(left, str) and isinstance(right, str) and operate is add
-            if not are_texts and {type(left), type(right)} - {int, float}:
-                raise _UnfitOperands("it takes numbers, or two strings for +")
-            if are_texts and len(left) + len(right) > _LONGEST_TEXT:
-                raise _UnfitOperands("the text is too long")
-            return operate(left, right)
-
-        node.op = restricted
-    for side in ("left", "right", "child"):
-        if hasattr(node, side):
-            _restrict_arithmetic(getattr(node, side))
-
-
-def compute(text: str, output: Json, step: str) -> Json:
-    """Return the single value of an expression over a step's output."""
-    expression = parse_expression(text)
-    try:
-        values = [match.value for match in expression.find(output)]
-    except (_UnfitOperands, ArithmeticError) as error:
-        raise cannot_replay("BK313", f"{step}: {text!r} cannot be computed: {error}") from None
-    except Exception:  # the library raises errors of many types for unexpected answers
-        message = f"{step}: {text!r} cannot be computed: the values have other types"
-        raise cannot_replay("BK313", message) from None
-    if len(values) != 1:
-        message = f"{step}: {text!r} gives {len(values)} values in its output, but exactly one is needed"
-        raise cannot_replay("BK313", message, "look at the output; select one value before computing")
-    value: Json = values[0]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise cannot_replay("BK313", f"{step}: {text!r} gives {value}, which is not a JSON number")
-    return value
-
-
-def pick(text: str, output: Json, step: str, at: Path, full_output: Json = None) -> Json:
-    """Return the value at a path in a step's output: from `$`, or from whichever of the whole output and its
-    body has it. A path with wildcards that matches several values gives a list of them. An expression is
-    computed from the whole output. `full_output`: the output with every header of the answer, in lower case;
-    what `output` lacks is looked up there."""
-    full_output = output if full_output is None else full_output
-    if is_computed(text):
-        return compute(text, full_output, step)
-    pattern, body = parse(text), output["body"]
-    values = _values_at(pattern, output, at) or _values_at(_with_lower_case_header(pattern), full_output, at)
+def pick(text: str, output: Json, step: str, at: Path) -> Json:
+    """Return the value at a path in a step's output, which has every header of the answer in lower case: from
+    `$`, or from whichever of the whole output and its body has it. A path with wildcards that matches several
+    values gives a list of them."""
+    pattern = parse(text)
+    values = _values_at(pattern, output, at) or _values_at(_with_lower_case_header(pattern), output, at)
     if not values:
-        keys = ", ".join(list(body)[:10]) if isinstance(body, dict) else ""
-        hint = suggest_path(pattern, full_output) or suggest_path(pattern, body)
-        hint = hint or (f"its body has {keys}" if keys else f"its status was {output['status']}")
+        hint = suggest_path(pattern, output) or f"its status was {output['status']}"
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     return values[0] if len(values) == 1 else values
 
@@ -272,7 +172,7 @@ def _headers_used(http_input: HttpRequest | HttpFlow, index: int) -> set[str]:
     names = step_names(http_input)
     paths = [*steps_of(http_input)[index][0].save.values()] if isinstance(http_input, HttpFlow) else []
     paths += [path for name, path in collected_of(http_input).values() if path and names.get(name) == index]
-    return {_header_in(parse(path)) for path in paths if not is_computed(path)} - {""}
+    return {_header_in(parse(path)) for path in paths} - {""}
 
 
 def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
@@ -289,7 +189,7 @@ def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
 
 def _problems_of_path(text: str, at: Path) -> list[Problem]:
     try:
-        parse_expression(text) if is_computed(text) else parse(text)
+        parse(text)
     except InvalidInput as error:
         return [replace(problem, at=at) for problem in error.problems]
     return []
@@ -529,24 +429,15 @@ def _body_of(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
 
 
 def _multipart(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
-    import mimetypes
+    from baselinekit.clients.http import multipart
 
-    def escaped(text: str) -> str:
-        return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-
-    parts = [(name, "", value.encode("utf-8", "replace")) for name, value in pairs_of(step.form or {})]
+    fields: list[tuple[str, tuple[str | None, bytes]]] = [
+        (name, (None, value.encode("utf-8", "replace"))) for name, value in pairs_of(step.form or {})
+    ]
     for name, path in (step.files or {}).items():
-        kind = mimetypes.guess_type(as_text(path))[0] or "application/octet-stream"
-        further = f'; filename="{escaped(as_text(path).rsplit("/", 1)[-1])}"\r\nContent-Type: {kind}'
-        parts.append((name, further, read_bytes(setting.surroundings, as_text(path))))
-    boundary = sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
-    body = b"".join(
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'.encode()
-        + content
-        + b"\r\n"
-        for name, further, content in parts
-    )
-    return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+        content = read_bytes(setting.surroundings, as_text(path))
+        fields.append((name, (as_text(path).rsplit("/", 1)[-1], content)))
+    return multipart(fields)
 
 
 def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:
@@ -608,68 +499,53 @@ def all_headers(response: Response) -> dict[str, str]:
     return headers
 
 
-# The cookies of one recipe: later steps send back what an answer sets, to the same host and port. No cookie
-# outlives the recipe (F50), and none is for all hosts of a public suffix. The jar of the standard library and
-# of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port of its
-# host, and lets the host 10.0.0.1 set one for 11.0.0.1.
+# The cookies of one recipe: later steps send back what an answer sets, to the same host and port only,
+# whatever its `Domain` is. No cookie outlives the recipe (F50). The jar of the standard library and of httpx
+# fails on broken cookies and writes about it to the terminal, and sends a cookie to every port of its host.
 
 _LARGEST_COOKIE = 4_096
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
-_ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
-_PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
-"""`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
 _LONGEST_DATE = 100
 
 
 class Cookies:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool, bool]] = {}
-        """By port, host, path and name: the value, whether it is for subdomains, and for https only."""
+        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool]] = {}
+        """By host, port, path and name: the value, and whether it is for https only."""
 
     def take(self, url: str, response: Response) -> None:
-        """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
-        is one that this host may not set."""
+        """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out."""
         _, host, port, path = _destination(url)
         for text in (text for header, text in response.headers if header.lower() == "set-cookie"):
             pair, *parts = text.split(";")
             pairs = (part.partition("=") for part in parts)  # the last of a repeated attribute counts
             attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
-            name, _, value = (part.strip() for part in pair.partition("="))
-            is_large = len(name) + len(value) > _LARGEST_COOKIE
-            domain = attributes.get("domain", "").lower().removeprefix(".")
-            is_above = _is_below(host, domain) and not _PUBLIC_SUFFIX.fullmatch(domain)
-            is_foreign = bool(domain) and domain != host and not is_above
-            if not name or "=" not in pair or is_large or is_foreign or _CONTROL.search(name + value):
+            name, sign, value = (part.strip() for part in pair.partition("="))
+            if not name or not sign or len(pair) > _LARGEST_COOKIE or _CONTROL.search(pair):
                 continue
             folder = attributes.get("path", "")
             folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
-            key = (port, domain or host, folder, name)
-            self._cookies.pop(key, None)
+            self._cookies.pop((host, port, folder, name), None)
             expires = _http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
             if not is_expired:  # a server revokes a cookie by an expiry in the past
-                self._cookies[key] = value, bool(domain), "secure" in attributes
+                self._cookies[host, port, folder, name] = value, "secure" in attributes
 
     def header_for(self, url: str) -> str:
         """Return the value of the Cookie header for a URL, cookies with longer paths first."""
         scheme, to_host, to_port, to_path = _destination(url)
         chosen = [
             (len(path), f"{name}={value}")
-            for (port, host, path, name), (value, is_wide, is_secure) in self._cookies.items()
-            if port == to_port
-            and (to_host == host or (is_wide and _is_below(to_host, host)))
+            for (host, port, path, name), (value, is_secure) in self._cookies.items()
+            if (host, port) == (to_host, to_port)
             and (to_path == path or to_path.startswith(path.rstrip("/") + "/"))
             and (scheme == "https" or not is_secure)
         ]
         chosen.sort(key=lambda cookie: -cookie[0])
         return "; ".join(text for _, text in chosen)
-
-
-def _is_below(host: str, domain: str) -> bool:
-    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
 
 
 def _destination(url: str) -> tuple[str, str, str, str]:
@@ -695,7 +571,7 @@ def _http_date(text: str) -> float | None:
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
 
 _TOO_BUSY = frozenset((429, 502, 503, 504))
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 60.0
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
 
@@ -707,7 +583,6 @@ def _follow(
     `short`: the short secrets in the request; a redirected request has none of them."""
     deadline = time.monotonic() + request.timeout
     seconds, retried = 0.0, 0
-    seen_urls: list[str] = []
     for hop in range(max(0, redirects) + 1):
         outgoing = request
         if received := cookies.header_for(request.url):  # cookies in the recipe take precedence
@@ -725,18 +600,27 @@ def _follow(
         is_redirect = response.status in _REDIRECTS and response.header("location")
         if not redirects or not is_redirect:
             return response, seconds, retried
-        seen_urls.append(request.url)
         if hop < redirects:
             request = _redirected(request, response)
-    is_loop = len(set(seen_urls)) < len(seen_urls)
-    message = f"more than {redirects} redirects{', in a loop' if is_loop else ''}"
-    advice = "correct the service, or follow none" if is_loop else "follow more, if they end"
     options = "capture: -L for 10, --redirects N; recipe: `redirects: N`"
-    raise cannot_replay("BK308", message, f"{advice} ({options})")
+    raise cannot_replay("BK308", f"more than {redirects} redirects", f"follow more, if they end ({options})")
 
 
 def _without(headers: Iterable[tuple[str, str]], name: str) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in headers if pair[0].lower() != name)
+
+
+def admitted(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
+    """Return a step as it is sent, or refuse it: its variables expanded, its address checked."""
+    scope = setting.scope
+    request = compose(scope.expand(step, at), scope.expand(execution, EXECUTION), setting, at)
+    try:
+        return _admit(request, setting, _short_secrets(step, execution, setting))
+    except Refused as error:  # the place where the recipe states the address
+        is_shared = step.url is None and execution.base_url is not None
+        target = next((name for name in _TARGETS if getattr(step, name) is not None), "")
+        place = (*EXECUTION, "base_url") if is_shared else (*at, target)
+        raise Refused(*(one if one.at else replace(one, at=place) for one in error.problems)) from None
 
 
 def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
@@ -781,25 +665,29 @@ def _redirected(request: Request, response: Response) -> Request:
     return replace(request, url=url, headers=headers, digest=None, cert=None)
 
 
-def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
+def ask_with_retries(
+    request: Request, retries: int, setting: Setting, retried: frozenset[int] | None = None
+) -> tuple[Response, int]:
     """Return the answer and the number of tries. A request is retried when nothing was sent, and when the
-    server was too busy and the method is idempotent, all within the time limit of the request."""
-    clients = setting.clients
+    status is one of `retried` (that of a server that is too busy, if the method is idempotent), all within
+    the time limit of the request."""
+    clients, tries = setting.clients, 0
+    if retried is None:
+        retried = _TOO_BUSY if request.method in IDEMPOTENT else frozenset()
     deadline = time.monotonic() + request.timeout
-    remaining, tries = request.timeout, 0
     while True:
         tries += 1
         # a random part, so that workers do not all retry at once
-        wait = min(0.25 * 2.0**tries, 8.0) * (0.5 + random.random() / 2)
+        wait = min(2.0 ** (tries - 1), _LONGEST_WAIT) * (0.75 + random.random() / 2)
         try:
-            response = clients.send(replace(request, timeout=remaining) if tries > 1 else request)
+            response = clients.send(request)
         except CannotReplay as error:
             remaining = deadline - time.monotonic()
             nothing_sent = any(problem.code == "BK301" for problem in error.problems)
             if tries > retries or not nothing_sent or wait >= remaining:
                 raise
         else:
-            if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
+            if tries > retries or response.status not in retried:
                 return response, tries
             retry_after = response.header("retry-after").strip()  # seconds, or a date
             if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
@@ -807,10 +695,10 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
             elif (retry_time := _http_date(retry_after)) is not None:
                 wait = max(0.0, retry_time - clients.now())
             remaining = deadline - time.monotonic()
-            if wait > _LONGEST_WAIT or wait >= remaining:
+            if wait >= remaining:
                 return response, tries
         clients.sleep(wait)
-        remaining -= wait
+        request = replace(request, timeout=remaining - wait)
 
 
 # The kind.
@@ -818,10 +706,6 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
 _EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
-_WANTS_TLS = lazy_pattern(
-    r"(?i)HTTP request (?:was sent )?to (?:an )?HTTPS (?:port|server)|plain HTTP to an SSL"
-)
-"""How nginx, Go and Apache answer a request without TLS at a port for https."""
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
 """Headers and keys that name the operation, if the address does not."""
@@ -911,14 +795,6 @@ class HttpKind(RecipeKind):
             if not path or is_one_key(path, "status")
         }
 
-    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        """Return further: that a server expects https."""
-        yield from super().visible_troubles(recipe, output)
-        body = output.get("body") if isinstance(output, dict) and output.get("status") == 400 else None
-        if isinstance(body, str) and _WANTS_TLS.search(body):
-            message = "the server says that this port is for https: write https:// in the URL"
-            yield Trouble(message, "--allow-error-status")
-
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []
         for step, _ in steps_of(recipe.input):
@@ -999,14 +875,13 @@ class HttpKind(RecipeKind):
             notes += [body.note] if body.note else []
             seconds, retried = seconds + took, retried + repeats
             for key, path in raw_step.save.items():
-                saved[key] = pick(path, output, f"step {name}", (*at, "save", key), full_output)
+                saved[key] = pick(path, full_output, f"step {name}", (*at, "save", key))
                 values_of_writes += [(key, path, saved[key])] if has_written else []
         collected: dict[Path, Json] = {}
         names = step_names(recipe.input)
         for place, (name, path) in collected_of(recipe.input).items():
-            output, full_output = outputs[names[name]], exchanges[names[name]][1]
-            at = (*INPUT, "collect", *place)
-            collected[place] = pick(path, output, f"step {name}", at, full_output) if path else output
+            output, at = exchanges[names[name]][1], (*INPUT, "collect", *place)
+            collected[place] = pick(path, output, f"step {name}", at) if path else outputs[names[name]]
         return Observation(
             collected[()] if () in collected else {key: value for (key,), value in collected.items()},
             seconds,
@@ -1029,16 +904,9 @@ class HttpKind(RecipeKind):
             problems += [problem for problem in undefined if problem not in problems]
             if not undefined and not saved.keys() & {*names_in(step), *names_in(execution)}:
                 try:
-                    request = compose(scope.expand(step, at), scope.expand(execution), setting, at)
-                    _admit(request, setting, _short_secrets(step, execution, setting))
+                    admitted(step, execution, replace(setting, scope=scope), at)
                 except InvalidInput as error:
                     problems += error.problems
-                except Refused as error:  # the place where the recipe states the address
-                    is_shared = step.url is None and execution.base_url is not None
-                    target = next((name for name in _TARGETS if getattr(step, name) is not None), "")
-                    place = (*EXECUTION, "base_url") if is_shared else (*at, target)
-                    placed = (one if one.at else replace(one, at=place) for one in error.problems)
-                    raise Refused(*placed) from None
             for key, path in step.save.items():
                 problems += _problems_of_path(path, (*at, "save", key))
                 saved[key] = ""

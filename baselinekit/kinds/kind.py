@@ -299,10 +299,6 @@ class RecipeKind(ABC):
         """Return the part of its input that may name files that belong to the question."""
         return recipe.input
 
-    def working_folder(self, recipe: Recipe) -> str | None:
-        """Return the folder in which paths of its input may start, besides the folder of its file."""
-        return getattr(recipe.input, "cwd", None)
-
     def input_of_text(self, text: str, context: Json) -> Any | None:
         """Return the input that asks this text, or None if the kind takes no text."""
         return None

@@ -1,16 +1,17 @@
 """A target that is a service: an address that receives the messages as JSON and gives the answer."""
 
-import random
 from collections.abc import Iterator
 from typing import Literal
 
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    Problem,
-    cannot_replay,
+from baselinekit.errors import Problem, cannot_replay
+from baselinekit.kinds.http import (
+    HttpExecution,
+    admitted,
+    ask_with_retries,
+    check_headers,
+    check_url,
+    read_answer,
 )
-from baselinekit.kinds.http import HTTP, HttpExecution, check_headers, check_url
 from baselinekit.kinds.messages import (
     ConversationKind,
     StatedConversation,
@@ -19,15 +20,13 @@ from baselinekit.kinds.messages import (
     question_as_json,
 )
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting
-from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Scalar, Seconds
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Scalar, Seconds
 from baselinekit.secrets.variables import escape_variables_in
 from baselinekit.structs import Struct, field, replace
 
 _TIMEOUT = 120
 _RETRIES = 2
-_LONGEST_WAIT = 60.0
 _RETRIED_STATUSES = frozenset((408, 429, 500, 502, 503, 504))
-_UNREACHED = "BK301"
 
 
 class PostExecution(Struct):
@@ -68,57 +67,36 @@ class PostKind(ConversationKind):
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield recipe.execution.url
 
-    def request(self, recipe: Recipe, setting: Setting) -> Recipe:
+    def request(self, recipe: Recipe, setting: Setting) -> Request:
         execution: PostExecution = recipe.execution
         question = question_as_json(setting.scope.expand(recipe.input, INPUT), setting.asker)
-        return Recipe(
-            HttpRequest(
-                "POST",
-                url=execution.url,
-                headers=execution.headers,
-                auth=execution.auth,
-                json=escape_variables_in(question),
-                timeout=_TIMEOUT if execution.timeout is None else execution.timeout,
-                redirects=0,
-                retries=0,
-            ),
-            HttpExecution("http"),
+        request = HttpRequest(
+            "POST",
+            url=execution.url,
+            headers=execution.headers,
+            auth=execution.auth,
+            json=escape_variables_in(question),
+            timeout=_TIMEOUT if execution.timeout is None else execution.timeout,
         )
+        return admitted(request, HttpExecution("http"), setting, EXECUTION)
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         retries = _RETRIES if recipe.execution.retries is None else recipe.execution.retries
         request, source = self.request(recipe, setting), self.whom(recipe)
-        for attempt in range(retries + 1):
-            if attempt:  # each wait is about twice as long as the last
-                spread = 0.75 + random.random() / 2
-                setting.clients.sleep(min(2.0 ** (attempt - 1), _LONGEST_WAIT) * spread)
-            try:
-                observation = HTTP.replay(request, setting)
-            except CannotReplay as error:
-                if attempt == retries or all(problem.code != _UNREACHED for problem in error.problems):
-                    raise
-                continue
-            if observation.output["status"] not in _RETRIED_STATUSES:
-                break
-        status, body = observation.output["status"], observation.output["body"]
-        if not 200 <= status < 300:
-            raise cannot_replay("BK794", f"{source} answered with status {status}", "check the service")
-        read = answer_of_text if isinstance(body, str) else answer_of_value
-        answer = read(body, observation.seconds, source)
-        return replace(answer, attempts=attempt + 1, notes=(*observation.notes, *answer.notes))
+        response, tries = ask_with_retries(request, retries, setting, _RETRIED_STATUSES)
+        if not 200 <= response.status < 300:
+            message = f"{source} answered with status {response.status}"
+            raise cannot_replay("BK794", message, "check the service")
+        body = read_answer(response, request)
+        read = answer_of_text if isinstance(body.value, str) else answer_of_value
+        answer = read(body.value, response.seconds, source)
+        notes = (body.note, *answer.notes) if body.note else answer.notes
+        return replace(answer, attempts=tries, notes=notes)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and an address that is invalid or not allowed."""
-
-        def in_recipe(problem: Problem) -> Problem:
-            at = problem.at or ()
-            is_own = at[:2] == INPUT and at[2:3] in (("url",), ("headers",), ("auth",))
-            return replace(problem, at=(*EXECUTION, *at[2:])) if is_own else problem
-
-        try:
-            HTTP.check_replay(self.request(recipe, setting), setting)
-        except BaselinekitError as error:
-            raise type(error)(*map(in_recipe, error.problems)) from None
+        super().check_replay(recipe, setting)
+        self.request(recipe, setting)
 
 
 POST = PostKind()

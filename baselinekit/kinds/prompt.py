@@ -31,15 +31,7 @@ from baselinekit.kinds.kind import (
 )
 from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
-from baselinekit.model.recipes import (
-    Message,
-    ModelQuestion,
-    Observation,
-    Recipe,
-    Scores,
-    Seconds,
-    Tool,
-)
+from baselinekit.model.recipes import Message, ModelQuestion, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
@@ -131,9 +123,8 @@ class Template(Struct):
         """Return the problem of an undefined name; a variable without a value keeps its own problem."""
         where, (path, text) = None, self.file
         if at is None:  # where the template first uses it; the character before it may be a backslash
-            starts = [match.start() for match in re.finditer(r"\{\{", text)]
-            first = (at for at in starts if name in names_in(text[max(0, at - 1) : text.find("}}", at) + 2]))
-            where = place(path, text, next(first, 0))
+            first = re.search(rf"(?<!\\)\{{\{{\s*{re.escape(name)}\b", text)
+            where = place(path, text, first.start() if first else 0)
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
         message = f"the template uses {{{{{name}}}}}, which is not an input"

@@ -4,13 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from baselinekit.errors import (
-    InvalidInput,
-    Place,
-    Problem,
-    cannot_replay,
-    suggest,
-)
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.kinds.files import parse_document, read_text
 from baselinekit.kinds.messages import (
@@ -27,7 +21,6 @@ from baselinekit.structs import Struct, replace
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _STORED_ANSWERS = ("output", "candidate_answer", "answer")
-_RESULTS = "baselinekit.results/1"
 StoredAnswers = tuple[dict[str, list[Json]], dict[str, str]]
 """By case id: the answers in the order of the attempts; why a case in the file has no answer."""
 
@@ -63,8 +56,8 @@ def read_stored(file: str, text: str) -> StoredAnswers:
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
         dataset, error = row.get("dataset"), row.get("error")
         name = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
-        if answers := _answers_of(row):
-            stored.setdefault(name, []).extend(answers)
+        if (answer := _answer_of(row)) is not ABSENT:
+            stored.setdefault(name, []).append(answer)
         else:
             flaws[name] = f"the run had an error: {error}" if error else "the row holds no answer"
     if not stored:
@@ -88,37 +81,21 @@ def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, row
         return
     if isinstance(content, dict) and isinstance(content.get("results"), list):
-        is_ours = content.get("format") == _RESULTS
-        content = [_row_of_result(row) if is_ours else row for row in content["results"]]
+        content = content["results"]
     for row in content if isinstance(content, list) else [content]:
         if not isinstance(row, dict):
             raise _unusable(file, 1, "an answer is not a mapping", "a row is {id, text}")
         yield 1, row
 
 
-def _row_of_result(row: Json) -> Json:
-    """Return a row of our own result file with the outputs of its attempts; passed attempts have none."""
-    case = row.get("case") if isinstance(row, dict) else None
-    attempts = case.get("attempts") if isinstance(case, dict) else None
-    if not isinstance(attempts, list):
-        return row
-    outputs = [attempt.get("output") if isinstance(attempt, dict) else None for attempt in attempts]
-    flaw = {"id": row.get("id"), "error": "a result file keeps no output of what passed"}
-    return flaw if None in outputs else {**flaw, "attempts": outputs}
-
-
-def _answers_of(row: dict[str, Any]) -> list[Json]:
-    """Return the answers in order: one, or one for each attempt."""
-    if isinstance(row.get("attempts"), list):
-        return list(row["attempts"])
+def _answer_of(row: dict[str, Any]) -> Json:
+    """Return the answer; ABSENT if there is none."""
     if is_structured(row):
         summary = row.get("trace_summary")
         known = {**(summary if isinstance(summary, dict) else {}), **row}
-        return [
-            {key: value for key, value in known.items() if key in READ_KEYS and key not in _STORED_ANSWERS}
-        ]
+        return {key: known[key] for key in READ_KEYS if key in known}
     answer = next((row[key] for key in _STORED_ANSWERS if row.get(key, ABSENT) is not ABSENT), ABSENT)
-    return [] if answer is ABSENT or (answer is None and row.get("error")) else [answer]
+    return ABSENT if answer is None and row.get("error") else answer
 
 
 def _unusable(file: str, line: int, message: str, hint: str) -> InvalidInput:

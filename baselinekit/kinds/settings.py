@@ -132,22 +132,20 @@ class OncePerRun:
     error is kept too."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._outcomes: dict[object, tuple[threading.Lock, list[Any]]] = {}
+        self._lock = threading.RLock()
+        self._outcomes: dict[object, Any] = {}
 
     def get(self, key: object, make: Callable[[], Any]) -> Any:
         with self._lock:
-            lock, outcome = self._outcomes.setdefault(key, (threading.Lock(), []))
-        with lock:
-            if not outcome:
+            if key not in self._outcomes:
                 try:
-                    value = make()
+                    self._outcomes[key] = make()
                 except BaselinekitError as error:
-                    value = error
-                outcome.append(value)
-        if isinstance(outcome[0], BaselinekitError):  # a new one each time: several threads raise it
-            raise type(outcome[0])(*outcome[0].problems)
-        return outcome[0]
+                    self._outcomes[key] = error
+        outcome = self._outcomes[key]
+        if isinstance(outcome, BaselinekitError):  # a new one each time: several threads raise it
+            raise type(outcome)(*outcome.problems)
+        return outcome
 
 
 class Clients(Struct):

@@ -73,7 +73,6 @@ NDJSON = "application/x-ndjson"
         (NDJSON, b"", []),
         (NDJSON, b"1\nnull\n", [1, None]),
         ("application/json-seq", b'\x1e{"a":\n1}\n\x1e[2]\n', [{"a": 1}, [2]]),
-        ("application/json", b'{"id":0}\n{"id":1}\n', [{"id": 0}, {"id": 1}]),
         ("application/json", b'{\n"id":\n0\n}\n', {"id": 0}),
         (SSE, b"data: hello\n\n", [{"data": "hello"}]),
         (SSE, b"data:hello", [{"data": "hello"}]),
@@ -106,11 +105,9 @@ def test_rows(media: str, body: bytes, value: Any) -> None:
         ("text/html; charset=euc-kr", "한국", "euc-kr"),
         ("text/plain; charset=koi8-r", "да", "koi8-r"),
         ("text/plain; charset=iso-8859-15", "€", "iso8859-15"),
-        ("text/plain; charset=utf-16", "é", "utf-16-le"),
         ("text/plain; charset=UTF-16BE", "é", "utf-16-be"),
         ("text/plain; charset=iso-8859-1", "é", "utf-16"),
         ("text/plain", "é", "utf-8-sig"),
-        ("text/plain; charset=latin1", "é", "utf-32"),
         ('text/plain; charset="utf_8"', "é", "utf-8"),
     ],
 )
@@ -144,6 +141,7 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
         (b"{}{}", "application/json", {}, "declared as JSON, but: "),
         (b'{}\n{"a":1,"a":2}', "application/json", {}, "declared as JSON, but: "),
         (b"[]", "application/json", {"take": 2}, "`take` counts rows"),
+        (b"{}\n{}", "application/json", {}, "declared as JSON, but: "),
         (b"[[],[],[]]\n[]", NDJSON, {"max_body": 20}, "more than 2 arrays"),
     ],
 )
@@ -151,11 +149,6 @@ def test_what_is_none(body: bytes, media: str, asked: dict[str, Any], message: s
     with pytest.raises(CannotReplay, match=message) as raised:
         read_body(body, media, 200, **asked)
     assert raised.value.problems[0].hint
-
-
-def test_several_texts_under_a_json_type_are_told() -> None:
-    assert "2 JSON texts, one a line" in read_body(b"{}\n{}", "application/json").note
-    assert read_body(b"{}\n{}", "application/json", parse="ndjson") == Body([{}, {}])
 
 
 def test_an_answer_that_failed_need_not_have_the_stated_form() -> None:

@@ -113,11 +113,11 @@ def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
 
 
 def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
-    there = replace(real, scope=Scope({"evil": EVIL, "name": "a b", "quote": "'"}))
-    recipe = cli("printf '%s' {{evil}} | cat; printf '%s|' \"{{name}}\"")
+    there = replace(real, scope=Scope({"evil": EVIL, "quote": "a"}))
+    recipe = cli("printf '%s' {{evil}} | cat")
     named = naming(there, recipe)
     check(recipe, named)
-    assert replay(recipe, named).output == f"{EVIL}a b|"
+    assert replay(recipe, named).output == EVIL
     assert not (Path(real.surroundings.folder) / "pwned").exists()
     recipe = cli("printf '%s' '{{quote}}' | cat")
     with pytest.raises(InvalidInput, match=r"BK791 .*\{\{quote\}\} stands between quotes of a shell"):
@@ -181,7 +181,7 @@ def test_f40_a_program_gets_the_variables_that_are_named_and_no_others(
 def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real: Setting) -> None:
     long = asked("x" * 200_000)
     recipe = cli("cat {PROMPT}", long)
-    with pytest.raises(CannotReplay, match=r"BK793.*too long for a command line"):
+    with pytest.raises(CannotReplay, match=r"BK793.*does not fit into a command line"):
         replay(recipe, naming(real, recipe))
     recipe = cli("cat {PROMPT_FILE}", long)
     assert replay(recipe, naming(real, recipe)).output == "x" * 200_000
@@ -330,10 +330,10 @@ def test_a51_one_start_of_a_program_answers_all_cases_by_their_ids(setting: Sett
             "answered a twice",
             "B",
         ),
-        ('{"id": "a", "output": "1"}\n{"id": "b", "text": "B"}', "gave a neither a `text` nor", "B"),
-        ('{"id": "a", "text": "1"}\n{"text": "B"}', "line 2 of its answer has no `id`", None),
-        ('{"id": "a", "text": "1"}\n{"id": 3}', "line 2 of its answer has no `id`", None),
-        ('{"id": "a", "text": "1"}\nnot json', "line 2 of its answer is not JSON", None),
+        ('{"id": "a", "output": "1"}\n{"id": "b", "text": "B"}', "gave a no `text`", "B"),
+        ('{"id": "a", "text": "1"}\n{"text": "B"}', "line 2 of its answer is not JSON with an `id`", None),
+        ('{"id": "a", "text": "1"}\n{"id": 3}', "line 2 of its answer is not JSON with an `id`", None),
+        ('{"id": "a", "text": "1"}\nnot json', "line 2 of its answer is not JSON with an `id`", None),
         ("", "gave no answer for a", None),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from baselinekit.clients.http import proxy_for
 from baselinekit.errors import CannotReplay
 
-SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.test,10.0.0.1:80 *.star.test"}
+SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.test,10.0.0.1"}
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,6 @@ SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.tes
         ("http", "noskip.test", "http://p:1"),
         ("http", "x.inner.test", None),
         ("http", "10.0.0.1", None),
-        ("http", "x.star.test", None),
     ],
 )
 def test_proxies(scheme: str, host: str, proxy: str | None) -> None:

@@ -57,7 +57,7 @@ def test_a_stream_that_never_ends_is_an_error_that_says_how_to_read_it(
     with pytest.raises(CannotReplay, match=r"an event stream did not end within 0\.2 s.*`take: N`") as raised:
         client.send(asked(url, 0.2))
     assert raised.value.problems[0].code == "BK303"
-    with pytest.raises(CannotReplay, match=r"had [0-9]+ of 1000 rows"):
+    with pytest.raises(CannotReplay, match="take fewer"):
         client.send(asked(url, 0.2, take=1000))
 
 
@@ -74,16 +74,3 @@ def test_rows_of_a_body_of_known_length(raw: RawServer, client: Client) -> None:
         assert read_answer(client.send(request), request).value == [{"n": 0}, {"n": 1}]
     whole = asked(url)
     assert len(read_answer(client.send(whole), whole).value) == 30_000
-
-
-def test_a_stream_under_the_media_type_of_json_says_how_to_read_it(raw: RawServer, client: Client) -> None:
-    def act(connection: socket.socket, seen: Seen) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
-        connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n9\r\n" + b'{"n": 1}\n' + b"\r\n")
-        time.sleep(1)
-
-    url = raw.does("/", act)
-    with pytest.raises(CannotReplay, match=r"did not end within 0\.2 s.*`parse: ndjson` with `take: N`"):
-        client.send(asked(url, 0.2))
-    request = asked(url, parse="ndjson", take=1)
-    assert read_answer(client.send(request), request).value == [{"n": 1}]

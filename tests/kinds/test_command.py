@@ -80,10 +80,15 @@ def test_json_out(real: Setting) -> None:
     assert replay(recipe("say", '{"a": 1}'), knowing(real, says)).output["stdout"] == '{"a": 1}'
     with pytest.raises(CannotReplay, match=r"say \(exit code 0\) did not write JSON: .* at byte 1: leave"):
         replay(recipe("say", "{", parse="json"), knowing(real, says))
-    with pytest.raises(
-        CannotReplay, match=r"say wrote more than is read as JSON here: nested deeper than 64"
-    ):
+    with pytest.raises(CannotReplay, match=r"say \(exit code 0\) did not write JSON: nested deeper than 64"):
         replay(recipe("say", "[" * 65 + "]" * 65, parse="json"), knowing(real, says))
+
+
+def test_a_nul_character_is_not_handed_to_a_program(real: Setting) -> None:
+    says = {"say": Command(["printf"], env=["MODE"])}
+    for asked in (recipe("say", "a\0"), recipe("say", "a", env={"MODE": "a\0b"})):
+        with pytest.raises(CannotReplay, match="BK320"):
+            replay(asked, knowing(real, says))
 
 
 def test_the_run(setting: Setting) -> None:
@@ -163,9 +168,9 @@ def test_f15_another_spelling_of_a_listed_name_is_another_name(setting: Setting)
     for name in ("mode", "MODE ", "Mode", "ＭＯＤＥ", "MODE{{v}}"):
         with pytest.raises(Refused):
             ran(setting, recipe("tool", env={"LANG": "C", name: "x"}), listed, scope=Scope({"v": 2}))
-    for env in ({"MODE=x": "1"}, {"": "1"}, {"MODE": "a\0b"}, {"MO\0DE": "1"}):
-        with pytest.raises(InvalidInput, match="cannot be a variable of a program"):
-            ran(setting, recipe("tool", env=env), listed)
+    for name in ("MODE=x", "", "MO\0DE"):
+        with pytest.raises(Refused):
+            ran(setting, recipe("tool", env={name: "1"}), listed)
 
 
 def test_f15_every_variable_that_is_not_listed_is_told_at_once(setting: Setting) -> None:
@@ -201,6 +206,6 @@ def test_check_misses_nothing(setting: Setting) -> None:
     assert places == [("current", "input", "argv", 1), ("current", "input", "env", "B")]
     with pytest.raises(CannotReplay, match="'no-such-tool' is not found: correct `commands: tool:`"):
         check(recipe("tool"), knowing(setting, {"tool": Command(["no-such-tool"])}))
-    for argv in ([], [""], ["tool", "a\0"]):
+    for argv in ([], [""]):
         with pytest.raises(InvalidInput, match="argv"):
             check(recipe(*argv), knowing(setting, TOOL))

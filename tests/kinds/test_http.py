@@ -158,7 +158,7 @@ def test_what_was_not_sent_is_sent_again_whatever_the_method(setting: Setting) -
     observed = replay(recipe(HttpRequest(method="POST", endpoint="/"), retries=3), setting)
     assert (observed.output["body"], observed.attempts) == (1, 3)
     first, second = fake.slept
-    assert 0.25 <= first <= 0.5 <= second <= 1
+    assert 0.75 <= first <= 1.25 < 1.5 <= second <= 2.5
     assert fake.requests[2].timeout <= 30
 
 
@@ -202,7 +202,7 @@ def in_seconds(seconds: float, form: str = "%a, %d %b %Y %H:%M:%S GMT") -> str:
 @pytest.mark.parametrize(
     ("after", "low", "high"),
     [
-        *(("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.25, 0.5), (in_seconds(-60), 0, 0)),
+        *(("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.75, 1.25), (in_seconds(-60), 0, 0)),
         *((in_seconds(9, f"%d %b %Y %H:%M:%S{zone}"), 9, 9) for zone in (" +0000", " -0000", "")),
     ],
 )
@@ -214,12 +214,12 @@ def test_retry_after_is_kept_to(setting: Setting, after: str, low: float, high: 
     assert low <= fake.slept[0] <= high
 
 
-@pytest.mark.parametrize(("after", "timeout"), [("31", 60), ("20", 10), ("9" * 400, 60)])
+@pytest.mark.parametrize(("after", "timeout"), [("20", 10), ("9" * 400, 60)])
 def test_a_wait_that_is_too_long_is_not_taken(setting: Setting, after: str, timeout: int) -> None:
     setting, fake = asking(setting, answer(b"1", 429, Retry_After=after), answer(b"2"))
     output = replay(recipe(HttpRequest(endpoint="/"), retries=1, timeout=timeout), setting).output
     if after.startswith("9"):
-        assert fake.slept == [] or fake.slept[0] < 1
+        assert fake.slept == [] or fake.slept[0] < 2
     else:
         assert (output["status"], fake.slept) == (429, [])
 
@@ -289,15 +289,9 @@ def test_f17_a_body_is_not_sent_on(setting: Setting, status: int) -> None:
 
 def test_redirects_end(setting: Setting) -> None:
     setting, fake = asking(setting, *[moved("/again")] * 9)
-    with pytest.raises(CannotReplay, match=r"more than 5 redirects, in a loop: .*-L .*`redirects: N`"):
+    with pytest.raises(CannotReplay, match=r"more than 5 redirects: .*-L .*`redirects: N`"):
         replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
     assert len(fake.requests) == 6
-
-
-def test_redirects_that_do_not_come_back_are_no_loop(setting: Setting) -> None:
-    setting, _ = asking(setting, *[moved(f"/{number}") for number in range(9)])
-    with pytest.raises(CannotReplay, match=r"more than 5 redirects: follow more, .*--redirects N"):
-        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
 
 
 @pytest.mark.parametrize("to", ["ftp://x/", "http://u:p@x/", "http://[", "http://a\x00b/"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.files.jsontext import NotJson
-from baselinekit.kinds.bodies import metrics_found, read_metrics
+from baselinekit.kinds.bodies import read_metrics, undeclared_form
 
 GAUGE = "# HELP up Whether it is up.\n# TYPE up gauge\nup 1\n"
 HISTOGRAM = """\
@@ -133,33 +133,13 @@ def test_a_line_of_another_kind_is_named(line: str) -> None:
         read_metrics(f"{GAUGE}{line}\n")
 
 
-def metrics_in(text: str) -> Any:
-    found = metrics_found({}, text, is_declared=False)
-    return found and found.output["body"]
-
-
-@pytest.mark.parametrize(
-    ("text", "is_metrics"),
-    [
-        (GAUGE, True),
-        (HISTOGRAM, True),
-        ('up 1\nrequests{code="200"} 3\nerrors 0\n', True),
-        ("visits 5\nprice 12\nleft 3\n", False),
-        ("# HELP wanted Please write.\n# TYPE here\n", False),
-        ("# TYPE up gauge\nup 1\nand then some words\n", False),
-        ("# Heading\nup 1\n", False),
-        ("", False),
-        ("{}", False),
-    ],
-)
-def test_which_texts_are_metrics(text: str, is_metrics: bool) -> None:
-    assert metrics_in(text) == (read_metrics(text) if is_metrics else None)
-
-
-def test_metrics_are_recognised_by_their_beginning() -> None:
-    """A long text of another kind is not searched to its end, nor are metrics read twice."""
-    assert metrics_in("a word\n" * 3000 + GAUGE) is None
-    assert metrics_in(GAUGE + "b 1\n" * 30_000) == read_metrics(GAUGE + "b 1\n")
+@pytest.mark.parametrize("kind", ["text/plain; version=0.0.4", "application/openmetrics-text"])
+def test_metrics_are_recognised_by_their_media_type(kind: str) -> None:
+    for body, is_read in ((GAUGE, True), (f"{GAUGE}and then some words\n", False)):
+        found = undeclared_form({"headers": {"content-type": kind}, "body": body}, "")
+        assert found
+        assert found.output["body"] == (read_metrics(body) if is_read else body)
+    assert undeclared_form({"headers": {"content-type": "text/plain"}, "body": GAUGE}, "") is None
 
 
 NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(
@@ -188,10 +168,11 @@ WITHOUT_THE_LIBRARY = """\
 import sys
 sys.modules["prometheus_client"] = None
 from baselinekit.errors import CannotReplay
-from baselinekit.kinds.bodies import metrics_found, read_metrics
+from baselinekit.kinds.bodies import read_metrics, undeclared_form
 text = "# TYPE up gauge\\nup 1\\n"
-found = metrics_found({"body": text}, text, is_declared=False)
-print(found.output == {"body": text}, *found.notes)
+output = {"headers": {"content-type": "text/plain; version=0.0.4"}, "body": text}
+found = undeclared_form(output, "")
+print(found.output == output, *found.notes)
 try:
     read_metrics(text)
 except CannotReplay as error:
@@ -204,6 +185,6 @@ def test_without_the_library_metrics_stay_text_and_the_error_names_the_extra() -
         [sys.executable, "-c", WITHOUT_THE_LIBRARY], capture_output=True, text=True, timeout=60
     )
     note, error = ran.stdout.splitlines()[-2:]
-    assert note.startswith("True the body is compared as text")
+    assert note.startswith("True declared as Prometheus metrics, but compared as text")
     assert error.startswith("BK307")
     assert "pip install 'baselinekit[metrics]'" in error

@@ -156,14 +156,6 @@ def test_a52_what_another_question_would_not_mend_is_an_error_at_once(
     assert len(service.sent) == asked
 
 
-def test_the_waits_grow_to_a_minute(setting: Setting) -> None:
-    service = Service((503, "text/plain", ""))
-    with pytest.raises(CannotReplay):
-        replay(post(retries=9), service.within(setting))
-    assert len(service.waits) == 9
-    assert 45 <= service.waits[-1] <= 75
-
-
 def test_a_service_has_the_trust_of_a_request(setting: Setting) -> None:
     far = Recipe(ASKED, PostExecution("post", "http://169.254.169.254/x"))
     there = Service(OK).within(setting)
@@ -206,12 +198,6 @@ TOLD = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls":
         ("t.json", '{"results": [{"id": "one", "text": "42"}]}', "42"),
         ("t.yaml", "- eval_id: one\n  candidate_answer: '42'\n", "42"),
         ("t.jsonl", '{"id": "set/one", "text": "whole"}\n{"id": "one", "text": "short"}', "whole"),
-        (
-            "r.json",
-            '{"format": "baselinekit.results/1", "results": '
-            '[{"id": "set/one", "case": {"attempts": [{"number": 1, "output": "wrong"}]}}]}',
-            "wrong",
-        ),
     ],
 )
 def test_a_stored_answer_is_found_by_the_id_of_its_case(
@@ -274,11 +260,6 @@ def test_each_attempt_has_its_answer(setting: Setting) -> None:
         ('{"id": "once", "text": "1"}', "holds no answer for one: did you mean 'once'?"),
         ('{"id": "one", "error": "timeout"}\n{"id": "x", "text": ""}', "the run had an error: timeout"),
         ('{"id": "one", "score": 1}\n{"id": "x", "text": ""}', "the row holds no answer"),
-        (
-            '{"format": "baselinekit.results/1", "results": [{"id": "one", "case": '
-            '{"attempts": [{"number": 1}]}}, {"id": "x", "case": {"attempts": [{"output": 1}]}}]}',
-            "a result file keeps no output of what passed",
-        ),
     ],
 )
 def test_a_case_without_a_stored_answer_is_an_error(setting: Setting, text: str, words: str) -> None:

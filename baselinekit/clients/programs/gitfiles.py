@@ -6,7 +6,6 @@ log in, and does not read the user's configuration."""
 
 import os
 import re
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -39,8 +38,6 @@ _SHOWN = {
     "gitlab": "/GROUP/PROJECT/-/blob/REF/PATH",
     "bitbucket": "/OWNER/REPOSITORY/src/REF/PATH",
 }
-_OF_THE_PAGE = frozenset(("plain", "raw", "ref_type", "at", "blame", "inline"))
-"""Parameters about the look of the page, not about the file."""
 _NAME = r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*"
 
 
@@ -91,10 +88,8 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
     )
     if not separator:
         raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
-    if parts.fragment:
-        raise _unusable("names lines of a file, and the whole file is read", "leave out what follows the #")
-    if {pair.partition("=")[0] for pair in parts.query.split("&") if pair} - _OF_THE_PAGE:
-        raise _unusable("has parameters that say nothing of a file", "leave out what follows the ?")
+    if parts.fragment or parts.query:
+        raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
     repository, words = before.strip("/").split("/"), [unquote(word) for word in after.split("/")]
     is_repository = len(repository) == 2 or (form == "gitlab" and len(repository) > 2)
     if not is_repository or not all(re.fullmatch(_NAME, name) for name in repository) or len(words) < 2:
@@ -125,20 +120,13 @@ _PASSED = (
 """How to reach the network, and which certificates are trusted. Nothing with which git could log in."""
 _BOUNDED = 'trap "" XFSZ; ulimit -f "$0" 2>/dev/null || :; ulimit -v 2000000 2>/dev/null || :; exec "$@"'
 """Limits git's memory, and the size of each file that it writes: a host sends one pack file."""
-_BLOCK, _NO_PROGRAM, _MOST_LISTED = 512, 127, 20_000_000
+_BLOCK, _MOST_LISTED = 512, 20_000_000
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
-_NO_FILES = {"120000": "a symbolic link", "160000": "a submodule", "040000": "a folder"}
-_PUBLIC_ONLY = "only public repositories are read: correct owner and name, or copy the file into the project"
-_FAILURES = (
-    (r"could not read (?:Username|Password)|Authentication failed|error: 401", "is private", _PUBLIC_ONLY),
-    (r"not found|error: 40[34]|not appear to be a git repository", "does not exist", _PUBLIC_ONLY),
-    (
-        r"redirect|error: 30[1278]",
-        "leads to another address, which is not followed",
-        "open its page, and write the address as it is now",
-    ),
+_FILE_MODES = ("100644", "100755")
+_PUBLIC_ONLY = (
+    "only public repositories are read, at their own address: correct it, check the network, or copy"
 )
-"""What git prints, what that means for a repository, and what to do."""
+_PUBLIC_ONLY += " the file into the project; offline what was fetched before is taken"
 
 
 class GitLimits(NamedTuple):
@@ -156,10 +144,6 @@ def cache_folder(environ: Mapping[str, str]) -> str:
         return os.path.abspath(os.path.expanduser(configured))
     base = environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(os.path.abspath(base), "baselinekit", "git")
-
-
-class _Damaged(Exception):
-    """A repository of the cache cannot be read."""
 
 
 class GitFiles:
@@ -247,16 +231,11 @@ class GitFiles:
         os.replace(temporary, path)
 
     def _file_at(self, address: GitAddress, commit: str, path: str) -> FetchedFile | None:
-        """The file at a commit, which is fetched unless it is in the cache; a damaged one again, once."""
+        """The file at a commit, which is fetched unless it is in the cache."""
         repository = self._place("commits", address, commit)
-        for _ in range(2):
-            if not os.path.isdir(repository):
-                self._fetch(address, commit, repository)
-            try:
-                return self._read(address, repository, commit, path)
-            except _Damaged:
-                shutil.rmtree(repository, ignore_errors=True)
-        raise cannot_replay("BK681", f"{address.clone_url} cannot be read", "try it again")
+        if not os.path.isdir(repository):
+            self._fetch(address, commit, repository)
+        return self._read(address, repository, commit, path)
 
     def _fetch(self, address: GitAddress, commit: str, repository: str) -> None:
         """Fetch a commit beside its place, so that half of it is never used."""
@@ -294,12 +273,12 @@ class GitFiles:
         """The file at a commit; None if it has none of this name."""
         listed = self._run(address, ["ls-tree", "-l", "-z", commit, "--", path], repository)
         if listed.exit_code:
-            raise _Damaged
+            raise self._damaged(repository)
         if not listed.stdout:
             return None
         mode, _, id, size = listed.stdout.partition(b"\t")[0].decode("ascii", "replace").split()
-        if mode in _NO_FILES:
-            message = f"{path!r} is {_NO_FILES[mode]} in {address.clone_url}, and no file"
+        if mode not in _FILE_MODES:
+            message = f"{path!r} is a link, a folder or a submodule in {address.clone_url}, and no file"
             raise InvalidInput(Problem("BK685", message, "name the file itself"))
         if int(size) > self._limits.file:
             message = f"{path!r} of {address.clone_url} has {int(size):,} bytes"
@@ -308,13 +287,16 @@ class GitFiles:
             )
         content = self._run(address, ["cat-file", "blob", id], repository)
         if content.exit_code or len(content.stdout) != int(size):
-            raise _Damaged
+            raise self._damaged(repository)
         if content.stdout.startswith(b"version https://git-lfs.github.com/spec/"):
             message = f"{path!r} of {address.clone_url} is kept in Git LFS, which is not asked"
             raise InvalidInput(Problem("BK685", message, "copy the file into the project"))
         cached = os.path.join(self._cache, "files", id, os.path.basename(path))
         self._write(cached, content.stdout)
         return FetchedFile(address.url, cached, content.stdout, commit)
+
+    def _damaged(self, repository: str) -> CannotReplay:
+        return cannot_replay("BK681", "git cannot read a repository of the cache", f"remove {repository}")
 
     def _ask(self, address: GitAddress, words: list[str], repository: str = "") -> bytes:
         """What git prints. A host that failed is not asked again."""
@@ -372,15 +354,8 @@ class GitFiles:
             return self._too_large(address)
         if "not our ref" in stderr or "remote ref" in stderr:
             return self._unknown(address)
-        if finished.exit_code == _NO_PROGRAM:
-            return cannot_replay(
-                "BK681", "git is not found, and files of git repositories need it", "install git"
-            )
-        for pattern, message, hint in _FAILURES:
-            if re.search(pattern, stderr):
-                return cannot_replay("BK681", f"{address.clone_url} {message}", hint)
         message = f"{address.clone_url} could not be fetched{last_error_line(finished.stderr, self._mask)}"
-        return cannot_replay("BK681", message, "check the network; offline what was fetched before is taken")
+        return cannot_replay("BK681", message, _PUBLIC_ONLY)
 
     def _too_large(self, address: GitAddress) -> InvalidInput:
         message = f"{address.clone_url} is larger than {self._limits.repository:,} bytes"
