@@ -1,20 +1,19 @@
-"""What can be done instead of storing a new value, and which placeholders would be lost."""
+"""What can be done instead of storing a new value."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Change, LostPlaceholder, Offer, RefreshPlan
+from baselinekit.model.changes import Change, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.values.paths import find, of_any_row, parse, render
-from baselinekit.values.places import places, value_at
+from baselinekit.values.places import value_at
 
 Changed = tuple[RefreshPlan, Change]
 WordsOf = Callable[[Baseline], PlaceholderContext]
@@ -153,17 +152,3 @@ def _unambiguous(text: str, plan: RefreshPlan) -> str:
     stored = plan.baseline.baseline
     starts = kind_of(plan.baseline.current).starts(parse(text), stored.output if stored else None)
     return f"$.{text}" if len(starts) > 1 else text
-
-
-def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
-    """Return every placeholder of the old value that the new one does not have. Where one row described all
-    rows, each of its placeholders is lost, even if the rows hold it again: it spoke for future rows."""
-    remaining = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
-    lost = []
-    texts = ((path, value) for path, value in places(change.before, change.at) if isinstance(value, str))
-    for path, text in ((path, token.text) for path, value in texts for token in tokens_in(value)):
-        if remaining[text]:
-            remaining[text] -= 1
-        else:
-            lost.append(LostPlaceholder(path, text))
-    return tuple(lost)
