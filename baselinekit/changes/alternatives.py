@@ -1,14 +1,13 @@
 """What can be done instead of storing a new value."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Change, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
+from baselinekit.placeholders.grammar import tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
@@ -91,14 +90,13 @@ def no_rule(change: Change) -> str:
 
 def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
     """Return the paths that would ignore a change: this place alone, and all rows, which comes first where
-    several of them differ. An index is not offered where the rows have moved, or where one row describes all
-    of them."""
+    several of them differ. An index is not offered where the rows have moved."""
     shape = of_any_row(change.path)
     exact, wide = render(change.path), render(shape)
     count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
     offers = [Offer(exact, "here only")]
     if wide != exact:
-        moved = (change.kind != "added" and change.at != change.path) or _is_in_one_for_all(plan, change)
+        moved = change.kind != "added" and change.at != change.path
         in_rows = Offer(wide, f"in every row ({count} differ)" if count > 1 else "in every row")
         offers = [in_rows] if moved else [in_rows, *offers] if count > 1 else [*offers, in_rows]
     return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
@@ -133,18 +131,6 @@ def covered_changes(plan: RefreshPlan, text: str) -> frozenset[int]:
         if change.part == "output"
         and any(change.path[:length] in selected for length in range(len(change.path) + 1))
     )
-
-
-def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
-    """Whether a change is in a stored row that describes every row."""
-    stored = plan.baseline.baseline
-    value: Json = stored.output if stored else None
-    with suppress(LookupError, TypeError):
-        for key in change.at:
-            if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
-                return True
-            value = value[key]
-    return False
 
 
 def _unambiguous(text: str, plan: RefreshPlan) -> str:
