@@ -1,20 +1,18 @@
-"""What can be done instead of storing a new value, and which placeholders would be lost."""
+"""What can be done instead of storing a new value."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Change, LostPlaceholder, Offer, RefreshPlan
+from baselinekit.model.changes import Change, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
+from baselinekit.placeholders.grammar import tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.values.paths import find, of_any_row, parse, render
-from baselinekit.values.places import places, value_at
+from baselinekit.values.places import value_at
 
 Changed = tuple[RefreshPlan, Change]
 WordsOf = Callable[[Baseline], PlaceholderContext]
@@ -92,14 +90,13 @@ def no_rule(change: Change) -> str:
 
 def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
     """Return the paths that would ignore a change: this place alone, and all rows, which comes first where
-    several of them differ. An index is not offered where the rows have moved, or where one row describes all
-    of them."""
+    several of them differ. An index is not offered where the rows have moved."""
     shape = of_any_row(change.path)
     exact, wide = render(change.path), render(shape)
     count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
     offers = [Offer(exact, "here only")]
     if wide != exact:
-        moved = (change.kind != "added" and change.at != change.path) or _is_in_one_for_all(plan, change)
+        moved = change.kind != "added" and change.at != change.path
         in_rows = Offer(wide, f"in every row ({count} differ)" if count > 1 else "in every row")
         offers = [in_rows] if moved else [in_rows, *offers] if count > 1 else [*offers, in_rows]
     return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
@@ -136,34 +133,8 @@ def covered_changes(plan: RefreshPlan, text: str) -> frozenset[int]:
     )
 
 
-def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
-    """Whether a change is in a stored row that describes every row."""
-    stored = plan.baseline.baseline
-    value: Json = stored.output if stored else None
-    with suppress(LookupError, TypeError):
-        for key in change.at:
-            if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
-                return True
-            value = value[key]
-    return False
-
-
 def _unambiguous(text: str, plan: RefreshPlan) -> str:
     """Return the path, from the root of the output if it would be ambiguous otherwise."""
     stored = plan.baseline.baseline
     starts = kind_of(plan.baseline.current).starts(parse(text), stored.output if stored else None)
     return f"$.{text}" if len(starts) > 1 else text
-
-
-def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
-    """Return every placeholder of the old value that the new one does not have. Where one row described all
-    rows, each of its placeholders is lost, even if the rows hold it again: it spoke for future rows."""
-    remaining = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
-    lost = []
-    texts = ((path, value) for path, value in places(change.before, change.at) if isinstance(value, str))
-    for path, text in ((path, token.text) for path, value in texts for token in tokens_in(value)):
-        if remaining[text]:
-            remaining[text] -= 1
-        else:
-            lost.append(LostPlaceholder(path, text))
-    return tuple(lost)

@@ -1,13 +1,14 @@
 """The changes between the stored output and the new one, what each puts at risk, and how the accepted ones
 are merged."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import SequenceMatcher
+from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.changes.alternatives import lost_in
 from baselinekit.changes.rows import Unlike, align_rows, fold
-from baselinekit.changes.siblings import Inherited, Judge, Siblings, renamed_keys
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
@@ -17,6 +18,7 @@ from baselinekit.model.changes import (
     ChangedPart,
     ChangeKind,
     Group,
+    LostPlaceholder,
     Part,
     RefreshPlan,
     Risk,
@@ -25,11 +27,16 @@ from baselinekit.model.changes import (
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
+from baselinekit.placeholders.moments import NEAR
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.equality import identical
+from baselinekit.values.paths import of_any_row
+from baselinekit.values.places import Wild, places
 
 # Readers of an output may rely on a key and its type, rarely on its value, and never on what was not there.
 
@@ -116,85 +123,144 @@ class ChangesFound(NamedTuple):
 
 
 def changes_of(old: Json, new: Json, ways: ComparisonRules) -> ChangesFound:
-    judge = Judge(ways.accepts, ways.words, ways.seen_at)
-    walk = _ChangeWalk(ways, Inherited(judge))
-    shape = walk.compare(old, new, (), (), Siblings(judge, [old], [new]))
-    return ChangesFound(shape, tuple(walk.changes), tuple(walk.inherited.notes()))
+    walk = _ChangeWalk(ways, Siblings(old, new, ways))
+    shape = walk.compare(old, new, (), ())
+    return ChangesFound(shape, tuple(walk.changes), tuple(walk.siblings.notes()))
+
+
+Shape = tuple[str | int | Wild, ...]
+_HOUR = 3600
+_ALIKE = 0.5
+_LIKE = "like its siblings"
+_NATURE = "as ids and moments vary by nature"
+
+
+class Siblings:
+    """Gives new values placeholders: the one that the same place holds in every other row of its array, or
+    the narrowest one for ids and moments, which vary by nature."""
+
+    def __init__(self, old: Json, new: Json, ways: ComparisonRules):
+        self.ways, self.old, self.new = ways, old, new
+        self.former: dict[Shape, Shape] = {}
+        self.given: Counter[tuple[str, str, str]] = Counter()
+
+    @cached_property
+    def stored(self) -> Mapping[Shape, list[Json]]:
+        return _by_shape(self.old)
+
+    @cached_property
+    def came(self) -> Mapping[Shape, list[Json]]:
+        return _by_shape(self.new)
+
+    def fill(self, value: Json, path: Path) -> Json:
+        """Return the value with each placeholder that it takes."""
+        for text, reason in self.placeholders_at(of_any_row(path), path):
+            if self.ways.accepts(text, value):
+                self.given[row_pattern(path), text, reason] += 1
+                return text
+        if isinstance(value, dict):
+            return {key: self.fill(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.fill(item, (*path, number)) for number, item in enumerate(value)]
+        return value
+
+    def placeholders_at(self, shape: Shape, path: Path) -> Iterator[tuple[str, str]]:
+        beside = self.stored.get(shape) or self.stored.get(self.former.get(shape, shape), [])
+        stored = [value for value in beside if value is not None]
+        if stored:
+            if all(isinstance(value, str) and describes_many(value) for value in stored):
+                yield from ((text, _LIKE) for text, _ in Counter(stored).most_common())
+            return
+        values = [value for value in self.came.get(shape, ()) if value is not None]
+        if len(values) > 1 and all(identical(value, values[0]) for value in values):
+            return  # what is the same in every row does not vary
+        if values and all(self.varies(unescaped(value), path) for value in values):
+            yield narrowest([unescaped(value) for value in values], words=self.ways.words)[0].text, _NATURE
+
+    def varies(self, value: Json, path: Path) -> bool:
+        """Whether a value will likely differ next time: an id, or a moment of now or later, but no day."""
+        when = moment_of(value)
+        if when is not None:
+            return when > self.ways.seen_at - NEAR and bool(when % _HOUR)
+        return looks_like_id(value, path)
+
+    def notes(self) -> Iterator[str]:
+        for (place, text, reason), count in self.given.items():
+            yield f"{place} takes {text} {reason}" + (f" ({count:,} times)" if count > 1 else "")
+
+
+def _by_shape(value: Json) -> Mapping[Shape, list[Json]]:
+    found: dict[Shape, list[Json]] = {}
+    for path, item in places(value):
+        found.setdefault(of_any_row(path), []).append(item)
+    return found
 
 
 class _ChangeWalk(MutableStruct):
     ways: ComparisonRules
-    inherited: Inherited
+    siblings: Siblings
     changes: list[Change] = field(default_factory=list)
 
-    def compare(self, old: Json, new: Json, at: Path, path: Path, beside: Siblings) -> Part:
+    def compare(self, old: Json, new: Json, at: Path, path: Path) -> Part:
         if identical(old, new):
             return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
-            return self.compare_objects(old, new, at, path, beside)
+            return self.compare_objects(old, new, at, path)
         if isinstance(old, list) and isinstance(new, list):
-            return self.compare_rows(old, new, at, path, beside)
+            return self.compare_rows(old, new, at, path)
         if old is None or isinstance(new, dict | list):
-            after = self.new_value(new, path, beside)
+            after = self.new_value(new, path)
         elif isinstance(old, str) and isinstance(new, str) and describes_many(old):
-            after = self.keep_placeholders(old, new, path)
-        elif isinstance(old, str) and describes_many(old):
-            after = self.without_bounds(old, new, path)
+            after = self.keep_placeholders(old, new)
         else:
             after = self.ways.fresh(new)
         kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
         return self.add_change(kind, path, at, old, after)
 
-    def new_value(self, new: Json, path: Path, beside: Siblings) -> Json:
+    def new_value(self, new: Json, path: Path) -> Json:
         """Return what is stored of a value that has no counterpart in the old output."""
-        return self.ways.fresh(self.inherited.fill(new, beside, row_pattern(path)))
+        return self.ways.fresh(self.siblings.fill(new, path))
 
-    def without_bounds(self, old: str, new: Json, path: Path) -> Json:
-        """Return what is stored of a value that a placeholder no longer accepts: the placeholder without its
-        bounds if that accepts it, since what varies will go on varying."""
-        wider = self.inherited.without_bounds(old, new, row_pattern(path))
-        return self.ways.fresh(new) if wider is None else wider
-
-    def keep_placeholders(self, old: str, new: str, path: Path) -> Json:
+    def keep_placeholders(self, old: str, new: str) -> Json:
         """Return the new text with the placeholders of the old one that still match, by line and within
         lines."""
         plain = unescaped(new)
-        if not isinstance(plain, str) or (has_marker(new) and any(tokens_in(new))):
-            return self.ways.fresh(new)
-        template = with_placeholders(old, plain, self.ways.words)
-        return (
-            template if template != old and any(tokens_in(template)) else self.without_bounds(old, new, path)
-        )
+        if isinstance(plain, str) and not any(tokens_in(new)):
+            template = with_placeholders(old, plain, self.ways.words)
+            if template != old and any(tokens_in(template)):
+                return template
+        return self.ways.fresh(new)
 
-    def compare_objects(
-        self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path, beside: Siblings
-    ) -> Part:
+    def compare_objects(self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path) -> Part:
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
-        renamed = renamed_keys(old, new, beside.judge)
+        gone, came = [name for name in old if name not in new], [name for name in new if name not in old]
+        is_renamed = len(gone) == len(came) == 1 and _are_alike(gone[0], came[0])
+        if is_renamed:
+            self.siblings.former[of_any_row((*path, came[0]))] = of_any_row((*path, gone[0]))
         parts = tuple(
             self.compare_or_add(
                 old.get(name, ABSENT),
                 new.get(name, ABSENT),
                 (*at, name) if name in old else at,
                 (*path, name),
-                beside.renamed(renamed[name], name) if name in renamed else beside.member(name),
             )
             for name in names
         )
-        for part in (parts[place[name]] for name in old if name not in new and beside.is_map):
-            self.update_lost(part, ABSENT)
-        for new_name, old_name in renamed.items():
-            part = parts[place[new_name]]
-            after = self.changes[part.number].after if isinstance(part, ChangedPart) else ABSENT
-            self.update_lost(parts[place[old_name]], after)
-        before, after_order = tuple(place[name] for name in old), tuple(place[name] for name in new)
-        return self.build_branch(names, parts, before, after_order, (at, path))
+        if is_renamed:  # the placeholders under the new name are not lost
+            removed, added = parts[place[gone[0]]], parts[place[came[0]]]
+            assert isinstance(removed, ChangedPart)
+            assert isinstance(added, ChangedPart)
+            change = self.changes[removed.number]
+            lost = lost_in(replace(change, after=self.changes[added.number].after))
+            self.changes[removed.number] = replace(change, lost=lost)
+        before, after = tuple(place[name] for name in old), tuple(place[name] for name in new)
+        return self.build_branch(names, parts, before, after, (at, path))
 
-    def compare_rows(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Siblings) -> Part:
+    def compare_rows(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         mode = self.ways.arrays.get(at, "")
         if mode == "each" and len(old) == 1 and describes_many(old[0]) and new:
-            return self.compare_with_one_row(old, new, at, path, beside)
+            return self.compare_with_one_row(old, new, at, path)
         key = mode.removeprefix("by ") if mode.startswith("by ") else None
         aligned, restored = align_rows(old, new, key, self.ways.accepts)
         rows: list[tuple[int | None, int | None]] = [
@@ -210,7 +276,6 @@ class _ChangeWalk(MutableStruct):
                 ABSENT if a is None else restored.get(a, new[a]),
                 at if e is None else (*at, e),
                 (*path, *((a,) if a is not None else (e,) if e is not None else ())),
-                beside.rows,
             )
             for e, a in rows
         )
@@ -220,14 +285,12 @@ class _ChangeWalk(MutableStruct):
             None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path)
         )
 
-    def compare_with_one_row(
-        self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Siblings
-    ) -> Part:
+    def compare_with_one_row(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         """Compare an array in which one stored row describes every element."""
         with suppress(Unlike):
             row = fold(old[0], new, self.ways.accepts)
             if describes_many(row):
-                part = self.compare(old[0], row, (*at, 0), (*path, 0), beside.rows)
+                part = self.compare(old[0], row, (*at, 0), (*path, 0))
                 return Branch(None, (part,), (0,), (0,))
         return self.add_change("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
 
@@ -250,20 +313,12 @@ class _ChangeWalk(MutableStruct):
             order = moved.number
         return Branch(names, parts, before, after, order)
 
-    def compare_or_add(self, old: Json, new: Json, at: Path, path: Path, beside: Siblings) -> Part:
+    def compare_or_add(self, old: Json, new: Json, at: Path, path: Path) -> Part:
         if new is ABSENT:
             return self.add_change("removed", path, at, before=old)
         if old is ABSENT:
-            return self.add_change("added", path, at, after=self.new_value(new, path, beside))
-        return self.compare(old, new, at, path, beside)
-
-    def update_lost(self, part: Part, after: Json) -> None:
-        """Recount the placeholders that are lost with a removed part: those that a renamed key (`after`)
-        lacks; none where sibling entries still hold them (ABSENT)."""
-        assert isinstance(part, ChangedPart)
-        change = self.changes[part.number]
-        lost = () if after is ABSENT else lost_in(replace(change, after=after))
-        self.changes[part.number] = replace(change, lost=lost)
+            return self.add_change("added", path, at, after=self.new_value(new, path))
+        return self.compare(old, new, at, path)
 
     def add_change(
         self,
@@ -287,6 +342,25 @@ def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Ch
     return replace(
         change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
     )
+
+
+def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
+    """Return every placeholder of the old value that the new one does not have. Where one row described all
+    rows, each of its placeholders is lost, even if the rows hold it again: it spoke for future rows."""
+    remaining = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
+    lost = []
+    texts = ((path, value) for path, value in places(change.before, change.at) if isinstance(value, str))
+    for path, text in ((path, token.text) for path, value in texts for token in tokens_in(value)):
+        if remaining[text]:
+            remaining[text] -= 1
+        else:
+            lost.append(LostPlaceholder(path, text))
+    return tuple(lost)
+
+
+def _are_alike(old: str, new: str) -> bool:
+    """Whether two names may be those of one key that was renamed."""
+    return SequenceMatcher(None, old.lower(), new.lower(), autojunk=False).ratio() >= _ALIKE
 
 
 def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:

@@ -1,6 +1,7 @@
 """A review as a state machine: keys and decisions go in, scenes and approvals come out; no terminal."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from baselinekit.changes.alternatives import (
     Changed,
@@ -26,7 +27,7 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.structs import MutableStruct, Struct, field, replace
-from baselinekit.values.paths import render
+from baselinekit.values.texts import count_noun
 
 # The questions of a review, the decisions on them, and what follows for each baseline.
 
@@ -72,42 +73,19 @@ def needs_words(change: Change) -> bool:
     return change.risk == "high" or bool(change.lost)
 
 
+_RISKS = {"removed": ("removes", "guarded key"), "retyped": ("changes the type of", "value")}
+
+
 def confirmation_question(changes: Sequence[Change]) -> str:
     """Return the question, with the reasons against a yes; empty if there are none."""
-    reasons = list(dict.fromkeys(_reasons(changes)))
-    if len(reasons) > 1:
-        return f"this {', '.join(reasons[:-1])} and {reasons[-1]}: accept?"
-    return f"this {reasons[0]}: accept?" if reasons else ""
-
-
-def _reasons(changes: Sequence[Change]) -> Iterator[str]:
-    high = [change for change in changes if change.risk == "high"]
-    for kind, singular, plural in (
-        ("removed", "removes a key that was guarded", "removes {} keys that were guarded"),
-        ("retyped", "makes a value one of another type", "makes {} values of another type"),
-    ):
-        alike = [change for change in high if change.kind == kind]
-        if alike:
-            yield singular if len(alike) == 1 else plural.format(len(alike))
-    others = [change for change in high if change.kind not in ("removed", "retyped")]
-    if len(others) == 1:
-        yield others[0].note or f"accepts a failure at {render(others[0].path)} as the known-good answer"
-    elif others:
-        yield f"makes {len(others)} high-risk changes"
-    lost = list(dict.fromkeys(loss.text for change in changes for loss in change.lost))
-    if lost:
-        number = sum(len(change.lost) for change in changes)
-        times = f" ({number} times)" if number > len(lost) else ""
-        yield f"loses {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}{times}"
-
-
-def remaining_dialog(verb: Verb, count: int, baselines: int, current: tuple[str, int]) -> Dialog:
-    """Ask whether a decision is for all remaining changes, or only for those of one baseline."""
-    if baselines == 1:
-        return Dialog(f"{_VERB_TEXTS[verb]} all {count} that remain?", keys_of("y yes", "n no"))
-    id, in_this = current
-    question = f"{_VERB_TEXTS[verb]} all {count} that remain, in {baselines} baselines?"
-    return Dialog(question, keys_of("y all", f"b the {in_this} of {id}", "n no"))
+    high = Counter(change.kind for change in changes if change.risk == "high")
+    reasons = []
+    for kind, number in high.items():
+        verb, noun = _RISKS.get(kind, ("makes", "high-risk change"))
+        reasons.append(f"{verb} {count_noun(number, noun)}")
+    if lost := Counter(loss.text for change in changes for loss in change.lost):
+        reasons.append(f"loses {', '.join(lost)}" + (f" ({lost.total()} times)" if lost.total() > 1 else ""))
+    return f"this {' and '.join(reasons)}: accept?" if reasons else ""
 
 
 def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
@@ -115,21 +93,14 @@ def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
     return tuple((key, action) for key, _, action in (word.partition(" ") for word in words))
 
 
-class _Step(Struct):
-    """The state before a decision."""
-
-    at: int
-    questions: tuple[Question, ...]
-    before: tuple[tuple[Member, Decision | None], ...] = ()
-
-
 class Ledger(MutableStruct):
-    """`at` is the current question, or one after the last when all is decided."""
+    """`at` is the current question, or one after the last when all is decided. `steps`: what there was before
+    each step."""
 
     questions: tuple[Question, ...]
-    decided: dict[Member, Decision] = field(default_factory=dict)
+    decided: Mapping[Member, Decision] = field(default_factory=dict)
     at: int = 0
-    steps: list[_Step] = field(default_factory=list)
+    steps: list[tuple[int, tuple[Question, ...], Mapping[Member, Decision]]] = field(default_factory=list)
 
     @property
     def in_sight(self) -> list[Member]:
@@ -141,29 +112,27 @@ class Ledger(MutableStruct):
     @property
     def last(self) -> list[Member]:
         """The changes that the last step decided; none if it only split a question."""
-        return [member for member, _ in self.steps[-1].before] if self.steps else []
+        return [member for member in self.decided if self.steps and member not in self.steps[-1][2]]
 
     @property
     def is_all_skipped(self) -> bool:
         return all(decision.verb == "skip" for decision in self.decided.values())
 
-    def remaining(self, plan: int | None = None) -> list[Member]:
-        """Return all undecided changes, of every plan or of one."""
-        every = (member for question in self.questions for member in question)
-        return [m for m in every if m not in self.decided and plan in (None, m[0])]
+    def remaining(self) -> list[Member]:
+        """Return all undecided changes."""
+        return [one for question in self.questions for one in question if one not in self.decided]
 
     def decide(self, decisions: Mapping[Member, Decision]) -> None:
         """Store decisions and move on to the next question with an undecided change, counted from here."""
-        before = tuple((member, self.decided.get(member)) for member in decisions)
-        self.steps.append(_Step(self.at, self.questions, before))
-        self.decided.update(decisions)
+        self.steps.append((self.at, self.questions, self.decided))
+        self.decided = {**self.decided, **decisions}
         indexes = [*range(self.at, len(self.questions)), *range(self.at)]
         unfinished = (n for n in indexes if any(part not in self.decided for part in self.questions[n]))
         self.at = next(unfinished, len(self.questions))
 
     def take_apart(self, members: Sequence[Member]) -> None:
         """Split the current question into one for each of these changes."""
-        self.steps.append(_Step(self.at, self.questions))
+        self.steps.append((self.at, self.questions, self.decided))
         decided = tuple(part for part in self.questions[self.at] if part in self.decided)
         questions = (*((decided,) if decided else ()), *((member,) for member in members))
         self.questions = (*self.questions[: self.at], *questions, *self.questions[self.at + 1 :])
@@ -173,13 +142,7 @@ class Ledger(MutableStruct):
         """Undo the last step; return whether there was one."""
         if not self.steps:
             return False
-        step = self.steps.pop()
-        self.at, self.questions = step.at, step.questions
-        for member, decision in step.before:
-            if decision is None:
-                del self.decided[member]
-            else:
-                self.decided[member] = decision
+        self.at, self.questions, self.decided = self.steps.pop()
         return True
 
 
@@ -190,45 +153,6 @@ class Ledger(MutableStruct):
 ENTER, ESCAPE = ("\r", "\n"), "\x1b"
 _BACKSPACE, _CLEAR_LINE = ("\x7f", "\b"), "\x15"
 _LONGEST = 500
-
-
-class KeyResult(Struct):
-    """What a key led to: the dialog as it is now (None: it was left), and the text if one was chosen."""
-
-    dialog: Dialog | None
-    taken: str | None = None
-    said: str = ""
-
-
-def apply_key(dialog: Dialog, key: str) -> KeyResult:
-    """A number takes an offer and Enter the first one, `t` and `<` begin a typed text; Esc leaves."""
-    if dialog.typed is not None:
-        return _type_key(dialog, dialog.typed, key)
-    if key in (ESCAPE, "n", "q"):
-        return KeyResult(None)
-    if key in ENTER and dialog.offers:
-        return KeyResult(dialog, dialog.offers[0].text)
-    if key.isdecimal() and 0 < int(key) <= len(dialog.offers):
-        return KeyResult(dialog, dialog.offers[int(key) - 1].text)
-    if key in ("t", "<"):
-        initial = dialog.offers[0].text if dialog.offers else ""
-        return KeyResult(replace(dialog, typed=initial if key == "t" else key))
-    said = f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels"
-    return KeyResult(dialog, said=said if key else "")
-
-
-def _type_key(dialog: Dialog, typed: str, key: str) -> KeyResult:
-    if key == ESCAPE:
-        return KeyResult(None)
-    if key in ENTER:
-        return KeyResult(dialog, typed)
-    if key in _BACKSPACE:
-        typed = typed[:-1]
-    elif key == _CLEAR_LINE:
-        typed = ""
-    elif key.isprintable() and len(typed) < _LONGEST:
-        typed += key
-    return KeyResult(replace(dialog, typed=typed))
 
 
 _YES = ("y", "Y")
@@ -329,34 +253,21 @@ class Review(MutableStruct):
             self._ask(dialog, lambda key: go_on() if key in _YES else None)
 
     def decide_all(self, verb: Verb) -> None:
-        """Decide on all remaining changes, here or everywhere: one question, and one more for risky ones."""
-        n = self.ledger.in_sight[0][0]
-        members, current = self.ledger.remaining(), self.ledger.remaining(n)
-        baselines = len({n for n, _ in members})
-        if len(members) == 1:
-            self.accept() if verb == "accept" else self.decide(verb)
+        """Decide on all remaining changes, except accept those that somebody may rely on."""
+        members = remaining = self.ledger.remaining()
+        if verb == "accept":
+            changes = {member: self._look_up(member)[1] for member in remaining}
+            members = [
+                member for member, change in changes.items() if not (change.blocked or needs_words(change))
+            ]
+        if not members:
+            self._message = "each of these needs a decision of its own"
             return
-
-        def answer(key: str) -> None:
-            chosen = members if key in _YES else current if key == "b" and baselines > 1 else []
-            self._accept_all(chosen) if verb == "accept" else self.decide(verb, chosen)
-
-        id = self.plans[n].baseline.id
-        self._ask(remaining_dialog(verb, len(members), baselines, (id, len(current))), answer)
-
-    def _accept_all(self, members: Sequence[Member]) -> None:
-        """Accept the members; those that cannot be accepted stay questions."""
-        free = [member for member in members if not self._look_up(member)[1].blocked]
-        risky = {member for member in free if needs_words(self._look_up(member)[1])}
-        if len(free) < len(members):
-            self._message = f"{len(members) - len(free)} cannot be accepted"
-        if not risky:
-            self.decide("accept", free)
-            return
-        safe = [member for member in free if member not in risky]
-        words = confirmation_question([self._look_up(member)[1] for member in free if member in risky])
-        dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
-        self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else safe))
+        others = len(remaining) - len(members)
+        suffix = f" ({others} more need a decision of their own)" if others else ""
+        number = f"{len(members)}" if others else f"all {len(members)}"
+        dialog = Dialog(f"{_VERB_TEXTS[verb]} {number} that remain?{suffix}", keys_of("y yes", "n no"))
+        self._ask(dialog, lambda key: self.decide(verb, members) if key in _YES else None)
 
     def ask_for_placeholder(self) -> None:
         members = [self._look_up(member) for member in self.ledger.in_sight]
@@ -400,13 +311,27 @@ class Review(MutableStruct):
         self._decide(dict.fromkeys(undecided, Decision("ignore", text)))
 
     def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:
-        """Pass on the chosen text, which is checked: the dialog stays open until it is valid."""
-        result = apply_key(dialog, key)
-        self._message = result.said
-        if result.taken is not None:
-            answer(result.taken)
-        else:
-            self._dialog = result.dialog
+        """A number takes an offer and Enter the first one, `t` and `<` begin a typed text; Esc leaves. The
+        chosen text is checked: the dialog stays open until it is valid."""
+        offers, typed = [offer.text for offer in dialog.offers], dialog.typed
+        if key == ESCAPE or (typed is None and key in ("n", "q")):
+            self._dialog = self._answer = None
+        elif key in ENTER and (typed is not None or offers):
+            answer(offers[0] if typed is None else typed)
+        elif typed is not None:
+            if key in _BACKSPACE:
+                typed = typed[:-1]
+            elif key == _CLEAR_LINE:
+                typed = ""
+            elif key.isprintable() and len(typed) < _LONGEST:
+                typed += key
+            self._dialog = replace(dialog, typed=typed)
+        elif key.isdecimal() and 0 < int(key) <= len(offers):
+            answer(offers[int(key) - 1])
+        elif key in ("t", "<"):
+            self._dialog = replace(dialog, typed=key if key == "<" else "".join(offers[:1]))
+        elif key:
+            self._message = f"1 to {len(offers)} takes one, t types one, Esc cancels"
 
     def take_apart(self) -> None:
         members = self.ledger.in_sight

@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import screen
@@ -451,7 +451,7 @@ class ReviewSession(MutableStruct):
             return 0
         return self.finish(decided)
 
-    def finish(self, decided: dict[Member, Decision]) -> int:
+    def finish(self, decided: Mapping[Member, Decision]) -> int:
         """Write the decisions, and print the outcome of everything."""
         version = version_of(self.project, self.context.clients)
         approvals = settle_plans(self.proposal.plans, decided)

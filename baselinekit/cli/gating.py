@@ -135,7 +135,7 @@ class Gating(MutableStruct):
     def load_report(self) -> Report:
         """All files as one report, with a warning if the run was narrowed; `-` is standard input."""
         files = self.options.files
-        parts = history.load_parts([path for path in files if path != "-"], os.getcwd(), self.project.root)
+        parts = history.load_parts([path for path in files if path != "-"], os.getcwd())
         if "-" in files:
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()
             parts.append(("-", resultfile.read(data.decode("utf-8", "replace"), "-")))

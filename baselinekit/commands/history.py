@@ -1,11 +1,9 @@
 """Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from glob import iglob
 from typing import Any
 
 from baselinekit.commands.selection import list_names
@@ -36,7 +34,7 @@ from baselinekit.model.results import (
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.results import keep_results, load_results, result_files, result_path
+from baselinekit.store.results import keep_results, load_results
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -46,41 +44,13 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_OWN_OPTIONS = ("--shard", "-o")
-_MOST_NAMED = 5
+_SHARD_OPTION = lazy_pattern(r" --shard[ =]\S+")
 _LONGEST_SHOWN = 60
-_RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
-_BELOW = ("*.json", "*/*.json", "*/*/*.json")
-"""Where results are below a named folder: they are stored by date."""
 
 
-def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
-    """Return the result file that belongs to another report of a run, to a folder of runs or to `latest`, as
-    the operator would write it; None if there is none."""
-    full_path, found = os.path.join(cwd, path), None
-    if os.path.isdir(full_path):  # the last one by name, which is a date; `latest` is a link to one
-        for pattern in _BELOW:
-            files = [
-                file
-                for file in iglob(os.path.join(full_path, pattern))
-                if _RESULT.fullmatch(os.path.basename(file))
-            ]
-            found = found or max(
-                files, key=lambda file: (not os.path.islink(os.path.dirname(file)), file), default=None
-            )
-    elif os.path.lexists(full_path):
-        folder, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
-        file = os.path.join(folder, f"{name.partition('.')[0]}.json")
-        found = file if file != full_path and os.path.isfile(file) else None
-    elif root is not None and path in ("last", "latest"):
-        found = next((result_path(root, name) for name in reversed(result_files(root))), None)
-    return None if found is None else os.path.relpath(found, cwd)
-
-
-def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
+def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
     """Read the reports of these files; the problems of all of them are one error, with the names that the
-    operator wrote. `root`: the project whose last run is suggested for `latest`."""
+    operator wrote."""
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:
@@ -88,11 +58,9 @@ def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, resultfile.read(decode(data, path).body, path)))
         except BaselinekitError as error:
-            meant = find_result_file(path, cwd, root)
             for problem in error.problems:
-                hint = f"the result file is {meant}" if meant else problem.hint
                 place = replace(problem.place, file=path) if problem.place else None
-                problems.append(replace(problem, place=place, hint=hint))
+                problems.append(replace(problem, place=place))
     if problems:
         raise InvalidInput(*problems)
     return parts
@@ -128,11 +96,10 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
             differing["tool"] = f"written by {reports[0].tool}, and by {report.tool} in {file}"
     warnings = {*missing, *stopped, *differing.values(), *(text for one in reports for text in one.warnings)}
     comparisons = [report.against for report in reports if report.against is not None]
-    command = reports[0].command
     return replace(
         min(reports, key=lambda report: report.started),
         seconds=max(report.seconds for report in reports),
-        command=_without_shard_options(command) if shards else command,
+        command=_SHARD_OPTION.sub("", reports[0].command),
         results=results,
         complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
@@ -143,20 +110,6 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         shard=None,
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
-    )
-
-
-def _without_shard_options(command: str) -> str:
-    """Return the command of a shard without its own options: its number, and the file of its results."""
-    try:
-        words = shlex.split(command)
-    except ValueError:  # a line of an older version, which did not quote
-        words = command.split()
-    pairs = zip(["", *words], words, strict=False)
-    return shlex.join(
-        word
-        for before, word in pairs
-        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
     )
 
 
@@ -185,9 +138,8 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
                 allowed[f"{field} {file}"] = f"shards of another {field}: {sides} {file}"
         number = report.shard.number if report.shard else 0
         if number and number in files:
-            repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
-            message = f"is shard {report.shard}, and {repeated}"
-            problems += cannot_merge(message, "name one of the two", file).problems
+            message = f"is shard {report.shard}, and so is {files[number]}"
+            problems += cannot_merge(message, "name each shard once", file).problems
         files[number] = file
     if problems:
         raise InvalidInput(*problems)
@@ -235,15 +187,11 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
     if not shards:
         return []
     of, total = shards[0].of, shards[0].total
-    present_numbers = {shard.number for shard in shards}
-    missing = [str(number) for number in range(1, of + 1) if number not in present_numbers]
-    if missing:
-        names = ", ".join(missing[:_MOST_NAMED])
-        names += f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-        return [
-            f"{len(missing)} of {of} shards missing: {names}; {total - present:,} baselines are not in here"
-        ]
-    return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
+    numbers = {*range(1, of + 1)} - {shard.number for shard in shards}
+    missing = f"{len(numbers)} of {of} shards missing: {list_names(list(map(str, sorted(numbers))))}; "
+    if not numbers and present == total:
+        return []
+    return [f"{missing if numbers else ''}{total - present:,} baselines are not in here"]
 
 
 def _spent(reports: Sequence[Report]) -> ModelUsage | None:

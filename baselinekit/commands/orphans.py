@@ -6,7 +6,8 @@ reported as not run only if some run covered everything and still skipped it."""
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from shutil import which
 from typing import Literal
 
@@ -15,13 +16,12 @@ from baselinekit.commands.history import Part, merge
 from baselinekit.commands.judging import check
 from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Report
-from baselinekit.store import at_revision, atomic, records
+from baselinekit.store import atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
@@ -61,14 +61,16 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     """Find everything in the project that nothing needs any more; with result files, also what is never
     run."""
     baselines = load(project, ())
-    left_out = _sparse_files(project, clients)
-    sparse_ids = {baseline.id for baseline in left_out[1]}  # in the project, but not on the disk
+    with suppress(BaselinekitError):  # no git, or no repository
+        if Git(clients.execute, project.root).left_out():
+            message = "what this sparse checkout leaves out is no orphan, and cannot be told from one"
+            return Orphans((), len(baselines), (f"{message}: git sparse-checkout disable",))
     orphans = [
-        *missing_sources(project, baselines, clients, left_out[0]),
+        *missing_sources(project, baselines, clients),
         *unnamed_outputs(project, baselines),
         *(
             Orphan("pending", id, f"{atomic.STATE_FOLDER}/pending/{id}.json", "there is no such baseline")
-            for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines} - sparse_ids)
+            for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines})
         ),
     ]
     notes: list[str] = []
@@ -81,36 +83,17 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     return Orphans(tuple(orphans), len(baselines), tuple(notes))
 
 
-def _sparse_files(project: Project, clients: Clients) -> tuple[set[str], list[Baseline]]:
-    """Return the files that a sparse checkout leaves out, and the baselines among them."""
-    git = Git(clients.execute, project.root)
-    try:
-        names = set(git.left_out())
-        return names, at_revision.sparse_baselines(git, project.folders) if names else []
-    except BaselinekitError:  # no git, or no repository
-        return set(), []
-
-
-def missing_sources(
-    project: Project, baselines: Sequence[Baseline], clients: Clients, left_out: Collection[str] = ()
-) -> Iterator[Orphan]:
-    """Yield the baselines whose recipe refers to something missing. Files left out by a sparse checkout
-    exist."""
+def missing_sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:
+    """Yield the baselines whose recipe refers to something missing."""
     counts = Counter(baseline.source.file for baseline in baselines)
     for baseline in baselines:
         try:
             check(baseline, project.setting_of(baseline, clients))
         except BaselinekitError as error:
             gone = next((problem for problem in error.problems if is_gone(problem, baseline)), None)
-            if gone is not None and not (left_out and _is_using(baseline, project, left_out)):
+            if gone is not None:
                 file = baseline.source.file
                 yield Orphan("baseline", baseline.id, file, gone.message, counts[file] == 1)
-
-
-def _is_using(baseline: Baseline, project: Project, names: Collection[str]) -> bool:
-    used = used_by(baseline, project)
-    inside = tuple(f"{folder}/" for folder in used.folders)
-    return any(name in names for name in used.files) or any(name.startswith(inside) for name in names)
 
 
 def is_gone(problem: Problem, baseline: Baseline) -> bool:

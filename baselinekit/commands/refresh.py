@@ -4,9 +4,10 @@ of it."""
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from baselinekit.changes.alternatives import covered_changes
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
@@ -49,7 +50,7 @@ from baselinekit.model.changes import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import escape_value, has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import has_marker, split, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands
@@ -68,43 +69,33 @@ from baselinekit.values.places import places, value_at, with_texts, with_values
 # The sources of new outputs: a failed compare, a result file, or the targets themselves.
 
 
-Pairs = list[tuple[Baseline, KeptOutput]]
+Found = tuple[Baseline, KeptOutput] | RefreshRefusal | str
+"""An output to accept, why there is none, or the id of a baseline that passes."""
 
 
-def pending_answers(
-    project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[RefreshRefusal]
-) -> Pairs:
-    """Return the outputs that compares have kept. For an id that was `named` there should be one."""
+def pending_answers(project: Project, chosen: Iterable[Baseline], named: Collection[str]) -> Iterator[Found]:
+    """Yield the outputs that compares have kept. For an id that was `named` there should be one."""
     ids = pending_ids(project.root)
-    pairs: Pairs = []
     for baseline in chosen:
         try:
             seen = load_pending(project.root, baseline.id) if baseline.id in ids else None
         except InvalidInput as error:
-            refusals += refusals_of(baseline, error)
+            yield from refusals_of(baseline, error)
             continue
         if seen is not None:
-            pairs.append((baseline, seen))
+            yield baseline, seen
         elif baseline.id in named:
             reason = "it passed when it was last compared, or none could be kept"
             text = f"no answer of {baseline.id} is kept: {reason}"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
-            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", text, hint)))
-    return pairs
+            yield RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", text, hint))
 
 
 def answers_in_results(
-    project: Project,
-    chosen: Iterable[Baseline],
-    results: tuple[str, str],
-    narrowed: bool,
-    now: str,
-    refusals: list[RefreshRefusal],
-    passing: list[str],
-) -> Pairs:
-    """Return the outputs of another machine, from the name and the text of its result file. Only those of
-    failed results are used, with their environment, as the rules of this checkout let them be seen. Those
-    that pass by these rules are `passing`."""
+    project: Project, chosen: Iterable[Baseline], results: tuple[str, str], narrowed: bool, now: str
+) -> Iterator[Found]:
+    """Yield the outputs of another machine, from the name and the text of its result file. Only those of
+    failed results are used, with their environment, as the rules of this checkout let them be seen."""
     from baselinekit.report import resultfile
 
     name, text = results
@@ -112,34 +103,38 @@ def answers_in_results(
     baselines = {baseline.id: baseline for baseline in chosen}
     time = parse_time(report.started)
     captured_at = min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now
-    pairs: Pairs = []
     for result in report.results:
         baseline = baselines.get(result.id)
         if result.outcome != "failed" or (baseline is None and narrowed):
             continue
         reason = _reason_against(result, baseline)
         if baseline is None or baseline.baseline is None or reason:
-            refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", "")))
+            yield RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", ""))
             continue
         stored = baseline.baseline.output
+        if result.expected_hash != expected_hash(stored):
+            problem = stale_problem(project, baseline, "its stored output")
+            yield RefreshRefusal(baseline.id, baseline.source.file, problem)
+            continue
         try:
-            resolved = _resolve_here(project, baseline, result, name)
+            resolved = seen_through(baseline, result.resolved, project.words_of(baseline))
         except BaselinekitError as error:
-            refusals += refusals_of(baseline, error)
+            yield from refusals_of(baseline, error)
             continue
         if identical(resolved, stored) and not identical(result.resolved, stored):
-            passing.append(baseline.id)
+            yield baseline.id
             continue
-        seen = KeptOutput(
-            id=result.id,
-            recipe_hash=result.recipe_hash,
-            resolved=resolved,
-            captured_at=captured_at,
-            environment=_run_environment(result, report, baseline),
-            origin=name,
+        yield (
+            baseline,
+            KeptOutput(
+                id=result.id,
+                recipe_hash=result.recipe_hash,
+                resolved=resolved,
+                captured_at=captured_at,
+                environment=_run_environment(result, report, baseline),
+                origin=name,
+            ),
         )
-        pairs.append((baseline, seen))
-    return pairs
 
 
 def _reason_against(result: Result, baseline: Baseline | None) -> str:
@@ -150,53 +145,6 @@ def _reason_against(result: Result, baseline: Baseline | None) -> str:
     if baseline.baseline.variants:
         return "a result file does not say which of its variants was compared"
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
-
-
-def _resolve_here(project: Project, baseline: Baseline, result: Result, name: str) -> Json:
-    """Return the output of a failed result as this checkout sees it: by the rules and the placeholders that
-    the baseline has now. Raises if the result was compared with another stored output."""
-    stored = baseline.baseline.output if baseline.baseline else None
-    differing = {spot.path: spot.expected for spot in result.differences if spot.kind in ("value", "type")}
-    then = _without_new_placeholders(stored, result.resolved, differing, ())
-    if result.expected_hash not in (expected_hash(stored), expected_hash(then)):
-        part = (
-            "its stored output"
-            if result.expected_hash
-            else f"{name} does not state its stored output, which may have"
-        )
-        raise InvalidInput(stale_problem(project, baseline, part))
-    matcher = compile_baseline(baseline, project.words_of(baseline))
-    comparison = matcher.compare(Observation(result.resolved, result.seconds))
-    return result.resolved if comparison.questions else _escaped_once(comparison.resolved, result.resolved)
-
-
-def _escaped_once(seen: Json, new: Json) -> Json:
-    """Return what a comparison has left of an output whose texts were those of a file already."""
-    if isinstance(seen, str) and isinstance(new, str):
-        return new if seen == escape_value(new) else seen
-    if isinstance(seen, dict) and isinstance(new, dict) and seen.keys() == new.keys():
-        return {key: _escaped_once(value, new[key]) for key, value in seen.items()}
-    if isinstance(seen, list) and isinstance(new, list) and len(seen) == len(new):
-        return [_escaped_once(*pair) for pair in zip(seen, new, strict=True)]
-    return seen
-
-
-def _without_new_placeholders(stored: Json, new: Json, differing: Mapping[Path, Json], path: Path) -> Json:
-    """Return a stored output as it was before placeholders came into it. `differing`: the stored value of
-    each place that differed then; elsewhere `new` holds the stored value."""
-    if isinstance(stored, str):
-        return differing.get(path, new) if has_marker(stored) else stored
-    if isinstance(stored, dict) and isinstance(new, dict):
-        return {
-            key: _without_new_placeholders(value, new[key], differing, (*path, key)) if key in new else value
-            for key, value in stored.items()
-        }
-    if isinstance(stored, list) and isinstance(new, list) and len(stored) == len(new):
-        return [
-            _without_new_placeholders(*pair, differing, (*path, n))
-            for n, pair in enumerate(zip(stored, new, strict=True))
-        ]
-    return stored
 
 
 def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
@@ -211,35 +159,22 @@ def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict
 
 
 def replayed_answers(
-    here: CaptureEnvironment,
-    chosen: Sequence[Baseline],
-    jobs: int,
-    context: RunContext,
-    refusals: list[RefreshRefusal],
-) -> tuple[Pairs, list[str]]:
-    """Return what the targets answer now, and the ids of the baselines that pass."""
+    here: CaptureEnvironment, chosen: Sequence[Baseline], jobs: int, context: RunContext
+) -> Iterator[Found]:
+    """Yield what the targets answer now."""
     advance = context.advance(len(chosen))
 
-    def work(baseline: Baseline) -> KeptOutput | BaselinekitError | None:
+    def work(baseline: Baseline) -> list[Found]:
         try:
             answer = replay_baseline(here, baseline, context)
         except BaselinekitError as error:
             advance("error")
-            return error
+            return [*refusals_of(baseline, error)]
         advance("passed")
-        return answer
+        return [(baseline, answer) if answer is not None else baseline.id]
 
     answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))
-    pairs: Pairs = []
-    passing: list[str] = []
-    for baseline, answer in zip(chosen, answers, strict=True):
-        if isinstance(answer, BaselinekitError):
-            refusals += refusals_of(baseline, answer)
-        elif answer is not None:
-            pairs.append((baseline, answer))
-        else:
-            passing.append(baseline.id)
-    return pairs, passing
+    return chain.from_iterable(filter(None, answers))
 
 
 def prepare_replay(
@@ -308,54 +243,42 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
     chosen = select(find_baselines(project, scope.words), scope.selection)
-    refusals: list[RefreshRefusal] = []
-    passing: list[str] = []
+    found: Iterable[Found]
     if scope.replay:
-        pairs, passing = replayed_answers(
-            CaptureEnvironment(project, context.clients), chosen, scope.jobs, context, refusals
-        )
+        found = replayed_answers(CaptureEnvironment(project, context.clients), chosen, scope.jobs, context)
     elif scope.results:
         narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
-        found = {
-            baseline.id: (baseline, seen)
-            for file in scope.results
-            for baseline, seen in answers_in_results(project, chosen, file, narrowed, now, refusals, passing)
-        }
-        pairs = list(found.values())
+        found = chain.from_iterable(
+            answers_in_results(project, chosen, file, narrowed, now) for file in scope.results
+        )
     else:
         named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
-        pairs = pending_answers(project, chosen, named, refusals)
-    if scope.rules:
-        for path in scope.rules.paths:
-            parse(path)
-        without_answer = [refusal.id for refusal in refusals if refusal.problem.code == "BK530"]
-        pairs += stored_outputs(chosen, [*passing, *without_answer])
-        refusals, passing = [one for one in refusals if one.id not in without_answer], []
-    planned, elsewhere = [], None
-    for baseline, seen in pairs:
-        try:
-            planned.append(plan_of(project, baseline, seen, scope.rules))
-        except BaselinekitError as error:
-            if scope.rules and [problem.code for problem in error.problems] == ["BK523"]:
-                elsewhere = error  # the rules may be about other baselines
-                continue
-            placed = locate_problems(baseline, error.problems, project.root)
-            refusals += refusals_of(baseline, type(error)(*placed))
+        found = pending_answers(project, chosen, named)
+    for path in scope.rules.paths:
+        parse(path)
+    planned: dict[str, RefreshPlan] = {}
+    refusals, passing, elsewhere = list[RefreshRefusal](), list[str](), None
+    for answer in found:
+        if isinstance(answer, RefreshRefusal):
+            refusals.append(answer)
+        elif isinstance(answer, str):
+            passing.append(answer)
+        else:
+            baseline, seen = answer
+            try:
+                planned[baseline.id] = plan_of(project, baseline, seen, scope.rules)
+            except BaselinekitError as error:
+                if scope.rules and [problem.code for problem in error.problems] == ["BK523"]:
+                    elsewhere = error  # the rules may be about other baselines
+                    continue
+                placed = locate_problems(baseline, error.problems, project.root)
+                refusals += refusals_of(baseline, type(error)(*placed))
     if elsewhere is not None and not planned:
         raise elsewhere
-    plans = tuple(locate_lost(plan, project.root) for plan in planned)
+    plans = tuple(locate_lost(plan, project.root) for plan in planned.values())
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
-
-
-def stored_outputs(chosen: Sequence[Baseline], ids: Collection[str]) -> Pairs:
-    """Return the stored outputs as what came, for rules that are written without a new answer."""
-    return [
-        (one, KeptOutput(one.id, recipe_hash(one.current), one.baseline.output, "", origin=STORED))
-        for one in chosen
-        if one.id in ids and one.baseline is not None
-    ]
 
 
 def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
@@ -376,25 +299,18 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     """Return the baselines below the paths among the words, and those with the ids among them. A word that
-    could be both, such as the name of a folder, is an id."""
-    existing = {word for word in words if os.path.lexists(os.path.join(project.cwd, word))}
-    certain = {word for word in existing if os.sep in word or os.path.splitext(word)[1] or word == os.curdir}
-    everything = load(project, ()) if set(words) - certain else []
-    matching = {
-        word: [baseline for baseline in everything if fnmatchcase(baseline.id, word)]
-        for word in words
-        if word not in certain
-    }
-    paths = [word for word in words if not matching.get(word)]
-    for word in paths:
-        if word not in existing:
-            ids = [baseline.id for baseline in everything]
+    leads to a file or a folder is a path."""
+    paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
+    globs = [word for word in words if word not in paths]
+    everything = load(project, ()) if globs or not words else []
+    ids = [baseline.id for baseline in everything]
+    for word in globs:
+        if not any(fnmatchcase(id, word) for id in ids):
             hint = suggest(word, ids) or (f"the ids are {list_names(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
-    below = load(project, paths) if paths or not words else []
-    named = {baseline.id for found in matching.values() for baseline in found}
-    chosen = {baseline.id for baseline in below}
-    return [*below, *(one for one in everything if one.id in named - chosen)]
+    named = [one for one in everything if not words or any(fnmatchcase(one.id, word) for word in globs)]
+    below = load(project, paths) if paths else []
+    return list({baseline.id: baseline for baseline in (*below, *named)}.values())
 
 
 def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
@@ -415,19 +331,14 @@ def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: Refre
     if scope.results:
         names = " and ".join(name for name, _ in scope.results)
         return f"nothing failed in {names}", "it has no answer to accept"
-    is_one = len(chosen) == 1
-    what = "no answer of it is kept" if is_one else f"no answers are kept of these {len(chosen):,} baselines"
     kept_ids = sorted(pending_ids(project.root))
-    kept_hint = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
-    command = compare_command(project, chosen[0]) if is_one else "baselinekit compare"
-    message = f"{what}: none has failed since, or what came could not be kept{kept_hint}"
+    others = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
+    message = f"no answer is kept: none has failed since, or what came could not be kept{others}"
+    command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
     return message, f"{command}, or refresh --replay"
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
-
-STORED = "stored"
-"""The origin of an output that is the stored one: rules are written without a new answer."""
 
 
 def plan_of(
@@ -471,19 +382,15 @@ def plan_of(
     placed_alone = frozenset(
         change.number for change in changes if isinstance(change.after, str) and change.after in texts
     )
-    plan = RefreshPlan(
-        baseline, seen, changes, difference.shape, (), keys, troubles, ruled, written, placed_alone
-    )
     notes = (
         *difference.taken,
         *(f"it went wrong: {text}" for text in troubles),
         *(f"it will still fail: {text}" for text in seen.unsettled),
         *(describe_environment(project, baseline, seen) if changes else ()),
     )
-    if before.hits or before.arrays:  # otherwise no rule matched anything that it could lose
-        after = with_output(project, plan, range(len(changes)))
-        notes = (*describe_rule_changes(before, after, words), *notes)
-    return replace(plan, notes=notes)
+    return RefreshPlan(
+        baseline, seen, changes, difference.shape, notes, keys, troubles, ruled, written, placed_alone
+    )
 
 
 def with_rules(
@@ -572,6 +479,8 @@ def seen_through(baseline: Baseline, output: Json, words: PlaceholderContext) ->
     known = replace(stored, output=with_texts(stored.output, closed))
     matcher = compile_baseline(replace(baseline, baseline=known, comparison=rules), words)
     comparison = matcher.compare(Observation(with_texts(output, closed), 0.0))
+    if comparison.questions:  # only a model knows whether these texts mean the same
+        return output
     texts = {name: text for text, name in names.items()}
     return with_texts(comparison.resolved, lambda text: texts.get(text, text))
 
@@ -719,25 +628,6 @@ def observed_changes(baseline: Baseline, seen: KeptOutput, number: int) -> Itera
         yield Change(n, "value", path, path, old, new, risk, note=text, part="observed")
 
 
-def describe_rule_changes(before: Matcher, after: Baseline, words: PlaceholderContext) -> Iterator[str]:
-    """Describe what becomes of the rules with the new output. If they cannot be applied to it, it is refused;
-    if they would leave nothing of it, accepting only a part may still be right."""
-    try:
-        matcher = compile_baseline(after, words)
-    except InvalidInput as error:
-        if any(problem.code != "BK224" for problem in error.problems):
-            reason = "the new output does not fit the rules"
-            raise InvalidInput(
-                *(replace(problem, message=f"{reason}: {problem.message}") for problem in error.problems)
-            ) from None
-        yield from (f"not all of it can be accepted: {problem.message}" for problem in error.problems)
-        return
-    hit_places = {rule.at for rule in matcher.hits}
-    lost = {rule.at: rule for rule in before.hits if rule.at not in hit_places}
-    for rule in sorted(lost.values(), key=lambda rule: str(rule.at)):
-        yield f"{rule.kind}: {rule.text} matches nothing any more"
-
-
 # Writing what was approved into the files, with its provenance.
 
 
@@ -808,7 +698,9 @@ def apply(
                 compile_baseline(after, project.words_of(after))
                 renewals.append(_renewal(approval, after, stamp))
             except BaselinekitError as error:
-                failures += locate_problems(after, error.problems, project.root)
+                unfit = "what was accepted does not fit the rules"
+                problems = [replace(one, message=f"{unfit}: {one.message}") for one in error.problems]
+                failures += locate_problems(after, problems, project.root)
     applied = write(project, renewals, sync, dry_run)
     kept_ids = pending_ids(project.root)
     for approval in approvals:
@@ -883,7 +775,7 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
                 values[("baseline", key)] = value or ABSENT
         if stamp.version:
             values[("baseline_version",)] = stamp.version
-    if approval.is_whole and seen.origin != STORED:
+    if approval.is_whole:
         values[("metadata", "failure_count")] = 0
     if approval.ignored:
         values[("comparison", "ignore_fields")] = after.comparison.ignore_fields

@@ -11,31 +11,28 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.commands.loading import load_partly
 from baselinekit.commands.project import Project
 from baselinekit.commands.weakened import Way, weakened
-from baselinekit.errors import BaselinekitError, InvalidInput, Place
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.evals import Case
-from baselinekit.model.recipes import Config, Recipe, Skill
+from baselinekit.model.recipes import Config, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json, Path
 from baselinekit.store import at_revision, records
-from baselinekit.store.project import CONFIG_NAME, read
+from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, asdict, replace
 
 # --changed-since: the baselines that a change touches. A baseline counts as touched when its own file
 # has changed, or any file that its recipe uses: every file that a text in it names, the folder of its
-# skill, the program behind a name of the configuration, and the entries of the configuration for these.
+# skill, the program behind a name of the configuration. A change of the configuration touches all.
 # Git lists the files that differ. Which of them a baseline uses is not looked up in the file system, so
 # that deleted files count as well.
 
 
 _IRRELEVANT_KEYS = {"version", "record", "inline_limit", "evals", "limits"}
-_BY_NAME = ("skills", "commands", "models")
 _SKILL_FOLDERS = ("skills", ".claude/skills")
 _LONGEST_NAME = 1_024
 _MODULE = lazy_pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -50,10 +47,9 @@ def select_touched(
         return [], []
     start, notes = branched_at(git, rev, "--changed-since")
     settings = settings_changed(project, git, start)
-    if general := sorted(settings.keys() - set(_BY_NAME) - _IRRELEVANT_KEYS):
+    if general := sorted(settings.keys() - _IRRELEVANT_KEYS):
         message = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
         return chosen, [*notes, f"{message}, so that all baselines are compared"]
-    entries = set[str]().union(*(settings.get(family, ()) for family in _BY_NAME))
     files = git.changed_since(start)
     folders = {str(folder) for name in files for folder in PurePosixPath(name).parents}
     root = os.path.realpath(project.root)
@@ -74,11 +70,7 @@ def select_touched(
         if baseline.id in edited or os.path.isabs(baseline.source.file):  # one outside is unknown to git
             return True
         used = used_by(baseline, project)
-        return not (
-            entries.isdisjoint(used.words)
-            and files.isdisjoint(used.files)
-            and folders.isdisjoint(used.folders)
-        )
+        return not (files.isdisjoint(used.files) and folders.isdisjoint(used.folders))
 
     return [baseline for baseline in chosen if is_touched(baseline)], notes
 
@@ -93,10 +85,9 @@ def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
 
 
 class Used(Struct):
-    """What a baseline may use: `words` of its recipe and rules, which may be names in the configuration;
-    files, and folders with all their content, relative to the root, whether they exist or not."""
+    """What a baseline may use: files, and folders with all their content, relative to the root, whether they
+    exist or not."""
 
-    words: frozenset[str]
     files: tuple[str, ...]
     folders: tuple[str, ...]
 
@@ -105,12 +96,9 @@ def used_by(baseline: Baseline, project: Project) -> Used:
     """Return what a baseline may use. Each word of its recipe may be the name of a file."""
     recipe, config = baseline.current, project.config
     family, name = kind_of(recipe).asks(recipe)
-    words = {name, *_texts([recipe, baseline.comparison])}
-    folders = []
+    words, folders = {name, *_texts([recipe, baseline.comparison])}, []
     if family == "skills":
         folders = [f"{folder}/{name}" for folder in _SKILL_FOLDERS]
-        skill = config.skills.get(name)
-        words |= {skill.model} if skill and skill.folder else {Skill().model} if skill is None else set()
     entries = [
         entry
         for group in (config.commands, config.skills, config.models)
@@ -131,7 +119,7 @@ def used_by(baseline: Baseline, project: Project) -> Used:
         *(name for text in _texts(entries) for name in possible_files(text, ("",))),
         *(f"{module}.py" for module in modules),
     ]
-    return Used(frozenset(words), tuple(files), (*folders, *modules))  # of a package any part may be imported
+    return Used(tuple(files), (*folders, *modules))  # of a package any part may be imported
 
 
 def _starts(baseline: Baseline) -> tuple[str, ...]:
@@ -151,19 +139,6 @@ def _modules(entry: Any) -> Iterator[str]:
     for flag, word in pairwise(argv or []):
         if flag == "-m" and _MODULE.fullmatch(word):
             yield word
-
-
-def names_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[str]:
-    """Yield the files that the input file of a prompt names. One that cannot be read is reported
-    elsewhere."""
-    _, inputs_file = kind_of(recipe).inputs(recipe)
-    for path in _expanded([inputs_file] if inputs_file else [], project):
-        try:
-            data = read(project.root, os.path.normpath(os.path.join(folder, path)))
-            inputs = language(path).load(decode(data, path).body, path)
-        except BaselinekitError:
-            continue
-        yield from (name for text in _texts(inputs) for name in possible_files(text, (folder,)))
 
 
 def texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
@@ -243,7 +218,9 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Baselin
     before, unread = at_revision.baselines(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
     after, _ = load_partly(project, ())
-    after += at_revision.sparse_baselines(git, folders)  # a sparse checkout removes nothing
+    if any(at_revision.is_baseline(name, folders) for name in git.left_out()):
+        message = "--base compares all baselines, and this sparse checkout leaves some out"
+        raise InvalidInput(Problem("BK508", message, "git sparse-checkout disable"))
     words_then, changed = replace(project.words, own=old.placeholders), git.changed_since(start)
 
     def ways_of(old: Baseline, new: Baseline) -> list[Way]:
@@ -319,8 +296,8 @@ def changes_between(
 
 
 def _changed_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:
-    """Return the changed files that may be part of its request: uploads, templates, inputs and the files
-    these name, rubrics, words of a command. The program that is run, and a SKILL.md, are what is tested."""
+    """Return the changed files that may be part of its request: uploads, templates, inputs, rubrics, words of
+    a command. The program that is run, and a SKILL.md, are what is tested."""
     recipe = baseline.current
     question: Json = kind_of(recipe).question(recipe)
     parts = ((question, INPUT), (recipe.scores, (*EXECUTION, "scores")))
@@ -331,7 +308,5 @@ def _changed_files(baseline: Baseline, project: Project, changed: Collection[str
         for value in _expanded([text], project)
         for name in possible_files(value, _starts(baseline))
     }
-    for name in names_in_inputs(recipe, project, os.path.dirname(baseline.source.file)):
-        places[name] = (*INPUT, "inputs_from")
     named = ((name, at) for name, at in places.items() if name in changed)
     return [Way(at, f"another request is sent: {name} changed") for name, at in named]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from baselinekit.changes.changes import ComparisonRules, changes_of
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import compact
 from baselinekit.kinds.kind import CHECKS
@@ -29,24 +30,25 @@ from baselinekit.placeholders.formats import FORMATS
 from baselinekit.placeholders.grammar import Token, describes_many, has_marker, texts_in
 from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
-from baselinekit.structs import Struct, convert, plain
-from baselinekit.values.changes import match_elements
+from baselinekit.structs import Struct, plain
 from baselinekit.values.equality import identical, is_number
 from baselinekit.values.paths import iterate_places, parse, render, roots
-from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
+from baselinekit.values.places import value_at
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 CHECKS_AT, SCORES_AT = (*EXECUTION, CHECKS), (*EXECUTION, "scores")
 
 _LOOSENESS: dict[str, dict[str | None, int]] = {
     "type": {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2},
-    "arrays": {"ordered": 0, "by": 1, "unordered": 2, "each": 3, "subset": 3},
+    "arrays": {"ordered": 0, None: 1, "by": 2, "unordered": 3, "each": 4, "subset": 4},
     "criticality": {"critical": 0, "high": 1, "medium": 2, "low": 3, None: 4},
 }
 """How much passes with a word, by its key."""
 _MORE_IS_STRICTER = {"pass_at", "borderline_at", "threshold", "pass_threshold", "min", "min_similarity"}
-_MORE_IS_STRICTER |= {"at_least", "minimums", "min_tokens", "min_length", "min_score"}
+_MORE_IS_STRICTER |= {"at_least", "minimums", "min_tokens", "min_length", "min_score", "min_delta"}
 _LESS_IS_STRICTER = {"max", "max_seconds", "max_usd", "max_ratio", "max_total", "max_input", "max_output"}
-_LESS_IS_STRICTER |= {"max_tokens", "max_length", "tolerance", "retries"}
+_LESS_IS_STRICTER |= {"max_tokens", "max_length", "tolerance", "retries", "max_delta"}
+_EITHER_IS_ENOUGH = {"abs", "rel"}
 _TRUE_IS_STRICTER = {"required", "case_sensitive", "strict"}
 _FALSE_IS_STRICTER = FLAGS - _TRUE_IS_STRICTER | {"borderline_passes"}
 _MORE_TEXTS_ARE_STRICTER = {"all", "none", "contains_all", "not_contains", "require_keys"}
@@ -74,123 +76,102 @@ def weakened(
     before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
 ) -> list[Way]:
     """All the ways in which the baseline has changed, in the order of the file."""
-    old, new = before.baseline, after.baseline
+    then, now = _outputs(before), _outputs(after)
     ways: list[Way] = []
-    if old is not None and old.output is not ABSENT:
-        if new is None or new.output is ABSENT:
-            ways.append(Way(("baseline",), "no longer has a stored output: nothing is compared"))
-        else:
-            walk = _OutputWalk(before, after, words_before, words)
-            ways += walk.outputs(old.output, new.output, known_path(None))
-            variants = {repr(sorted(variant.when.items())): variant for variant in old.variants}
-            for number, variant in enumerate(new.variants):
-                stored = variants.pop(repr(sorted(variant.when.items())), None)
-                if stored is None:
-                    message = "a new variant: another output is right in some places"
-                    ways.append(Way(known_path(number), message))
-                else:
-                    ways += walk.outputs(stored.output, variant.output, known_path(number))
-            if variants:
-                message = "a variant was removed: another output is right in some places"
-                ways.append(Way(("baseline", "variants"), message))
-            for name in ("seconds", "cost_usd"):  # rules may allow a multiple of these
-                then, now = (getattr(known.observed, name, None) for known in (old, new))
-                if then is not None and (now is None or now > then):
-                    change = f"{then} -> {'nothing' if now is None else now}"
-                    ways.append(Way(("baseline", "observed", name), change, now is None))
+    if then and not now:
+        ways.append(Way(("baseline",), "no longer has a stored output: nothing is compared"))
+    elif then:
+        ways += _compare_outputs(before, after, (words_before, words))
+        for name in ("seconds", "cost_usd"):  # rules may allow a multiple of these
+            took, takes = (
+                getattr(known.observed, name, None) if known else None
+                for known in (before.baseline, after.baseline)
+            )
+            if took is not None and (takes is None or takes > took):
+                change = f"{took} -> {'nothing' if takes is None else takes}"
+                ways.append(Way(("baseline", "observed", name), change, takes is None))
     ways += compare_recipes(before.current, after.current, ("current",))
     if before.current.kind == after.current.kind:
         ways += _compare_checks(before.current, after.current)
-    if new is not None and new.output is not ABSENT:
+    if now:
         ways += _compare_rules(before, after)
     return [*ways, *compare_metadata(before.metadata, after.metadata)]
 
 
-class _OutputWalk:
-    """Compares the stored outputs before and after."""
+def _outputs(baseline: Baseline) -> dict[str, tuple[Path, Json]]:
+    """The stored outputs with their places, by the condition of their variant."""
+    known = baseline.baseline
+    if known is None or known.output is ABSENT:
+        return {}
+    return {"": (known_path(None), known.output)} | {
+        repr(sorted(variant.when.items())): (known_path(number), variant.output)
+        for number, variant in enumerate(known.variants)
+    }
 
-    def __init__(
-        self, before: Baseline, after: Baseline, words_before: PlaceholderContext, words: PlaceholderContext
-    ):
-        self.words = words_before, words
-        self.before, self.form = before.comparison, form_of(after.current)
-        mode, fields = _mode(after), after.comparison.fields.values()
-        self.is_whole = {mode.type, *(rule.type for rule in fields)} <= {"exact", "structural", None}
-        """Whether not only its numbers count, or the meaning of its texts."""
-        self.further_keys = mode.allow_additional_fields or not self.is_whole
-        self.subset = "subset" in after.comparison.arrays.values()
-        self.at: Path = ()
-        self.ignored: set[Path] = set()
 
-    def outputs(self, old: Json, new: Json, known: Path) -> Iterator[Way]:
-        self.at = (*known, "output")
-        self.ignored = {
+def _compare_outputs(
+    before: Baseline, after: Baseline, words: tuple[PlaceholderContext, PlaceholderContext]
+) -> Iterator[Way]:
+    then, now = _outputs(before), _outputs(after)
+    mode, form = _mode(after), form_of(after.current)
+    types = {mode.type, *(rule.type for rule in after.comparison.fields.values())}
+    is_whole = types <= {"exact", "structural", None}  # otherwise only numbers or meanings count
+    has_subset = "subset" in after.comparison.arrays.values()
+    for condition, (place, new) in now.items():
+        if condition not in then:
+            yield Way(place, "a new variant: another output is right in some places")
+            continue
+        old = then[condition][1]
+        ignored = {
             (*root, *path)
-            for text in (*self.before.ignore_fields, *_ignored_values(self.before))
+            for text in (*before.comparison.ignore_fields, *_ignored_values(before.comparison))
             for root in roots(parse(text), old)
             for path, _ in iterate_places(parse(text), old["body"] if root else old)
         }
-        yield from self.values(old, new, ())
-
-    def way(self, path: Path, message: str, weakens: bool) -> Way:
-        return Way((*self.at, *path), message, weakens)
-
-    def values(self, old: Json, new: Json, path: Path) -> Iterator[Way]:
-        if path in self.ignored:
-            return
-        if isinstance(old, dict) and isinstance(new, dict):
-            optional = self.further_keys or path in self.form  # of headers and parts only those stated count
-            for key in {**old, **new}:
-                at = (*path, key)
-                if key in old and key in new:
-                    yield from self.values(old[key], new[key], at)
-                elif key in old and at not in self.ignored:
-                    yield self.way(at, f"is no longer expected: {short(old[key])}", optional)
-                elif key in new and not optional:
-                    yield self.way(at, f"is expected now: {short(new[key])}", False)
-        elif isinstance(old, list) and isinstance(new, list):
-            yield from self.rows(old, new, path)
-        elif not is_same(old, new):
-            yield from self.leaves(old, new, path)
-
-    def rows(self, old: list[Json], new: list[Json], path: Path) -> Iterator[Way]:
-        described, was_described = (len(rows) == 1 and describes_many(rows[0]) for rows in (new, old))
-        if described and not was_described:
-            yield self.way(path, f"one element describes every element now: {short(new[0])}", True)
-            return
-        if was_described:
-            continued: list[int | None] = [0] * len(new)
-        elif identical(old, new, ordered=False):
-            continued = list(range(len(old)))
-        else:
-            continued = match_elements(old, new)
-        if len(old) != len(new):
-            message = f"expects {count_noun(len(new), 'element')} instead of {len(old)}"
-            yield self.way(path, message, len(new) < len(old) and self.subset)
-        positions = [before for before in continued if before is not None]
-        if not was_described and positions != sorted(positions):
-            yield self.way(path, "expects its elements in another order", False)
-        for number, (before, row) in enumerate(zip(continued, new, strict=True)):
-            if before is None:
-                is_foreign = not _placeholders_in(row) <= _placeholders_in(old)
-                yield self.way((*path, number), f"is expected now: {short(row)}", is_foreign)
+        for change in changes_of(old, new, ComparisonRules()).changes:
+            parent, key = change.path[:-1], change.path[-1] if change.path else ""
+            if any(change.at[:length] in ignored for length in range(len(change.at) + 1)):
+                continue
+            weakens = False
+            if change.kind == "order":
+                if not isinstance(value_at(new, change.path), list):
+                    continue
+                message = "expects its elements in another order"
+            elif change.kind == "removed":
+                message = f"is no longer expected: {short(change.before)}"
+                rows = value_at(new, parent)
+                if isinstance(key, int):  # the one row that is left may describe every element
+                    weakens = has_subset or (len(rows) == 1 and describes_many(rows[0]))
+                else:  # of headers and parts only those stated count
+                    weakens = mode.allow_additional_fields or not is_whole or parent in form
+            elif change.kind == "added":
+                message = f"is expected now: {short(value_at(new, change.path))}"
+                foreign = _placeholders_in(change.after) - _placeholders_in(value_at(old, change.at))
+                weakens = isinstance(key, int) and bool(foreign)
             else:
-                yield from self.values(old[before], row, (*path, number))
+                sides = change.before, value_at(new, change.path)
+                templates = _compile(sides[0], words[0]), _compile(sides[1], words[1])
+                message, weakens = _compare_leaves(*sides, *templates, is_whole=is_whole)
+                if not message:
+                    continue
+            yield Way((*place, "output", *change.path), message, weakens)
+    if then.keys() - now.keys():
+        message = "a variant was removed: another output is right in some places"
+        yield Way(("baseline", "variants"), message)
 
-    def leaves(self, old: Json, new: Json, path: Path) -> Iterator[Way]:
-        before, after = _compile(old, self.words[0]), _compile(new, self.words[1])
-        change = f"{short(old)} -> {short(new)}"
-        if not isinstance(after, Placeholder | Inline):
-            gone = isinstance(before, Placeholder | Inline) and binds(before)
-            unseen = not self.is_whole and json_type(old) != json_type(new)
-            weakens = gone or unseen or bool(_placeholders_in(new))
-            yield self.way(path, f"another expectation: {change}", weakens)
-        elif not isinstance(before, Placeholder | Inline):
-            yield self.way(path, f"a value became a placeholder: {change}", True)
-        elif _is_only_other_text(before, after):
-            yield self.way(path, f"another expectation: {change}", False)
-        elif not is_narrower(before, after):
-            yield self.way(path, f"another placeholder: {change}", True)
+
+def _compare_leaves(old: Json, new: Json, before: Json, after: Json, *, is_whole: bool) -> tuple[str, bool]:
+    """Return what became of a value, and whether it asks for less; no text if it only asks for more."""
+    change = f"{short(old)} -> {short(new)}"
+    if not isinstance(after, Placeholder | Inline):
+        gone = isinstance(before, Placeholder | Inline) and binds(before)
+        unseen = not is_whole and json_type(old) != json_type(new)
+        return f"another expectation: {change}", gone or unseen or bool(_placeholders_in(new))
+    if not isinstance(before, Placeholder | Inline):
+        return f"a value became a placeholder: {change}", True
+    if _is_only_other_text(before, after):
+        return f"another expectation: {change}", False
+    return ("", False) if is_narrower(before, after) else (f"another placeholder: {change}", True)
 
 
 def _mode(baseline: Baseline) -> Mode:
@@ -305,18 +286,32 @@ def compare_values(old: Any, new: Any, path: Path) -> Iterator[Way]:
         for name in {**old, **new}:
             yield from compare_values(old.get(name), new.get(name), (*path, str(name)))
     elif not _is_stricter(path, old, new):
-        change = " -> ".join("nothing" if value is None else short(value) for value in (old, new))
+        shown = str if _looseness(path) else short
+        change = " -> ".join("nothing" if value is None else shown(value) for value in (old, new))
         if isinstance(old, list | tuple) and isinstance(new, list | tuple):
             signed = [f"-{short(one)}" for one in old if one not in new]
             change = " ".join([*signed, *(f"+{short(one)}" for one in new if one not in old)]) or change
         yield Way(path, change, key not in _EXPECTATIONS)
 
 
-def _is_stricter(path: Path, old: Json, new: Json) -> bool:
+def _looseness(path: Path) -> Mapping[str | None, int]:
+    """How loose each word is that may stand at a place of `comparison:` or `metadata:`."""
+    key = "arrays" if path[:2] == ("comparison", "arrays") else str(path[-1])
+    return _LOOSENESS.get(key, {}) if path[0] in ("comparison", "metadata") else {}
+
+
+def _is_stricter(path: Path, old: Any, new: Any) -> bool:
+    if table := _looseness(path):
+        then, now = (table.get("by" if isinstance(word, By) else word) for word in (old, new))
+        return then is not None and now is not None and now < then
+    if isinstance(new, FieldRule):
+        return new.type == "exact"
     keys = {str(key) for key in path}
     if isinstance(old, bool | None) and isinstance(new, bool):
         return bool(keys & (_TRUE_IS_STRICTER if new else _FALSE_IS_STRICTER))
     if is_number(new) and (old is None or is_number(old)):
+        if path[-1] in _EITHER_IS_ENOUGH:
+            return old is not None and new < old
         if keys & _MORE_IS_STRICTER:
             return old is None or new > old
         return bool(keys & _LESS_IS_STRICTER) and (old is None or new < old)
@@ -327,29 +322,22 @@ def _is_stricter(path: Path, old: Json, new: Json) -> bool:
     return False
 
 
-def _compare_words(key: str, old: Json, new: Json, at: Path) -> Iterator[Way]:
-    then, now = (_LOOSENESS[key]["by" if isinstance(word, By) else word] for word in (old, new))
-    if old != new and then <= now:
-        yield Way(at, f"{old} -> {new or 'none'}")
-
-
 def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
-    then, now = list(before.checks), list(enumerate(after.checks))
-    for check in before.checks:
-        kept = next((pair for pair in now if is_same(pair[1], check)), None)
-        if kept is not None:
-            then.remove(check)
-            now.remove(kept)
-    for check in then:
+    left = [check for check in before.checks if not any(is_same(check, one) for one in after.checks)]
+    new = [
+        (number, check)
+        for number, check in enumerate(after.checks)
+        if not any(is_same(check, one) for one in before.checks)
+    ]
+    for check in left:
         name = next(iter(check), "")
-        known = next((pair for pair in now if name in pair[1]), None)
+        known = next((pair for pair in new if name in pair[1]), None)
         if known is None:
             yield Way(CHECKS_AT, f"is no longer checked: {short(check)}")
         else:
-            now.remove(known)
+            new.remove(known)
             for way in compare_values(check[name], known[1][name], (*CHECKS_AT, known[0], name)):
                 yield Way(way.at[:-1], f"{name}: {way.message}", way.weakens)
-    yield from (Way((*CHECKS_AT, number), f"is checked now: {short(check)}", False) for number, check in now)
     if before.scores is not None and after.scores is None:
         yield Way(SCORES_AT, "the text is no longer scored")
     elif before.scores is not None:
@@ -357,94 +345,53 @@ def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
 
 
 def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Way]:
-    old, new, at = before.comparison, after.comparison, ("comparison",)
+    old, new = before.comparison, after.comparison
+    were_ignored, ignored = {*old.ignore_fields, *_ignored_values(old)}, _ignored_values(new)
+    for key, texts, known in (
+        ("ignore_fields", new.ignore_fields, old.ignore_fields),
+        ("ignore_values", ignored, were_ignored),
+    ):
+        yield from (Way(("comparison", key), f"{text} is new") for text in texts if text not in known)
+    stated: list[dict[str, Any]] = []
     was, mode = _mode(before), _mode(after)
-    yield from _compare_words("type", was.type, mode.type, (*at, "type"))
-    for name in sorted(FLAGS):
-        if name != "normalize_newlines" or was.type == mode.type:  # its default goes with the type
-            yield from compare_values(getattr(was, name), getattr(mode, name), (*at, "options", name))
-    if was.type == mode.type == "semantic":
-        for name in ("min_similarity", "method"):
-            yield from compare_values(getattr(was, name), getattr(mode, name), (*at, name))
-    were_ignored = {*old.ignore_fields, *_ignored_values(old)}
-    for text in new.ignore_fields:
-        if text not in old.ignore_fields:
-            yield Way((*at, "ignore_fields"), f"{text} is new")
-    for text in _ignored_values(new):
-        if text not in were_ignored:
-            yield Way((*at, "ignore_values"), f"{text} is new")
-    yield from _find_uncovered(old, new)
-    for text in old.require_keys:
-        if text not in new.require_keys:
-            yield Way((*at, "require_keys"), f"{text} is no longer required")
-    then, now = (
-        {text: bounds for text, bounds in rules.tolerance.items() if isinstance(bounds, Tolerance)}
-        for rules in (old, new)
+    for rules, found in ((old, was), (new, mode)):
+        flags = FLAGS - ({"normalize_newlines"} if was.type != mode.type else set())
+        similar = ("min_similarity", "method") if was.type == mode.type == "semantic" else ()
+        tolerances = {
+            text: bounds
+            for text, bounds in rules.tolerance.items()
+            if isinstance(bounds, Tolerance) and (text in new.tolerance or _ignores(new, text))
+        }
+        stated.append(
+            {
+                "type": found.type,
+                "options": {name: getattr(found, name) for name in sorted(flags)},
+                **{name: getattr(found, name) for name in similar},
+                "require_keys": rules.require_keys,
+                "tolerance": tolerances,
+                "arrays": rules.arrays,
+                "fields": rules.fields,
+                "latency": rules.latency or Latency(),
+                "cost": rules.cost or Cost(),
+                "max_age": rules.max_age if old.max_age is not None else None,
+            }
+        )
+    yield from compare_values(stated[0], stated[1], ("comparison",))
+
+
+def _ignores(rules: Rules, text: str) -> bool:
+    """Whether a path may be ignored, or fall under another tolerance, once it has none of its own."""
+    ends = ("*", text.rpartition(".")[2])
+    return any(
+        ignored.endswith(ends)
+        for ignored in (*rules.ignore_fields, *_ignored_values(rules), *rules.tolerance)
     )
-    for text in {**now, **then}:
-        bounds = (then.get(text, then.get("*")), now.get(text, now.get("*")))
-        yield from _compare_tolerances(*bounds, (*at, "tolerance", text))
-    for path in {**new.arrays, **old.arrays}:
-        array, array_now = old.arrays.get(path), new.arrays.get(path)
-        if array_now is not None and array_now != "ordered":
-            yield from _compare_words("arrays", array or "ordered", array_now, (*at, "arrays", path))
-        elif array == "ordered" and array_now is None:
-            yield Way((*at, "arrays", path), "ordered -> none: one element may describe every element")
-    for text in {**new.fields, **old.fields}:
-        rule, rule_now = old.fields.get(text, FieldRule()), new.fields.get(text, FieldRule())
-        place: Path = (*at, "fields", text)
-        types = rule.type or was.type, rule_now.type or mode.type
-        yield from _compare_words("type", *types, (*place, "type"))
-        if types[1] != "exact" and rule_now != FieldRule():
-            yield from _compare_tolerances(_bounds_of(rule), _bounds_of(rule_now), (*place, "tolerance"))
-            for name in ("options", "min_similarity"):
-                yield from compare_values(getattr(rule, name), getattr(rule_now, name), (*place, name))
-    yield from compare_values(old.latency or Latency(), new.latency or Latency(), (*at, "latency"))
-    yield from compare_values(old.cost or Cost(), new.cost or Cost(), (*at, "cost"))
-    if old.max_age is not None:
-        yield from compare_values(old.max_age, new.max_age, (*at, "max_age"))
-
-
-def _compare_tolerances(old: Tolerance | None, new: Tolerance | None, at: Path) -> Iterator[Way]:
-    if any(now > then for then, now in zip(_reach(old), _reach(new), strict=True)):
-        yield Way(at, " -> ".join("none" if bounds is None else short(bounds) for bounds in (old, new)))
-
-
-def _reach(bounds: Tolerance | None) -> list[float]:
-    """How far each bound lets a number move."""
-    if bounds is None:
-        return [0, 0, 0, 0]
-    is_sized = bounds.abs is not None or bounds.rel is not None
-    unbounded = float("inf")
-    return [
-        unbounded if bounds.min_delta is None else -bounds.min_delta,
-        unbounded if bounds.max_delta is None else bounds.max_delta,
-        (bounds.abs or 0) if is_sized else unbounded,
-        (bounds.rel or 0) if is_sized else unbounded,
-    ]
-
-
-def _bounds_of(rule: FieldRule) -> Tolerance | None:
-    stated = {name: value for name, value in rule.tolerance.items() if name in Tolerance.__struct_fields__}
-    return convert(stated, Tolerance) if stated else None
-
-
-def _find_uncovered(old: Rules, new: Rules) -> Iterator[Way]:
-    """A comparing rule wins against a wider ignore rule: what it compared is ignored once it is gone."""
-    ignoring = (*new.ignore_fields, *_ignored_values(new))
-    for kind in ("tolerance", "fields"):
-        for text in getattr(old, kind).keys() - getattr(new, kind).keys():
-            last = parse(text).segments[-1:] if text not in FLAGS else ()
-            for ignored in ignoring:
-                if last and parse(ignored).segments[-1:] in (last, parse("*").segments, parse("**").segments):
-                    yield Way(("comparison",), f"{ignored} is ignored where {kind}: {text} compared")
-                    break
 
 
 def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Way]:
     if new.skip is not None and old.skip is None:
         yield Way(("metadata", "skip"), new.skip)
-    yield from _compare_words("criticality", old.criticality, new.criticality, ("metadata", "criticality"))
+    yield from compare_values(old.criticality, new.criticality, ("metadata", "criticality"))
     removed, added = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
     if removed or added:
         signed = [*(f"-{tag}" for tag in removed), *(f"+{tag}" for tag in added)]

@@ -66,17 +66,7 @@ def config(git: Git, commit: str, name: str) -> Config | None:
 
 def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Baseline], list[str]]:
     """Return the baselines in these folders at a commit, and the files that could not be read."""
-    return _collect_baselines(git, git.tree(commit), folders)
-
-
-def sparse_baselines(git: Git, folders: Sequence[str]) -> list[Baseline]:
-    """Return the readable baselines that a sparse checkout leaves off the disk."""
-    return _collect_baselines(git, git.left_out(), folders)[0]
-
-
-def _collect_baselines(
-    git: Git, tree: Mapping[str, CommitFile], folders: Sequence[str]
-) -> tuple[list[Baseline], list[str]]:
+    tree = git.tree(commit)
     names = [name for name in tree if is_baseline(name, folders)]
     contents = _read_contents(git, tree, names, limits_of(git.folder).file_size)
     baselines: list[Baseline] = []

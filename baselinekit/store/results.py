@@ -124,10 +124,6 @@ def result_files(root: str) -> list[str]:
     return []
 
 
-def result_path(root: str, name: str) -> str:
-    return os.path.join(_results_folder(root), name)
-
-
 def load_results(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
     """Yield each file (or only the `last` ones) with its contents, the oldest run first; None as the contents
     of a file that cannot be read."""

@@ -198,24 +198,6 @@ def test_a_gate_of_a_plan_whose_cases_have_changed_is_run_anew_by_who_goes_on(
     assert "was finished before" not in capsys.readouterr().out
 
 
-def test_who_names_another_report_of_a_run_is_told_its_result_file(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (project / "e.yaml").write_text(SUITE.format(expected="no"))
-    assert run(["run", "e.yaml", "-q", "-o", "out/r.json", "-o", "out/r.eval.json", "-o", "out/r.html"]) == 0
-    capsys.readouterr()
-    for named in ("out/r.eval.json", "out/r.html", "out"):
-        assert run(["gate", named]) == 2
-        assert capsys.readouterr().err.endswith(": the result file is out/r.json\n")
-    for named in ("last", "latest"):
-        assert run(["gate", named]) == 2
-        result_file = capsys.readouterr().err.strip().rpartition(" ")[2]
-        assert run(["gate", result_file]) == 0
-        assert "go on: 1 gate met" in capsys.readouterr().out
-    assert run(["gate", "nowhere.json"]) == 2
-    assert "check the name" in capsys.readouterr().err
-
-
 def test_who_gives_a_suite_to_the_gate_is_told_what_comes_before(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -142,9 +142,7 @@ def test_what_is_selected(tmp_path: Path) -> None:
         here.propose(all_failed=False)
     here.says("c", {"n": 1})
     failed(here)
-    with pytest.raises(
-        NothingSelected, match=r"BK530 no answer of it is kept: .*; what is kept is of a, ab: "
-    ):
+    with pytest.raises(NothingSelected, match=r"BK530 no answer is kept: .*; what is kept is of a, ab: "):
         chosen("c*")
 
 
@@ -254,14 +252,6 @@ def test_refresh_writes_rules_for_arrays_in_the_order_of_the_output(tmp_path: Pa
     desk.refresh("a")
     arrays = [line.strip() for line in file.read_text().splitlines() if line.endswith(": ordered")]
     assert arrays == [f"body.{name}: ordered" for name in names]
-
-
-def test_a_rule_that_meets_nothing_any_more_is_told(tmp_path: Path) -> None:
-    here = Desk(tmp_path)
-    here.put("a", "status: 200\nbody: {k: 1, at: 3, v: 1}", "ignore_fields: [at]\ntolerance: {k: {abs: 1}}")
-    here.says("a", {"at": 1, "v": 1})
-    failed(here)
-    assert here.propose("a").plans[0].notes == ("tolerance: k matches nothing any more",)
 
 
 def test_what_no_output_can_mend_is_told(tmp_path: Path) -> None:
@@ -441,27 +431,13 @@ def test_refresh_from_results_without_a_hash_of_the_stored_output_is_refused(her
     assert refusals(here, all_failed=False, results=[("ci.json", json.dumps(document))]) == ["BK531"]
 
 
-INT = "<<any_integer>>"
-THEN = "status: 200\nbody: {n: 1, at: 1, rows: [{x: 1, id: 7}, {x: 2, id: 8}]}"
-
-
-@pytest.mark.parametrize(
-    ("now", "rules"),
-    [
-        (THEN.replace("at: 1", f"at: {INT}"), ""),
-        (THEN.replace("at: 1", f"at: {INT}").replace("id: 7", f"id: {INT}"), ""),
-        (THEN, "ignore_fields: [body.at]"),
-        (THEN, "tolerance: {body.at: {abs: 9}}"),
-    ],
-)
-def test_refresh_from_results_with_a_rule_or_placeholder_added_since_keeps_it(
-    tmp_path: Path, now: str, rules: str
-) -> None:
+@pytest.mark.parametrize("rules", ["ignore_fields: [body.at]", "tolerance: {body.at: {abs: 9}}"])
+def test_refresh_from_results_with_a_rule_added_since_keeps_it(tmp_path: Path, rules: str) -> None:
     here = Desk(tmp_path)
-    here.put("a", THEN)
-    here.says("a", {"n": 2, "at": 3, "rows": [{"x": 1, "id": 7}, {"x": 2, "id": 8}]})
+    here.put("a", "status: 200\nbody: {n: 1, at: 1}")
+    here.says("a", {"n": 2, "at": 3})
     text = results(here)
-    here.put("a", now, rules)
+    here.put("a", "status: 200\nbody: {n: 1, at: 1}", rules)
     (plan,) = here.propose(all_failed=False, results=[("ci.json", text)]).plans
     assert [(render(change.path), change.after, change.lost) for change in plan.changes] == [
         ("body.n", 2, ())
@@ -550,9 +526,9 @@ def test_rules_that_do_not_go_with_the_new_output_are_said_to(tmp_path: Path) ->
     here.put("a", "status: 200\nbody: [{sku: a}, {sku: b}]", "arrays: {$.body: {by: sku}}")
     here.says("a", [{"sku": "a"}, {"sku": ["b"]}])
     failed(here)
-    (refused,) = here.propose().refusals
-    assert refused.problem.code == "BK221"
-    assert refused.problem.message.startswith("the new output does not fit the rules: "), "the file is right"
+    (refused,) = here.refresh().failures
+    assert refused.code == "BK221"
+    assert refused.message.startswith("what was accepted does not fit the rules: "), "the file is right"
 
 
 def test_rows_of_another_form_are_no_group(tmp_path: Path) -> None:
@@ -669,8 +645,7 @@ def test_what_would_be_no_baseline_any_more_is_not_written(tmp_path: Path) -> No
     here.says("a", {"rows": [{"k": 1, "v": 1}, {"k": 1, "v": 2}]})
     failed(here)
     before = file.read_text()
-    (refusal,) = here.propose("a").refusals
-    assert refusal.problem.code == "BK221"
+    assert codes(here.refresh("a")) == ["BK221"]
     assert file.read_text() == before
 
 

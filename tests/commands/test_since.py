@@ -116,8 +116,6 @@ def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[st
         (edit("reviews/one.py", "1", "2"), ["called"]),
         (edit("prompts/ask.md", "x", "y"), ["ask"]),
         (lambda here: here.write({"baselines/new.yaml": http("new")}), ["new"]),
-        (edit("baselinekit.yaml", "tools/tool.py", "tools/t.py"), ["tool"]),
-        (edit("baselinekit.yaml", "[cat]}, j", "[cat, -u]}, j"), ["ask", "large"]),
         (edit("baselinekit.yaml", "base_url", "record: never\nbase_url"), []),
     ],
 )

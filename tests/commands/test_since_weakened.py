@@ -194,7 +194,6 @@ ASKS = {
     "a template": ("input: {prompt: more.txt}", "type: prompt"),
     "inputs": ("input: {text: '{{a}}', inputs: {a: {file: more.txt}}}", "type: prompt"),
     "a file of inputs": ("input: {text: '{{a}}', inputs_from: more.txt}", "type: prompt"),
-    "a file that inputs name": ("input: {text: '{{a}}', inputs_from: in.yaml}", "type: prompt"),
     "a skill's input": ("input: {code: {file: more.txt}}", "type: skill, skill_name: s"),
     "a skill's named file": ("input: {code: more.txt}", "type: skill, skill_name: s"),
     "a body": ("input: {method: POST, endpoint: /u, body: {file: more.txt}}", "type: http"),
@@ -218,7 +217,6 @@ def test_another_request_file_is_another_question(here: Checkout, how: str) -> N
         "baselines/asks.yaml": ASKING.format(id="asks", input=given, execution=execution),
         "baselines/more.txt": "a: one\n",
         "baselines/other.txt": "one\n",
-        "baselines/in.yaml": "a: {file: more.txt}\n",
     }
     here.commit(files)
     here.git("branch", "-f", "before")
@@ -269,17 +267,13 @@ def test_both_are_told_of_one_baseline(here: Checkout) -> None:
     ]
 
 
-def test_a_sparse_checkout_removes_nothing(here: Checkout) -> None:
-    here.commit(
-        {"baselines/far/d.yaml": RECORD.format(id="d"), "baselines/far/e.yaml": RECORD.format(id="e")}
-    )
-    here.git("branch", "-f", "base")
-    here.commit({"baselines/far/e.yaml": RECORD.format(id="e").replace("Ada", "<<any>>")})
+def test_a_sparse_checkout_that_leaves_baselines_out_is_refused(here: Checkout) -> None:
+    here.commit({"baselines/far/d.yaml": RECORD.format(id="d"), "docs/far.md": "x"})
+    here.git("sparse-checkout", "set", "--no-cone", "/*", "!/docs/")
+    assert told(beside(here)) == {"d": ("added", ())}
     here.git("sparse-checkout", "set", "--no-cone", "/*", "!/baselines/far/")
-    assert not (here.folder / "baselines/far").exists()
-    assert {id: change for id, (change, _) in told(beside(here, "base")).items()} == {"e": "loosened"}
-    here.git("rm", "-q", "--sparse", "baselines/far/d.yaml")
-    assert told(beside(here, "base"))["d"] == ("removed", ())
+    with pytest.raises(InvalidInput, match="this sparse checkout leaves some out"):
+        beside(here)
 
 
 CHECKED = """\

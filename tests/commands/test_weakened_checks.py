@@ -154,7 +154,7 @@ def test_f57_a_score_that_may_fall_is_told() -> None:
     wider = {"fields": {"quality_scores": {"type": "numeric", "tolerance": {"min_delta": -1}}}}
     before = made(scores=SCORED, output=output, rules=FLOOR)
     assert told(before, made(scores=SCORED, output=output, rules=wider)) == [
-        'comparison.fields.quality_scores.tolerance: {"min_delta": 0} -> {"min_delta": -1}'
+        "comparison.fields.quality_scores.tolerance.min_delta: 0 -> -1"
     ]
     ignored = {"ignore_values": ["quality_scores"]}
     assert any("is new" in way for way in told(before, made(scores=SCORED, output=output, rules=ignored)))
