@@ -1,6 +1,5 @@
 """What a refresh would change, for the person who approves it, and files before and after."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -18,9 +17,8 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.report.differences import CONTEXT, DiffLine, Tone, group_nearby, unified
+from baselinekit.report.differences import DiffLine, Tone, hunks, pair, unified
 from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
-from baselinekit.report.sides import changes, pair
 from baselinekit.report.values import cut_line, page, without_absent
 from baselinekit.report.wording import Style, cut_to_width, format_lines
 from baselinekit.values.paths import render
@@ -37,7 +35,6 @@ _TONE_COLOURS: dict[Tone, str] = {"gone": "red", "came": "green", "dim": "dim"}
 _SIGN_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
 _MOST_DIFF_LINES = 10_000
-_NO_NEWLINE = "\\ No newline at end of file"
 
 Accepted = Sequence[Collection[int]]
 """For each plan the numbers of the selected changes."""
@@ -309,13 +306,26 @@ def refused_document(proposal: RefreshProposal) -> list[Json]:
 
 
 def unified_file(rewritten: Rewritten) -> list[str]:
-    """Return the lines of the diff; none if nothing differs."""
-    texts = (rewritten.before, rewritten.after)
-    hunks = _hunks(*(re.findall(r"[^\n]*\n|[^\n]+", text) for text in texts))  # only a line feed ends a line
-    if not hunks:
-        return []
+    """Return the lines of the diff, which git can apply; none if nothing differs."""
+    lines: list[str] = []
+    for (o1, o2, n1, n2), parts in hunks(_lines(rewritten.before), _lines(rewritten.after)):
+        lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
+        for part in parts:
+            lines += [sign + line for sign, texts in zip(" -+", part, strict=True) for line in texts]
     before = f"a/{rewritten.file}" if rewritten.before else "/dev/null"
-    return [f"--- {before}", f"+++ b/{rewritten.file}", *hunks]
+    lines = [f"--- {before}", f"+++ b/{rewritten.file}", *lines] if lines else []
+    return [line for text in lines for line in text.split("\n")]
+
+
+def _range(start: int, end: int) -> str:
+    size = end - start
+    return f"{start + 1 if size else start}" + ("" if size == 1 else f",{size}")
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, which only a line feed ends, with git's note on a last line without one."""
+    lines = text.split("\n")
+    return [*lines[:-1], *([f"{lines[-1]}\n\\ No newline at end of file"] if lines[-1] else [])]
 
 
 def format_file_diff(rewritten: Rewritten, style: Style) -> str:
@@ -328,33 +338,3 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
     painted = [style.paint(escape_controls(line), "bold") for line in lines[:2]]
     painted += [style.paint(escape_controls(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in painted)
-
-
-def _hunks(old: list[str], new: list[str]) -> list[str]:
-    lines: list[str] = []
-    for group in group_nearby(changes(old, new)):
-        o1, n1 = max(0, group[0][0] - CONTEXT), max(0, group[0][2] - CONTEXT)
-        o2, n2 = min(len(old), group[-1][1] + CONTEXT), min(len(new), group[-1][3] + CONTEXT)
-        lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
-        at = o1
-        for old_start, old_end, new_start, new_end in group:
-            lines += [
-                *_with_sign(" ", old[at:old_start]),
-                *_with_sign("-", old[old_start:old_end]),
-                *_with_sign("+", new[new_start:new_end]),
-            ]
-            at = old_end
-        lines += _with_sign(" ", old[at:o2])
-    return lines
-
-
-def _with_sign(sign: str, lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        yield sign + line.removesuffix("\n")
-        if not line.endswith("\n"):
-            yield _NO_NEWLINE
-
-
-def _range(start: int, end: int) -> str:
-    size = end - start
-    return f"{start + 1 if size else start}" + ("" if size == 1 else f",{size}")

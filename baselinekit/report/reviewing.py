@@ -18,6 +18,7 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.model.values import Json
+from baselinekit.report.differences import pair
 from baselinekit.report.refreshing import (
     change_document,
     change_lines,
@@ -30,7 +31,6 @@ from baselinekit.report.refreshing import (
     problem_document,
     refused_document,
 )
-from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, width, wrap_lines
 from baselinekit.values.paths import render
