@@ -50,12 +50,15 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import Json
 from baselinekit.report.next_commands import check_commands
-from baselinekit.report.refreshing import count_changes, format_file_diff, format_refresh, format_refresh_json
 from baselinekit.report.reviewing import (
+    count_changes,
     count_decisions,
     describe_decision,
     format_decisions_json,
+    format_file_diff,
     format_pending,
+    format_refresh,
+    format_refresh_json,
     format_screen,
 )
 from baselinekit.report.wording import Style

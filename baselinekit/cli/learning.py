@@ -29,7 +29,7 @@ from baselinekit.learning.lists import ListRule
 from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
 from baselinekit.report.next_commands import rule_commands
-from baselinekit.report.refreshing import format_file_diff
+from baselinekit.report.reviewing import format_file_diff
 from baselinekit.structs import MutableStruct
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun

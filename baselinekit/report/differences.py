@@ -62,9 +62,11 @@ _CONFUSABLES: dict[int, int | str] = {
 """The letters of other alphabets, quotes, dashes and invisible characters that look like a plain text."""
 
 
-def pair(expected: Json, actual: Json, with_types: bool = False, limit: int = LONGEST) -> tuple[str, str]:
+def pair(
+    expected: Json, actual: Json, with_types: bool = False, limit: int = LONGEST, are_templates: bool = False
+) -> tuple[str, str]:
     """Return both sides of a difference as JSON, shortened, with look-alike characters escaped."""
-    left, right = shorten_pair(as_text(expected, template=True), as_text(actual), limit)
+    left, right = shorten_pair(as_text(expected, template=True), as_text(actual, are_templates), limit)
     if with_types:
         left += f" ({json_type(expected)})" if expected is not ABSENT and left != expected else ""
         right += f" ({json_type(actual)})" if actual is not ABSENT and right != actual else ""
@@ -379,20 +381,22 @@ def sides_of(spot: ReportedDifference, most: int = SHORT.lines) -> tuple[DiffLin
     if isinstance(expected, str) and isinstance(actual, str) and has_marker(expected):
         matched = with_values(expected, actual)
         expected = expected if matched == actual else matched
+    if spot.kind == "order" and len(sides := {*pair(expected, actual)}) == 1:  # the remark says from where
+        return (DiffLine("dim", f"= {sides.pop()}"),)
+    return side_lines(expected, actual, spot.kind == "type", most)
+
+
+def side_lines(
+    expected: Json, actual: Json, with_types: bool, most: int, are_templates: bool = False
+) -> tuple[DiffLine, ...]:
+    """Return the lines of both sides: of texts of several lines the diff. `are_templates`: the placeholders
+    of both are shown as they are."""
     is_text = isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
     if is_text and (changed := unified(expected, actual)):
         return tuple(diff_lines(changed, most))
-    sides = pair(expected, actual, with_types=spot.kind == "type")
-    if spot.kind == "order" and sides[0] == sides[1]:
-        return (
-            DiffLine("dim", f"= {sides[0]}"),
-        )  # the same row in another position: the remark says from where
-    lines = []
-    if spot.kind != "extra" and expected is not ABSENT:
-        lines.append(DiffLine("gone", f"- {sides[0]}"))
-    if spot.kind != "missing":
-        lines.append(DiffLine("came", f"+ {sides[1]}"))
-    return tuple(lines)
+    left, right = pair(expected, actual, with_types, are_templates=are_templates)
+    gone = (DiffLine("gone", f"- {left}"),) if expected is not ABSENT else ()
+    return (*gone, DiffLine("came", f"+ {right}")) if actual is not ABSENT else gone
 
 
 def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:

@@ -239,6 +239,8 @@ def describe_reason(result: Result) -> str:
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+TONES = {"gone": "red", "came": "green", "dim": "dim"}
+"""The colours of what was expected, what came instead, and what explains."""
 _COLOUR_CODE = lazy_pattern(r"\x1b\[[0-9;]*m")
 _CUT = "…"
 
