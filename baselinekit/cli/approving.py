@@ -1,16 +1,19 @@
 """What `baselinekit refresh` and `review` do: show changes, ask, write what is accepted, suggest checks."""
 
+import json
 import os
 import shlex
 import shutil
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
 
 from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import screen
 from baselinekit.cli.approve import RefreshOptions, ReviewOptions
-from baselinekit.cli.clients import real_context, with_models, with_progress
-from baselinekit.cli.keys import REDRAW, RESUMED, Region, keyboard
+from baselinekit.cli.capturing import describe_learnt, learnt_as_json
+from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
+from baselinekit.cli.keys import Region, keyboard
 from baselinekit.cli.options import (
     parse_pairs,
     path_from_here,
@@ -24,21 +27,27 @@ from baselinekit.commands import review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import (
+    REPLAYS,
+    LearnPlan,
+    LearnProposal,
     Permit,
     RefreshScope,
     accepted_by,
     apply,
+    apply_learning,
+    compare_command,
     is_in_git,
     mask_proposal,
     propose,
+    propose_learning,
     reason_against,
     version_of,
 )
-from baselinekit.commands.review import decisions_in, undecided
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline
+from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
+from baselinekit.learning.lists import ListRule
 from baselinekit.model.changes import (
     NO_RULES,
     Applied,
@@ -47,25 +56,36 @@ from baselinekit.model.changes import (
     Member,
     NewRules,
     RefreshProposal,
+    Rewritten,
 )
 from baselinekit.model.values import Json
-from baselinekit.report.next_commands import check_commands
-from baselinekit.report.refreshing import count_changes, format_file_diff, format_refresh, format_refresh_json
+from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.reviewing import (
+    count_changes,
     count_decisions,
     describe_decision,
     format_decisions_json,
+    format_file_diff,
     format_pending,
+    format_refresh,
+    format_refresh_json,
     format_screen,
 )
-from baselinekit.report.wording import Style
+from baselinekit.report.wording import Style, first_of
 from baselinekit.structs import MutableStruct, field, replace
+from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
-# Shared by `refresh` and `review`: which answers they are about, who approves, and the next commands.
-
-
 _MOST_NAMED = 3
+_MOST_IN_A_COMMAND = 4
+_MOST_TOLD = 20
+_MOST_PATHS = 40
+_MOST_STAYS = 10
+_MOST_DIFFS = 20
+_MOST_FILES = 10
+_NO_ANSWERS = "BK530"
+_PENDING = 3
+_INTERRUPTED = 130
 
 
 def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> RefreshScope:
@@ -85,54 +105,72 @@ def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> Re
     )
 
 
-def suggest_checks(
-    project: Project, context: RunContext, applied: Applied, baselines: Iterable[Baseline]
-) -> None:
+def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
+    for line in first_of([screen.safe(str(problem)) for problem in problems], max_count):
+        screen.line(line, err=True)
+
+
+def show_diffs(files: Sequence[Rewritten], style: Style) -> None:
+    for rewritten in files:
+        screen.show(format_file_diff(rewritten, style) + "\n")
+
+
+def again(*more: str) -> str:
+    """The same command, with further arguments, to write something."""
+    words = repeat_command(*more, without=("dry_run", "as_json", "yes"))
+    return screen.safe_line(shlex.join(["baselinekit", *words]))
+
+
+def confirm(question: str, what_is_written: str) -> bool:
+    if not screen.can_ask():
+        message = f"{what_is_written}; nothing was written: there is no terminal to ask in"
+        raise InvalidInput(Problem("BK508", message, f"{again('--yes')} (or --dry-run)"))
+    return bool(click.confirm(question, default=False))
+
+
+def suggest_checks(session: "RefreshSession | LearningSession | ReviewSession", applied: Applied) -> None:
     """Suggest the commands that show what was written, and that check that it passes."""
     if not applied.ids:
         return
-    from_here = path_from_here(project)
+    project, from_here = session.project, path_from_here(session.project)
     files = [from_here(rewritten.file) for rewritten in applied.files]
     diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if is_in_git(project, context.clients):
+    if is_in_git(project, session.context.clients):
         screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
-    written = [baseline for baseline in baselines if baseline.id in applied.ids]
-    own_commands = {
-        baseline.id: kind_of(baseline.current).own_command(baseline.current) for baseline in written
-    }
-    replayed = [(baseline.id, baseline.source.file) for baseline in written if not own_commands[baseline.id]]
+    replayed, own_commands = [], []
+    for baseline in (plan.baseline for plan in session.proposal.plans if plan.baseline.id in applied.ids):
+        if own_command := kind_of(baseline.current).own_command(baseline.current):
+            own_commands.append(shlex.join(own_command))
+        else:
+            replayed.append((baseline.id, baseline.source.file))
     arguments = (*typed_command().asking, *typed_command().operator)
     screen.next_commands(
         check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
     )
-    screen.next_commands([shlex.join(command) for command in own_commands.values() if command][:_MOST_NAMED])
-
-
-def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
-    for problem in problems[:max_count]:
-        screen.line(screen.safe(str(problem)), err=True)
-    if max_count is not None and len(problems) > max_count:
-        screen.line(f"… and {len(problems) - max_count:,} more like these", err=True)
+    screen.next_commands(own_commands[:_MOST_NAMED])
 
 
 # `baselinekit refresh`.
 
 
-_NO_ANSWERS = "BK530"
-_PENDING = 3
-_MOST_IN_A_COMMAND = 4
-_MOST_TOLD = 20
-
-
 def refresh(options: RefreshOptions) -> int:
+    options.check()
     scope = parse_scope(options, options.all_failed)
     project = project_of(options.project)
+    style = screen.style_of(options.color, options.verbose)
+    action = "" if options.as_json else "asking"
     with real_context() as context:
-        context = with_models(context, project, options.recording) if scope.replay else context
-        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+        context = (
+            with_models(context, project, options.recording) if scope.replay or options.learn else context
+        )
+        if options.learn:
+            with with_progress(context, action, options.color, ONCE_MORE) as asking:
+                times, drop = options.repeat or REPLAYS, options.drop_placeholders
+                lessons = propose_learning(project, scope, times, asking, drop, options.unchanged)
+            return LearningSession(project, context, options, style, lessons).run()
+        with with_progress(context, action, options.color) as asking:
             proposal = propose(project, scope, asking)
         accepted = accepted_by(proposal.plans, options.paths)
-        style = screen.style_of(options.color, options.verbose)
         return RefreshSession(project, context, options, style, proposal, accepted).run()
 
 
@@ -161,34 +199,30 @@ class RefreshSession(MutableStruct):
             applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
             self.print_json(applied)
             return self.exit_code(applied)
-        masked = mask_proposal(self.proposal, self.project.redactor)
-        screen.show(format_refresh(masked, self.accepted, self.style))
+        screen.show(
+            format_refresh(mask_proposal(self.proposal, self.project.redactor), self.accepted, self.style)
+        )
         if options.dry_run or options.results:
-            for rewritten in apply(self.project, approvals, stamp, dry_run=True).files:
-                screen.show(format_file_diff(rewritten, self.style) + "\n")
+            show_diffs(apply(self.project, approvals, stamp, dry_run=True).files, self.style)
         self.show_held()
+        if not approvals and self.held:  # everything needs an explicit permission
+            screen.line("nothing was written")
+            screen.next_commands(self.commands_to_apply(()))
         if not approvals:
-            if self.held:  # everything needs an explicit permission
-                screen.line("nothing was written")
-                screen.next_commands(self.commands_to_apply(()))
             return self.exit_code(None)
         if options.dry_run:
             screen.line(f"{self.describe_count(approvals)}; nothing was written")
             screen.next_commands(self.commands_to_apply(approvals))
             return self.exit_code(None)
-        if not options.yes and not self.confirm(approvals):
+        if not options.yes and not confirm(self.question(approvals), self.describe_count(approvals)):
+            screen.line("nothing was written")
             return self.exit_code(None)
         applied = apply(self.project, approvals, stamp)
         complain(applied.failures, _MOST_TOLD)
         if applied.ids:
-            baselines, files = (
-                count_noun(len(applied.ids), "baseline"),
-                count_noun(len(applied.files), "file"),
-            )
-            screen.line(f"refreshed {baselines} in {files}")
-            suggest_checks(
-                self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
-            )
+            files = count_noun(len(applied.files), "file")
+            screen.line(f"refreshed {count_noun(len(applied.ids), 'baseline')} in {files}")
+            suggest_checks(self, applied)
             self.show_pending(approvals)
         return self.exit_code(applied)
 
@@ -197,58 +231,39 @@ class RefreshSession(MutableStruct):
         open_ = [approval for approval in approvals if approval.plan.ruled and not approval.is_whole]
         if open_:
             number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
-            stay = f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending"
+            screen.line(f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending")
             ids = [approval.plan.baseline.id for approval in open_]
-            screen.line(stay)
-            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *self.operator])])
+            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *typed_command().operator])])
 
     def collect_approvals(self) -> list[Approval]:
         """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes
         are left to the question, but a placeholder is never dropped by a mere yes."""
         options = self.options
-        permit = Permit(
-            options.allow_high_risk or options.dry_run or (self._can_ask() and not options.yes),
-            options.drop_placeholders or options.dry_run,
-        )
+        is_asked = screen.can_ask() and not (options.as_json or options.yes or options.dry_run)
+        permit = Permit(options.allow_high_risk or is_asked, options.drop_placeholders)
         approvals = []
         for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
             reason = reason_against(plan, accepted, permit)
             if reason is not None:
                 self.held[plan.baseline.id] = reason
-            elif accepted or plan.ruled:
+            if reason is not None and options.dry_run:  # it is shown with what needs a permission
+                reason = reason_against(plan, accepted, Permit(high_risk=True, drop_placeholders=True))
+            if reason is None and (accepted or plan.ruled):
                 approvals.append(Approval(plan, accepted))
-            if options.dry_run and reason is None:
-                flagged = reason_against(
-                    plan, accepted, Permit(options.allow_high_risk, options.drop_placeholders)
-                )
-                if flagged is not None:
-                    self.held[plan.baseline.id] = flagged
         return approvals
 
-    def _can_ask(self) -> bool:
-        return screen.can_ask() and not self.options.as_json
-
-    def confirm(self, approvals: Sequence[Approval]) -> bool:
-        if not self._can_ask():
-            message = f"{self.describe_count(approvals)}; nothing was written: there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", message, f"{self.repeat_command('--yes')} (or --dry-run)"))
+    def question(self, approvals: Sequence[Approval]) -> str:
         risky = sum(
             change.risk == "high" and change.number in approval.accepted
             for approval in approvals
             for change in approval.plan.changes
         )
-        risk_note = f" ({risky} of high risk)" if risky else ""
         number = sum(len(approval.accepted) for approval in approvals)
-        changes, baselines = count_noun(number, "change"), count_noun(len(approvals), "baseline")
+        changes = count_noun(number, "change")
         if rules := sum(len(approval.plan.ruled) for approval in approvals):
             changes = count_noun(rules, "rule") + (f" and {changes}" if number else "")
-        question = f"apply {changes} to {baselines}?{risk_note} [y/N] "
-        screen.show(question)
-        answer = sys.stdin.readline().strip().lower()
-        if answer in ("y", "yes"):
-            return True
-        screen.line("nothing was written")
-        return False
+        risk_note = f" ({risky} of high risk)" if risky else ""
+        return f"apply {changes} to {count_noun(len(approvals), 'baseline')}?{risk_note}"
 
     def show_held(self) -> None:
         complain([refusal.problem for refusal in self.proposal.refusals], _MOST_TOLD)
@@ -263,39 +278,26 @@ class RefreshSession(MutableStruct):
         )
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same command with `--yes` for what needs no permission, and a review of the rest."""
-        free = [approval.plan.baseline.id for approval in approvals]
-        commands = self.commands_without_permission([id for id in free if id not in self.held])
+        """The same command with `--yes` for what needs no permission, unless it would name too many, and a
+        review of the rest."""
+        free = [
+            approval.plan.baseline.id for approval in approvals if approval.plan.baseline.id not in self.held
+        ]
+        is_part = bool(self.held or self.proposal.refusals) and not self.options.selection.ids
+        named = (
+            [word for id in free for word in ("--id", id)]
+            if len(free) <= _MOST_IN_A_COMMAND and is_part
+            else []
+        )
+        commands = [again("--yes", *named)] if free else []
         if self.held and "-" not in self.options.results:
-            ids = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else typed_command().paths
+            typed = typed_command()
+            held = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else typed.paths
             source = [word for name in self.options.results for word in ("--from", name)]
             source += ["--replay"] if self.options.replay else []
-            words = ["baselinekit", "review", *source, *ids, *self.operator]
+            words = ["baselinekit", "review", *source, *held, *typed.operator]
             commands.append(screen.safe_line(shlex.join(words)))
-        return commands or [self.repeat_command()]
-
-    def commands_without_permission(self, ids: Sequence[str]) -> list[str]:
-        """The same command for these baselines alone. It names none if nothing is held back, or if it would
-        name too many."""
-        if not ids:
-            return []
-        if not self.held and not self.proposal.refusals:
-            return [self.repeat_command("--yes")]
-        if len(ids) <= _MOST_IN_A_COMMAND and not self.options.selection.ids:
-            return [self.repeat_command("--yes", *(word for id in ids for word in ("--id", id)))]
-        return [self.repeat_command("--yes")]
-
-    @property
-    def operator(self) -> tuple[str, ...]:
-        """The options about the project, to be repeated in the next command."""
-        return typed_command().operator
-
-    def repeat_command(self, *more: str) -> str:
-        """The same command, with further arguments."""
-        given = (word[2:].replace("-", "_") for word in more if word.startswith("--"))
-        left_out = ("dry_run", "as_json", "yes", *given)
-        words = repeat_command(*more, without=left_out)
-        return screen.safe_line(shlex.join(["baselinekit", *words]))
+        return commands or [again()]
 
     def print_json(self, applied: Applied | None) -> None:
         reasons: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
@@ -314,12 +316,135 @@ class RefreshSession(MutableStruct):
         return _PENDING if refusals or held or failed else 0
 
 
+# `baselinekit refresh --learn`.
+
+
+class LearningSession(MutableStruct):
+    """One `refresh --learn` as the user sees it."""
+
+    project: Project
+    context: RunContext
+    options: RefreshOptions
+    style: Style
+    proposal: LearnProposal
+
+    def run(self) -> int:
+        options, plans = self.options, [plan for plan in self.proposal.plans if plan.renewal]
+        stamp = options.approved.stamp(None)
+        applied: Applied | None = None
+        if options.as_json:
+            applied = (
+                apply_learning(self.project, plans, stamp) if options.yes and not options.dry_run else None
+            )
+            self.print_json(applied)
+        else:
+            self.show()
+            counted = count_learnt(plans)
+            if plans and options.dry_run:
+                show_diffs(apply_learning(self.project, plans, stamp, dry_run=True).files, self.style)
+                screen.line(f"{counted}; nothing was written")
+                screen.next_commands([again("--yes")])
+            elif plans and (options.yes or confirm(f"store {counted}?", counted)):
+                applied = apply_learning(self.project, plans, stamp)
+                screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
+                suggest_checks(self, applied)
+            elif plans:
+                screen.line("nothing was written")
+        complain((*self.proposal.failures, *(applied.failures if applied else ())))
+        if not options.as_json:
+            self.suggest_rest(applied)
+        has_failures = self.proposal.failures or (applied and applied.failures)
+        return _PENDING if has_failures or any(plan.stays for plan in self.proposal.plans) else 0
+
+    def show(self) -> None:
+        """Print what varies, and which differences stay."""
+        for plan in self.proposal.plans:
+            for line in describe_lesson(plan):
+                screen.line(line)
+        stays = [place for plan in self.proposal.plans for place in plan.stays]
+        if any(map(is_learnable_if_unchanged, stays)) and not self.options.unchanged:
+            screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
+
+    def suggest_rest(self, applied: Applied | None) -> None:
+        """Suggest the rules for what varies without a placeholder; or a compare for the differences that
+        stay, to be followed by a refresh."""
+        plans = [plan for plan in self.proposal.plans if plan.stays]
+        rules = {plan.baseline.id: [place.rule for place in plan.stays if place.rule] for plan in plans}
+        if commands := rule_commands(rules, typed_command().operator):
+            screen.next_commands(commands)
+        elif plans and not (applied and applied.ids):
+            is_one = len(plans) == 1
+            compare = compare_command(self.project, plans[0].baseline) if is_one else "baselinekit compare"
+            screen.next_commands([compare])
+
+    def print_json(self, applied: Applied | None) -> None:
+        written_ids = applied.ids if applied else ()
+        baselines: list[Json] = [
+            {
+                "id": plan.baseline.id,
+                "file": plan.baseline.source.file,
+                "replays": plan.replays,
+                "kept": plan.kept,
+                "learnt": [learnt_as_json(volatile) for volatile in plan.volatile],
+                "ordered": list(plan.lesson.singles),
+                "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
+                "stays": [
+                    {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
+                    for stay in plan.stays
+                ],
+                "written": plan.baseline.id in written_ids,
+            }
+            for plan in self.proposal.plans
+        ]
+        document = {"format": "baselinekit.learn/1", "baselines": baselines}
+        screen.show_json(json.dumps(document, default=str) + "\n")
+
+
+def count_learnt(plans: Sequence[LearnPlan]) -> str:
+    number = sum(len(volatile.places) for plan in plans for volatile in plan.volatile)
+    rules = sum(len(plan.lesson.lists) for plan in plans)
+    lists = f" and {count_noun(rules, 'rule')} for lists" if rules else ""
+    return f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
+
+
+def describe_rule(rule: ListRule) -> tuple[str, str]:
+    """Describe how a list is compared from now on, and why."""
+    least, most = rule.sizes
+    rows = f"{least} to {most} rows" if least < most else f"{count_noun(least, 'row')}, not always the same"
+    description = "the same rows in another order: their order does not count"
+    if rule.mode == "subset":
+        description = f"{rows}: {len(rule.rows or ())} are always there, and any others may be"
+    elif rule.rows is not None:
+        description = f"{rows}: one row describes all, and there may be any number of them but none"
+    return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {description}"
+
+
+def describe_lesson(plan: LearnPlan) -> Iterator[str]:
+    """The lines about one baseline: the paths that vary, with their placeholders, and the differences that
+    stay."""
+    id, replays = plan.baseline.id, count_noun(plan.replays, "replay")
+    replays += f" and the answer of the compare of {plan.kept}" if plan.kept else ""
+    if not (plan.volatile or plan.stays or plan.lesson.lists):
+        yield screen.safe_line(f"{id}   {replays}: as on file, there is nothing to learn")
+        return
+    facts = f"{count_noun(len(plan.volatile), 'path')} var{'ies' if len(plan.volatile) == 1 else 'y'}"
+    facts += f", {count_noun(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
+    yield screen.safe_line(f"{id}   {plan.baseline.source.file}   {replays}: {facts}")
+    for volatile in plan.volatile[:_MOST_PATHS]:
+        yield from describe_learnt(volatile, None)
+    if len(plan.volatile) > _MOST_PATHS:
+        yield f"  … and {len(plan.volatile) - _MOST_PATHS:,} more"
+    for path in plan.lesson.singles:
+        yield f"  note: {screen.safe(path)} holds one element and stays `ordered`"
+    yield from (screen.safe_line(line) for rule in plan.lesson.lists for line in describe_rule(rule))
+    stays = [
+        f"  stays: {render(stay.path)}: {stay.message}" + ("" if stay.hint == ACCEPT else f": {stay.hint}")
+        for stay in plan.stays
+    ]
+    yield from map(screen.safe_line, first_of(stays, _MOST_STAYS))
+
+
 # `baselinekit review`.
-
-
-_INTERRUPTED = 130
-_MOST_DIFFS = 20
-_MOST_FILES = 10
 
 
 def review(options: ReviewOptions) -> int:
@@ -365,8 +490,8 @@ class ReviewSession(MutableStruct):
             screen.show_json(reviewing.as_json(self.project, self.proposal, typed_command().operator))
         elif not self.proposal.groups or not screen.can_ask():
             masked, operator = mask_proposal(self.proposal, self.project.redactor), typed_command().operator
-            again = repeat_command(without=("as_json", "dry_run", "color"))[1:]
-            screen.show(format_pending(masked, self.style, again, operator))
+            words = repeat_command(without=("as_json", "dry_run", "color"))[1:]
+            screen.show(format_pending(masked, self.style, words, operator))
             complain([refusal.problem for refusal in self.proposal.refusals])
         else:
             complain([refusal.problem for refusal in self.proposal.refusals])
@@ -390,9 +515,7 @@ class ReviewSession(MutableStruct):
                     key = keys.key()
                     if key == "d" and scene.members and scene.dialog is None:
                         region.say(self.format_diff(review, style))
-                    elif key == RESUMED:
-                        region.leave()
-                    elif key != REDRAW:
+                    else:
                         self.press_key(review, key, region, style)
                 region.say()
         except (KeyboardInterrupt, EOFError):
@@ -408,7 +531,7 @@ class ReviewSession(MutableStruct):
         """Handle a key, and print its decision as a line that stays."""
         steps = len(review.ledger.steps)
         review.press(key)
-        if len(review.ledger.steps) > steps and review.ledger.last:
+        if len(review.ledger.steps) > steps:
             by_verb: dict[Decision, list[Member]] = {}
             for member in review.ledger.last:
                 by_verb.setdefault(review.ledger.decided[member], []).append(member)
@@ -422,31 +545,27 @@ class ReviewSession(MutableStruct):
         """The diffs of the files with this change and with earlier decisions about them."""
         members = review.ledger.in_sight[:_MOST_DIFFS]
         plans = {n for n, _ in members}
-        decided = {
-            member: decision for member, decision in review.ledger.decided.items() if member[0] in plans
-        }
-        decisions = {**decided, **dict.fromkeys(members, Decision("accept"))}
-        approvals, stamp = settle_plans(self.proposal.plans, decisions), self.options.approved.stamp(None)
-        files = apply(self.project, approvals, stamp, dry_run=True).files
-        diff = "\n".join(format_file_diff(file, style) for file in files)
+        decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
+        files = self.preview({**decided, **dict.fromkeys(members, Decision("accept"))})
+        diffs = [format_file_diff(file, style) for file in files]
         omitted = len(review.ledger.in_sight) - len(members)
         note = f"… and {omitted:,} more\n" if omitted else ""
-        return f"\n{diff or 'no file would change'}\n{note}" if diff else "no file would change\n"
+        return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
+
+    def preview(self, decided: dict[Member, Decision]) -> Sequence[Rewritten]:
+        approvals = settle_plans(self.proposal.plans, decided)
+        return apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True).files
 
     def decide_from_file(self, name: str) -> int:
         text = read_text("--decide", name, "a file with decisions in JSON")
         permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
-        knows = reviewing.ChangeAdvisor(self.project)
-        decided = decisions_in(
-            text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
-        )
+        advisor = reviewing.ChangeAdvisor(self.project)
+        file = "standard input" if name == "-" else name
+        decided = reviewing.decisions_in(text, file, self.proposal.plans, advisor, permit)
         if self.options.dry_run:
             # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
-            approvals = settle_plans(self.proposal.plans, decided)
-            stamp = self.options.approved.stamp(None)
-            for file in apply(self.project, approvals, stamp, dry_run=True).files:
-                screen.show(format_file_diff(file, self.style) + "\n")
+            show_diffs(self.preview(decided), self.style)
             screen.line("nothing was written")
             return 0
         return self.finish(decided)
@@ -456,22 +575,16 @@ class ReviewSession(MutableStruct):
         version = version_of(self.project, self.context.clients)
         approvals = settle_plans(self.proposal.plans, decided)
         applied = apply(self.project, approvals, self.options.approved.stamp(version))
-        remaining = list(undecided(self.proposal.plans, decided))
+        remaining = list(reviewing.undecided(self.proposal.plans, decided))
         counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
-        failures = applied.failures
         if self.options.as_json:
             screen.show_json(format_decisions_json(self.proposal, applied, counts, remaining))
         else:
             screen.line(count_decisions(counts, len(remaining), self.style))
-            for file in applied.files[:_MOST_FILES]:
-                screen.line(f"wrote {screen.safe_line(file.file)}")
-            if len(applied.files) > _MOST_FILES:
-                omitted = len(applied.files) - _MOST_FILES
-                screen.line(f"… and {count_noun(omitted, 'more file')}")
-        complain(failures)
-        complain([refusal.problem for refusal in self.proposal.refusals])
+            wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
+            for line in first_of(wrote, _MOST_FILES, "file"):
+                screen.line(line)
+        complain((*applied.failures, *(refusal.problem for refusal in self.proposal.refusals)))
         if not self.options.as_json:
-            suggest_checks(
-                self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
-            )
-        return _PENDING if remaining or failures or self.proposal.refusals else 0
+            suggest_checks(self, applied)
+        return _PENDING if remaining or applied.failures or self.proposal.refusals else 0

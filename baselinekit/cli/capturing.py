@@ -27,8 +27,14 @@ from baselinekit.cli.options import (
     project_of,
     typed_command,
 )
-from baselinekit.cli.recipes import parse_rules
-from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
+from baselinekit.cli.recipes import (
+    declare_secrets,
+    http_id,
+    http_recipe,
+    open_request,
+    parse_rules,
+    with_files,
+)
 from baselinekit.commands.capture import (
     Captured,
     CaptureOptions,

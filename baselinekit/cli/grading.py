@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import GradeOptions
-from baselinekit.cli.keys import REDRAW, RESUMED, Keyboard, Region, keyboard
+from baselinekit.cli.keys import Keyboard, Region, keyboard
 from baselinekit.cli.options import project_of, read_text
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals import rating as ratingfiles
@@ -293,9 +293,7 @@ class Session(MutableStruct):
             self.draw_question(rating_sheet, answer)
             key = keys.key()
             answer.message = ""
-            if key == RESUMED:
-                self.region.leave()
-            elif key == "s":
+            if key == "s":
                 self.region.say(f"skipped  {screen.safe_line(standing.queued.item.case)}\n")
                 return number + 1
             elif key == "q":
@@ -308,7 +306,7 @@ class Session(MutableStruct):
                 answer.message = self.note_last(keys)
             elif key == "u" and not (answer.values or answer.typed) and self.rated:
                 return self.withdraw_last()
-            elif key != REDRAW:
+            else:
                 value = enter_key(key, rating_sheet, answer)
                 if value is not None and self.save_rating(number, value, answer, time.monotonic() - began):
                     return number + 1

@@ -12,8 +12,7 @@ import click
 from baselinekit.cli import capturing, recipes, screen
 from baselinekit.cli.capture import DraftOptions, HttpOptions
 from baselinekit.cli.options import parse_pairs, project_of, read_text
-from baselinekit.cli.recipes import parse_rules
-from baselinekit.cli.requests import http_id, open_request, with_files
+from baselinekit.cli.recipes import http_id, open_request, parse_rules, with_files
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import CaptureResults, capture, group_of
 from baselinekit.commands.importing import (

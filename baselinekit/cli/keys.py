@@ -16,29 +16,20 @@ from types import FrameType
 
 from baselinekit.cli import screen
 
-REDRAW, RESUMED = "redraw", "again"
-"""Not keys but events: the terminal was resized, or the program was resumed and other output may be on it."""
-
 _ESCAPE_SECONDS = 0.05
 _READ_SIZE = 1024
 _END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Keyboard:
-    """Reads keys. `wake` is a file descriptor that becomes readable after a signal."""
-
-    def __init__(self, fd: int, wake: int):
+    def __init__(self, fd: int):
         self._fd = fd
-        self._wake = wake
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._waiting: list[str] = []
 
     def key(self) -> str:
         """The next key; "" for a key without a meaning here. EOFError at the end of input."""
         while not self._waiting:
-            ready, _, _ = select.select([self._fd, self._wake], [], [])
-            if self._wake in ready:
-                return RESUMED if signal.SIGCONT in os.read(self._wake, _READ_SIZE) else REDRAW
             data = os.read(self._fd, _READ_SIZE)
             if not data:
                 raise EOFError
@@ -68,37 +59,26 @@ def keyboard() -> Iterator[Keyboard]:
     """Read standard input key by key; the terminal's settings are always restored."""
     fd = sys.stdin.fileno()
     attributes = termios.tcgetattr(fd)
-    read, write = os.pipe()
-    os.set_blocking(write, False)
 
-    def notice_resize(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGCONT:
-            tty.setcbreak(fd, termios.TCSADRAIN)
+    def resume(number: int, frame: FrameType | None) -> None:
+        tty.setcbreak(fd, termios.TCSADRAIN)  # the shell has set its own mode meanwhile
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    handlers = {
-        signal.SIGWINCH: notice_resize,
-        signal.SIGCONT: notice_resize,
-        **dict.fromkeys(_END_SIGNALS, end),
-    }
+    handlers = {signal.SIGCONT: resume, **dict.fromkeys(_END_SIGNALS, end)}
     previous = {
         number: signal.signal(number, handler)
         for number, handler in handlers.items()
         if signal.getsignal(number) != signal.SIG_IGN
     }
-    previous_fd = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     try:
         tty.setcbreak(fd, termios.TCSADRAIN)
-        yield Keyboard(fd, read)
+        yield Keyboard(fd)
     finally:
         termios.tcsetattr(fd, termios.TCSADRAIN, attributes)
-        signal.set_wakeup_fd(previous_fd)
         for number, handler in previous.items():
             signal.signal(number, handler)
-        os.close(read)
-        os.close(write)
 
 
 class Region:
@@ -115,10 +95,6 @@ class Region:
         screen.show(self._erase_codes() + "\n".join(lines) + " ")
         self._lines = lines
         sys.stdout.flush()
-
-    def leave(self) -> None:
-        """Keep what was drawn, and continue below it."""
-        self._lines = ()
 
     def say(self, text: str = "") -> None:
         """Print lines that stay, in place of the region."""

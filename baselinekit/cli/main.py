@@ -25,7 +25,7 @@ COMMANDS = {
     "gate": ("evals.GateOptions", "gating.gate"),
     "promote": ("prompts.PromoteOptions", "prompts.promote"),
     "calibrate": ("doctor.CalibrateOptions", "doctor.calibrate"),
-    "refresh": ("approve.RefreshOptions", "learning.refresh"),
+    "refresh": ("approve.RefreshOptions", "approving.refresh"),
     "review": ("approve.ReviewOptions", "approving.review"),
     "history": ("history.HistoryOptions", "history.history"),
     "orphans": ("history.OrphansOptions", "history.orphans"),

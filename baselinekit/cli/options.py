@@ -111,8 +111,7 @@ def command(
     where nothing else was printed as JSON."""
 
     def callback(**values: Any) -> object:
-        flags = click.get_current_context().meta.get(_FLAGS, {})
-        options: Options = _build_options(kind, values, flags)
+        options: Options = _build_options(kind, values)
         function = entry.import_named(work) if isinstance(work, str) else work
         entry.raise_on_interrupt()
         try:
@@ -123,17 +122,16 @@ def command(
                 screen.show_document({"problem_count": len(problems), "problems": problems})
             raise
 
-    return _FlagOrderCommand(
+    return _RememberingCommand(
         name, callback=callback, params=[*_click_parameters(kind)], help=kind.__doc__, **attributes
     )
 
 
-_FLAGS = "baselinekit.flags"
-_VALUES = "baselinekit.values"
+_TYPED = "baselinekit.typed"
 
 
-class _FlagOrderCommand(click.Command):
-    """A command that stores the flags and values as typed, by the name of their field and in their order."""
+class _RememberingCommand(click.Command):
+    """A command that remembers the parameters as typed, with their values, in order."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
@@ -143,19 +141,18 @@ class _FlagOrderCommand(click.Command):
                 if any(error.option_name in known.opts for known in _click_parameters(ProjectOptions)):
                     raise _without_effect(error.option_name, ctx.command_path.partition(" ")[2]) from None
                 raise
-            flags: dict[str, list[str]] = {}
+            typed = ctx.meta[_TYPED] = list[tuple[click.Parameter, Any]]()
             for parameter in order:
-                flags.setdefault(parameter.name or "", []).append(parameter.opts[0])
-            ctx.meta[_FLAGS] = flags
-            given = {parameter: values[parameter.name] for parameter in order}
-            ctx.meta[_VALUES] = {
-                parameter.name: (value,)
-                if isinstance(parameter, click.Argument) and isinstance(value, str)
-                else value
-                for parameter, value in given.items()
-                if isinstance(value, str | bool | list | tuple)  # click marks what was not typed
-            }
+                value = values[parameter.name]
+                value = value.pop(0) if isinstance(value, list) else value
+                if isinstance(value, str | bool | tuple):  # click marks what was not typed
+                    typed.append((parameter, value))
         return super().parse_args(ctx, args)
+
+
+def _typed() -> list[tuple[click.Parameter, Any]]:
+    typed: list[tuple[click.Parameter, Any]] = click.get_current_context().meta[_TYPED]
+    return typed
 
 
 def _click_parameters(kind: type[Any]) -> Iterator[click.Parameter]:
@@ -174,13 +171,13 @@ def _click_parameters(kind: type[Any]) -> Iterator[click.Parameter]:
                 yield click.Option([flag, field.name], **{**field.metadata["attributes"], **attributes})
 
 
-def _build_options(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -> Any:
+def _build_options(kind: Any, values: dict[str, Any]) -> Any:
     filled = {}
     for field in fields(kind):
         if "group" in field.metadata:
-            filled[field.name] = _build_options(field.metadata["group"], values, flags)
+            filled[field.name] = _build_options(field.metadata["group"], values)
         elif field.metadata.get("with_flags"):
-            filled[field.name] = tuple(zip(flags.get(field.name, ()), values[field.name], strict=True))
+            filled[field.name] = tuple((p.opts[0], text) for p, text in _typed() if p.name == field.name)
         elif field.metadata:
             filled[field.name] = values[field.name]
     return kind(**filled)
@@ -408,14 +405,16 @@ SENDING = ("base_url", "allow_exec")
 """Options of the project for commands that send requests or run programs."""
 
 
-def _parse_pair(option: str, text: str) -> tuple[str, str]:
+def _is_name(text: str) -> bool:
     from baselinekit.secrets.variables import NAME
 
+    return NAME.fullmatch(text) is not None
+
+
+def _parse_pair(option: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not NAME.fullmatch(name):
-        raise InvalidInput(
-            Problem("BK508", f"{option} {text.split('=')[0]!r} is not NAME=VALUE", "as in --var user=ada")
-        )
+    if not equals or not _is_name(name):
+        raise InvalidInput(Problem("BK508", f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada"))
     return name, value
 
 
@@ -440,30 +439,20 @@ def _read_values(flag: str, path: str) -> dict[str, Json]:
     if not path.lower().endswith((".yaml", ".yml", ".json")):
         message = f"{flag} {path!r} is neither NAME=FILE nor a file of values"
         raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
-    text = read_text(flag, path, "a file of YAML or JSON")
-    documents = language(path).load(text, path)
+    documents = language(path).load(read_text(flag, path, "a file of YAML or JSON"), path)
     values = documents[0] if len(documents) == 1 else documents
     if not isinstance(values, dict):
         raise InvalidInput(Problem("BK508", f"{flag} {path} is no mapping", "write lines such as user: ada"))
-    invalid = [name for name in values if not _is_name(name)]
-    if invalid:
+    if invalid := [name for name in values if not _is_name(name)]:
         hint = "letters, digits, _, . and -, and a letter or _ first"
         raise InvalidInput(Problem("BK508", f"{flag} {path}: {invalid[0]!r} is no name of a variable", hint))
     return values
 
 
-def _is_name(text: str) -> bool:
-    from baselinekit.secrets.variables import NAME
-
-    return NAME.fullmatch(text) is not None
-
-
 def _parse_secret(text: str) -> tuple[str, str | None]:
-    from baselinekit.secrets.variables import NAME
-
     if "=" in text:
         return _parse_pair("--secret", text)
-    if not NAME.fullmatch(text):
+    if not _is_name(text):
         raise InvalidInput(Problem("BK508", "--secret takes NAME or NAME=VALUE", "as in --secret token"))
     return text, None
 
@@ -508,41 +497,38 @@ def typed_command() -> Typed:
     """What was typed for this command, as far as a following one repeats it."""
     from baselinekit.model.results import Typed
 
-    values = click.get_current_context().meta[_VALUES]
     return Typed(
         tuple(_typed_options({field.name for field in fields(ProjectOptions)})),
         tuple(_typed_options(("cache", "offline", "target", "targets"))),
         tuple(_typed_options({field.name for field in fields(SelectionOptions)})),
         tuple(_typed_arguments()),
-        any(values.get(name) for name in ("last_failed", "changed_since")),
+        any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
 
 
 def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     """The words of this command once more, with further options and without those of these fields."""
-    context = click.get_current_context()
-    name = context.command_path.split()[1:]
-    left = context.meta[_VALUES].keys() - {*without}
+    name = click.get_current_context().command_path.split()[1:]
+    left = {parameter.name or "" for parameter, _ in _typed()} - {*without}
     return [*name, *_typed_arguments(), *_typed_options(left), *more]
 
 
 def _typed_options(names: Collection[str]) -> Iterator[str]:
     """The options of these fields with their values, as typed. Of a secret only the name is repeated: its
     value comes from the environment, or from the user."""
-    meta = click.get_current_context().meta
-    for name, value in meta[_VALUES].items():
-        given = value if isinstance(value, list) else () if isinstance(value, tuple) else [value]
-        for flag, item in zip(meta[_FLAGS][name], given if name in names else (), strict=False):
-            yield flag
-            if not isinstance(item, bool):
-                yield item.partition("=")[0] if name == "secrets" else item
+    for parameter, value in _typed():
+        if parameter.name in names and isinstance(parameter, click.Option):
+            yield parameter.opts[0]
+            if not isinstance(value, bool):
+                yield value.partition("=")[0] if parameter.name == "secrets" else value
 
 
 def _typed_arguments() -> Iterator[str]:
     """The arguments, so that none is taken for an option."""
-    for value in click.get_current_context().meta[_VALUES].values():
-        for word in value if isinstance(value, tuple) else ():
-            yield f"./{word}" if word.startswith("-") else word
+    for parameter, value in _typed():
+        if isinstance(parameter, click.Argument):
+            for word in value if isinstance(value, tuple) else (value,):
+                yield f"./{word}" if word.startswith("-") else word
 
 
 def path_from_here(project: Project) -> Callable[[str], str]:

@@ -1,34 +1,197 @@
 """Differences as lines for the reader: places grouped into blocks, texts side by side.
 
-Two texts of several lines become a unified diff of bounded size. The time that difflib takes grows with at
-least the square of the lines, so it gets only short stretches between lines that occur once in either text,
-and of a long text only what follows the first difference. What repeats along an array is shown once
-(`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
+Two texts of several lines become a unified diff. The time that difflib takes grows with at least the square
+of the lines, so it gets only short stretches between lines that occur once in either text. What repeats along
+an array is shown once (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
+import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Literal
+from unicodedata import normalize
 
 from baselinekit.escape import one_line
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
-from baselinekit.report.sides import Stretch, changes, escape_lookalikes, pair, shorten_pair
-from baselinekit.report.values import cut_line
+from baselinekit.report.values import LONGEST, as_text, cut, cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
 from baselinekit.structs import Struct, replace
+from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, cut_position, note
 
-LONGEST = 2_000
-"""Lines of each text that are compared."""
+# Both sides of a difference: a long text is cut to what changed, at the same places on both sides; where two
+# texts look alike, the characters that differ are shown escaped.
+
+Stretch = tuple[int, int, int, int]
+"""A range of the old sequence (start, end) and the range of the new one that replaces it."""
+
+_LOOKED_INTO = 2_500
+_AROUND = 40
+"""Characters on either side of a change that are shown with it."""
+
+_LONG = 200
+"""Of longer texts, only the surroundings of changes are shown."""
+
+_MOST_READ = 100_000
+_WORDS = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
+_CONFUSABLES: dict[int, int | str] = {
+    **str.maketrans(
+        "\u0430\u03b1\u0441\u0435\u0456\u0131\u0458\u043a\u043e\u03bf\u0440\u03c1\u0455\u03bd\u0445\u0443\u0410"
+        "\u0391\u0412\u0432\u0392\u0421\u0415\u0395\u041d\u043d\u0397\u0406\u0399\u0408\u041a\u039a\u041c\u043c"
+        "\u039c\u039d\u041e\u039f\u0420\u03a1\u0405\u0422\u0442\u03a4\u0425\u03a7\u0423\u03a5\u0396\u0417\u0437",
+        "aaceiijkooppsvxyAABBBCEEHHHIIJKKMMMNOOPPSTTTXXYYZ33",
+    ),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4\uff07"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u2033\uff02"), '"'),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"), "-"),
+    **str.maketrans("\u2044\u2215\u01c0\u037e\ua789\u2236\u2024", "//|;::."),
+    ord("\ufb01"): "fi",
+    ord("\ufb02"): "fl",
+    ord("\u2026"): "...",
+    **dict.fromkeys([0xAD, 0x34F, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF], ""),
+}
+"""The letters of other alphabets, quotes, dashes and invisible characters that look like a plain text."""
+
+
+def pair(
+    expected: Json, actual: Json, with_types: bool = False, limit: int = LONGEST, are_templates: bool = False
+) -> tuple[str, str]:
+    """Return both sides of a difference as JSON, shortened, with look-alike characters escaped."""
+    left, right = shorten_pair(as_text(expected, template=True), as_text(actual, are_templates), limit)
+    if with_types:
+        left += f" ({json_type(expected)})" if expected is not ABSENT and left != expected else ""
+        right += f" ({json_type(actual)})" if actual is not ABSENT and right != actual else ""
+    return left, right
+
+
+def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
+    """Return two texts cut to what differs. Long common parts are left out, and characters that look alike
+    are shown escaped, as `\\u00a0`."""
+    is_long = max(len(old), len(new)) > min(_LONG, limit)
+    if not is_long and (old == new or (old.isascii() and new.isascii())):
+        return old, new
+    if old == new:
+        return cut(old, limit), cut(new, limit)
+    stretches = _find_stretches(old[:_MOST_READ], new[:_MOST_READ])
+    if old[_MOST_READ:] != new[_MOST_READ:]:
+        stretches.append((min(len(old), _MOST_READ), len(old), min(len(new), _MOST_READ), len(new)))
+    twins = [look_alike(old[o1:o2], new[n1:n2]) for o1, o2, n1, n2 in stretches]
+    around = max(2, min(_AROUND, limit // 4)) if is_long else max(len(old), len(new))
+    room = limit if is_long else around
+
+    def render_sides(escaped: list[bool]) -> tuple[str, str]:
+        left = [(o1, o2, twin) for (o1, o2, _, _), twin in zip(stretches, escaped, strict=True)]
+        right = [(n1, n2, twin) for (_, _, n1, n2), twin in zip(stretches, escaped, strict=True)]
+        return _render(old, left, around, room), _render(new, right, around, room)
+
+    sides = render_sides(twins)
+    return render_sides([True] * len(stretches)) if look_alike(*sides) else sides
+
+
+def _render(text: str, changed: list[tuple[int, int, bool]], around: int, room: int) -> str:
+    """Return the changed parts of a text, some of them escaped, with their surroundings, as far as there is
+    room."""
+    result, at = "", 0
+    for number, (begin, end, is_escaped) in enumerate([*changed, (len(text), len(text), False)]):
+        is_last = number == len(changed)
+        after = min(begin, _move_off_number(text, at + around, 1)) if number else 0
+        before = begin if is_last else max(at, _move_off_number(text, begin - around, -1))
+        after = before if before - after <= around else after
+        for part_number, (first, last) in enumerate(((at, after), (before, begin), (begin, end))):
+            if part_number == 1 and before > after:
+                hidden = count_noun(before - after, "character")
+                result += f"{' ' if after else ''}… {hidden} alike{'' if is_last else ' … '}"
+            fitting = first + cut_position(text[first:last], room)
+            part = text[first:fitting]
+            result += "".join(map(_escape_character, part)) if is_escaped and part_number == 2 else part
+            room -= len(part)
+            if fitting < last:
+                return result + note(len(text) - fitting)
+        at = end
+    return result
+
+
+def _escape_character(character: str) -> str:
+    return character if character.isascii() else json.dumps(character)[1:-1]
+
+
+def look_alike(old: str, new: str) -> bool:
+    return not (old.isascii() and new.isascii()) and visible_form(old) == visible_form(new)
+
+
+def escape_lookalikes(texts: list[str]) -> list[str]:
+    """Return the texts, escaped where two different ones look the same."""
+    if all(map(str.isascii, texts)):
+        return texts
+    looks = Counter(map(visible_form, {*texts}))
+    return [
+        "".join(map(_escape_character, text)) if looks[visible_form(text)] > 1 else text for text in texts
+    ]
+
+
+def visible_form(text: str) -> str:
+    """Return what a reader sees of a text: letters, quotes and blanks that look alike become the same."""
+    composed = normalize("NFC", text).translate(_CONFUSABLES)
+    return "".join(" " if character.isspace() else character for character in composed)
+
+
+def _find_stretches(old: str, new: str) -> list[Stretch]:
+    """Return where two texts differ, in characters: word by word, and within words that are partly the
+    same."""
+    words = [_WORDS.findall(text) for text in (old, new)]
+    ends = [[*accumulate(map(len, words_of_side), initial=0)] for words_of_side in words]
+    stretches: list[Stretch] = []
+    for o1, o2, n1, n2 in changes(*words):
+        stretches += _narrow(old, new, (ends[0][o1], ends[0][o2], ends[1][n1], ends[1][n2]))
+    return stretches
+
+
+def _narrow(old: str, new: str, stretch: Stretch) -> list[Stretch]:
+    """Return the parts of a stretch that differ, if its letters may look alike or it is long."""
+    o1, o2, n1, n2 = stretch
+    old_part, new_part = old[o1:o2], new[n1:n2]
+    if max(len(old_part), len(new_part)) <= _LONG and old_part.isascii() and new_part.isascii():
+        return [stretch]
+    return [(o1 + a, o1 + b, n1 + c, n1 + d) for a, b, c, d in changes([*old_part], [*new_part])]
+
+
+def _move_off_number(text: str, place: int, step: int) -> int:
+    """Return the place, or one further on if it would cut a number in two: half a number is another
+    number."""
+    for at in range(place, place + step * _AROUND, step):
+        if not (0 < at < len(text) and text[at - 1].isdigit() and text[at].isdigit()):
+            return at
+    return place
+
+
+def changes(old: list[str], new: list[str]) -> list[Stretch]:
+    """Return the stretches between common items, found from the items that occur once in each sequence."""
+    stretches: list[Stretch] = []
+    for o1, o2, n1, n2 in gaps(old, new):
+        if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # too long to divide
+            stretches.append((o1, o2, n1, n2))
+            continue
+        opcodes = SequenceMatcher(None, old[o1:o2], new[n1:n2], autojunk=False).get_opcodes()
+        stretches += [
+            (o1 + i1, o1 + i2, n1 + j1, n1 + j2) for tag, i1, i2, j1, j2 in opcodes if tag != "equal"
+        ]
+    return stretches
+
+
+# Texts of several lines as a unified diff.
 
 CONTEXT = 3
 """Lines around a change that are shown with it."""
 
-_CUT = "@@ cut:"
 _NO_NEWLINE = "\\ no newline at the end"
 
 
@@ -39,59 +202,36 @@ def unified(expected: str, actual: str) -> list[str]:
     if (old[-1] == "") != (new[-1] == ""):
         (new if old[-1] == "" else old).append(_NO_NEWLINE)
     old, new = (lines[:-1] if lines[-1] == "" else lines for lines in (old, new))
-    head = count_alike(old, new, 1)
-    tail = count_alike(old[head:], new[head:], -1)
-    start = max(0, head - CONTEXT)
-    old_part = old[start : len(old) - tail + CONTEXT if tail > CONTEXT else len(old)]
-    new_part = new[start : len(new) - tail + CONTEXT if tail > CONTEXT else len(new)]
-    if old_part == new_part:
-        return []
-    lines = _hunks(old_part[:LONGEST], new_part[:LONGEST], start)
-    if max(len(old_part), len(new_part)) > LONGEST:
-        lines.append(f"{_CUT} only the first {LONGEST:,} lines from line {start + 1} on were compared @@")
-    return lines
-
-
-def describe_rest(changed: list[str], most: int) -> list[str]:
-    """Return the note on the lines of a diff that are not shown."""
-    if len(changed) <= most:
-        return []
-    prefix, cut_notes = ("over ", 1) if changed[-1].startswith(_CUT) else ("", 0)
-    remaining = len(changed) - most - cut_notes
-    return [f"… and {prefix}{count_noun(remaining, 'more line')}"] if remaining else changed[-1:]
-
-
-def count_alike(old: list[str], new: list[str], step: int) -> int:
-    pairs = enumerate(zip(old[::step], new[::step], strict=False))
-    return next((number for number, (left, right) in pairs if left != right), min(len(old), len(new)))
-
-
-def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
-    """Return what changed, each group of changes with the lines around it."""
     lines: list[str] = []
-    for group in group_nearby(changes(old, new)):
-        end = max(0, group[0][0] - CONTEXT)
-        lines.append(f"@@ line {start + end + 1} @@")
-        for o1, o2, n1, n2 in group:
-            lines += [f"| {line}" for line in old[end:o1]]
-            pairs = [*map(shorten_pair, old[o1:o2], new[n1:n2])]
-            removed, added = ([pair[side] for pair in pairs] for side in (0, 1))
-            lines += [f"- {show_trailing_blanks(line)}" for line in (*removed, *old[o1 + len(pairs) : o2])]
-            lines += [f"+ {show_trailing_blanks(line)}" for line in (*added, *new[n1 + len(pairs) : n2])]
-            end = o2
-        lines += [f"| {line}" for line in old[end : end + CONTEXT]]
+    for (start, *_), parts in hunks(old, new):
+        lines.append(f"@@ line {start + 1} @@")
+        for kept, removed, added in parts:
+            lines += [f"| {line}" for line in kept]
+            for number, (left, right) in enumerate(zip(removed, added, strict=False)):
+                removed[number], added[number] = shorten_pair(left, right)
+            lines += [f"- {show_trailing_blanks(line)}" for line in removed]
+            lines += [f"+ {show_trailing_blanks(line)}" for line in added]
     return lines
 
 
-def group_nearby(changes: list[Stretch]) -> list[list[Stretch]]:
-    """Group the changes whose context lines touch."""
+Hunk = list[tuple[list[str], list[str], list[str]]]
+"""The lines of a group of changes: kept, removed and added, in turn."""
+
+
+def hunks(old: list[str], new: list[str]) -> Iterator[tuple[Stretch, Hunk]]:
+    """Yield the changes in groups whose surroundings touch, each with its range."""
     groups: list[list[Stretch]] = []
-    for change in changes:
+    for change in changes(old, new):
         if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:
             groups[-1].append(change)
         else:
             groups.append([change])
-    return groups
+    for group in groups:
+        o1, n1 = (max(0, place - CONTEXT) for place in group[0][::2])
+        o2, n2 = min(len(old), group[-1][1] + CONTEXT), min(len(new), group[-1][3] + CONTEXT)
+        ends = [o1, *(change[1] for change in group)]
+        stretches = zip(ends, [*group, (o2, o2, n2, n2)], strict=True)
+        yield (o1, o2, n1, n2), [(old[at:a], old[a:b], new[c:d]) for at, (a, b, c, d) in stretches]
 
 
 def show_trailing_blanks(line: str) -> str:
@@ -241,27 +381,30 @@ def sides_of(spot: ReportedDifference, most: int = SHORT.lines) -> tuple[DiffLin
     if isinstance(expected, str) and isinstance(actual, str) and has_marker(expected):
         matched = with_values(expected, actual)
         expected = expected if matched == actual else matched
+    if spot.kind == "order" and len(sides := {*pair(expected, actual)}) == 1:  # the remark says from where
+        return (DiffLine("dim", f"= {sides.pop()}"),)
+    return side_lines(expected, actual, spot.kind == "type", most)
+
+
+def side_lines(
+    expected: Json, actual: Json, with_types: bool, most: int, are_templates: bool = False
+) -> tuple[DiffLine, ...]:
+    """Return the lines of both sides: of texts of several lines the diff. `are_templates`: the placeholders
+    of both are shown as they are."""
     is_text = isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
     if is_text and (changed := unified(expected, actual)):
         return tuple(diff_lines(changed, most))
-    sides = pair(expected, actual, with_types=spot.kind == "type")
-    if spot.kind == "order" and sides[0] == sides[1]:
-        return (
-            DiffLine("dim", f"= {sides[0]}"),
-        )  # the same row in another position: the remark says from where
-    lines = []
-    if spot.kind != "extra" and expected is not ABSENT:
-        lines.append(DiffLine("gone", f"- {sides[0]}"))
-    if spot.kind != "missing":
-        lines.append(DiffLine("came", f"+ {sides[1]}"))
-    return tuple(lines)
+    left, right = pair(expected, actual, with_types, are_templates=are_templates)
+    gone = (DiffLine("gone", f"- {left}"),) if expected is not ABSENT else ()
+    return (*gone, DiffLine("came", f"+ {right}")) if actual is not ABSENT else gone
 
 
 def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
     """Yield the lines of a unified diff that are shown."""
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     yield from (DiffLine(tones.get(line[0], "dim"), cut_line(line)) for line in changed[:most])
-    yield from (DiffLine("dim", line) for line in describe_rest(changed, most))
+    if len(changed) > most:
+        yield DiffLine("dim", f"… and {count_noun(len(changed) - most, 'more line')}")
 
 
 def describe_in_brief(result: Result) -> str:

@@ -50,7 +50,7 @@ from baselinekit.model.results import (
     Verdict,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.report.values import iter_json, page, without_absent
+from baselinekit.report.values import encode, page, without_absent
 from baselinekit.report.wording import count_differences
 from baselinekit.schema import ParsedValue, place_problems, read_as
 from baselinekit.structs import (
@@ -543,15 +543,10 @@ class ResultFile(Struct):
 
 
 def _resolved(result: Result) -> Json:
-    """Return the output that a failed result includes, unless it is too long. It is written only so far."""
-    size = 0
-    for piece in (
-        iter_json(result.resolved) if result.outcome == "failed" and result.resolved is not ABSENT else ()
-    ):
-        size += len(piece.encode())
-        if size > MOST_RESOLVED:
-            return ABSENT
-    return result.resolved if result.outcome == "failed" else ABSENT
+    """Return the output that a failed result includes, unless it is too long."""
+    if result.outcome != "failed" or result.resolved is ABSENT:
+        return ABSENT
+    return result.resolved if len(encode(result.resolved).encode()) <= MOST_RESOLVED else ABSENT
 
 
 def _classified(report: Report) -> list[Json]:

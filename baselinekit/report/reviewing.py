@@ -1,41 +1,316 @@
-"""What a review shows: one question with the keys that answer it, or a list if there is no terminal.
+"""What `refresh` and `review` show the person who approves changes: what would change in each baseline, files
+before and after, and a question at a time with the keys that answer it.
 
 A screen has no more rows than the terminal: the keys at its end are always visible."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from baselinekit.escape import escape_ci_commands, one_line
+from baselinekit.errors import Problem
+from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.model.changes import (
+    RISKS,
     Applied,
     Change,
     Decision,
+    Group,
     Member,
     Offers,
     RefreshPlan,
     RefreshProposal,
+    Rewritten,
+    Risk,
     Scene,
     Verb,
 )
 from baselinekit.model.values import Json
-from baselinekit.report.refreshing import (
-    change_document,
-    change_lines,
-    count_changes,
-    format_path,
-    group_document,
-    highest_risk,
-    lost_document,
-    name_members,
-    problem_document,
-    refused_document,
-)
-from baselinekit.report.sides import pair
-from baselinekit.report.values import cut_line, page, short
-from baselinekit.report.wording import Style, cut_to_width, format_lines, width, wrap_lines
+from baselinekit.report.differences import DiffLine, hunks, pair, side_lines
+from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
+from baselinekit.report.values import cut_line, page, short, without_absent
+from baselinekit.report.wording import TONES, Style, cut_to_width, format_lines, width, wrap_lines
 from baselinekit.values.paths import render
+from baselinekit.values.texts import count_noun
 
-FORMAT = "baselinekit.review/1"
+_MOST_PLANS = 40
+_MOST_CHANGES = 20
+_MOST_LINES = 20
+_LONGEST = 40
+_RISK_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
+_SIGN_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
+_KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
+_MOST_DIFF_LINES = 10_000
+
+Accepted = Sequence[Collection[int]]
+"""For each plan the numbers of the selected changes."""
+
+
+def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) -> str:
+    """Format all that would change, in the order of the baselines; the same changes of many baselines come
+    first."""
+    lines: list[str] = []
+    shared: set[tuple[int, int]] = set()
+    for group in () if style.verbose else proposal.groups:
+        members = [(n, number) for n, number in group.members if number in accepted[n]]
+        if len({n for n, _ in members}) >= SHOWN_ONCE:
+            shared.update(members)
+            lines += [*group_lines(group, members, proposal.plans, style), ""]
+    shown_count = 0
+    group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
+    for n, plan in enumerate(proposal.plans):
+        own_changes = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
+        if not own_changes and not (plan.notes and accepted[n]) and not plan.ruled:
+            continue
+        shown_count += 1
+        if style.verbose or shown_count <= _MOST_PLANS:
+            kinds = [group_of.get((n, c.number), -1) for c in own_changes]
+            lines += [*plan_lines(plan, own_changes, () if style.verbose else kinds, style), ""]
+    if shown_count > _MOST_PLANS and not style.verbose:
+        hidden = count_noun(shown_count - _MOST_PLANS, "more baseline")
+        lines += [style.paint(f"… and {hidden} (-v shows them)", "dim"), ""]
+    return format_lines(lines)
+
+
+def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
+    """Return `12 changes in 3 baselines: 1 high, 11 low`."""
+    risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
+    counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
+    number, rules = sum(map(bool, accepted)), sum(len(plan.ruled) for plan in plans)
+    changes = f"{count_noun(len(risks), 'change')} in {count_noun(number, 'baseline')}: {counted} risk"
+    if not rules:
+        return changes
+    ruled = (
+        f"{count_noun(rules, 'rule')} in {count_noun(sum(bool(plan.ruled) for plan in plans), 'baseline')}"
+    )
+    return f"{ruled}, {changes}" if risks else ruled
+
+
+def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
+    """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
+    lost."""
+    yield _heading(format_path(change), change, change.risk, style)
+    yield from (f"    {style.paint(line.text, TONES[line.tone])}" for line in sides_of(change))
+    yield from lost_lines(change, style, file)
+    if change.note:
+        yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
+    yield from blocked_lines([change], style)
+
+
+def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = "") -> str:
+    kind = f"{_KINDS.get(change.kind, change.kind)}{places}"
+    return (
+        f"  {style.paint(one_line(path), 'bold')}  {kind}, {style.paint(f'{risk} risk', _RISK_COLOURS[risk])}"
+    )
+
+
+def lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
+    for lost in change.lost:
+        place = f"{lost.file or file}:{lost.line}" if lost.line else lost.file or file
+        place_text = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
+        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {place_text}"
+
+
+def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
+    blocked = next((change.blocked for change in changes if change.blocked), None)
+    if blocked:
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked.message)}"
+
+
+def sides_of(change: Change) -> tuple[DiffLine, ...]:
+    """Return what is stored and what would be written, where a placeholder stays a placeholder."""
+    return side_lines(change.before, change.after, change.kind == "retyped", _MOST_LINES, are_templates=True)
+
+
+def format_path(change: Change) -> str:
+    """Return the path of a change, as it can be typed."""
+    return render(("baseline", *change.path)) if change.part == "observed" else render(change.path)
+
+
+def highest_risk(changes: Iterable[Change]) -> Risk:
+    return max((change.risk for change in changes), key=RISKS.index)
+
+
+def plan_lines(
+    plan: RefreshPlan, changes: Sequence[Change], kinds: Sequence[int], style: Style
+) -> Iterator[str]:
+    """Yield the lines of one baseline. `kinds`: the group of each change, so that a key missing in every row
+    is shown once and hides nothing else; if empty, every change is shown."""
+    baseline, size = plan.baseline, len(plan.changes)
+    counted = count_noun(len(plan.ruled), "rule") if plan.ruled else count_noun(size, "change")
+    file = style.paint(one_line(baseline.source.file), "cyan")
+    shown_here = f", {len(changes)} of them here" if len(changes) < size and not plan.ruled else ""
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {counted}{shown_here}"
+    yield from (f"  {cut_line(line)}" for line in plan.ruled)
+    bundles = _bundles(changes, kinds)
+    most = _MOST_CHANGES if kinds else len(bundles)
+    for bundle in bundles[:most]:
+        if len(bundle) == 1:
+            yield from change_lines(bundle[0], style, baseline.source.file)
+        else:
+            yield from bundle_lines(bundle, style, baseline.source.file)
+    hidden_count = sum(map(len, bundles[most:]))
+    if hidden_count:
+        yield style.paint(f"  … and {count_noun(hidden_count, 'more change')} (-v shows them)", "dim")
+    for note in plan.notes:
+        yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
+
+
+def group_lines(
+    group: Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
+) -> Iterator[str]:
+    """Yield the same change in many baselines: how often each pair of values occurs, and where."""
+    ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
+    changes = [plans[n].changes[number] for n, number in members]
+    yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
+    yield _heading(group.path, changes[0], highest_risk(changes), style)
+    for line in variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
+        yield f"    {style.paint(line.text, TONES[line.tone])}"
+    lost = sum(len(change.lost) for change in changes)
+    if lost:
+        example = one_line(next(change.lost[0] for change in changes if change.lost).text)
+        yield f"    {style.paint('loses', 'bold red')} {count_noun(lost, 'placeholder')}, as {example}"
+    yield from blocked_lines(changes, style)
+    yield style.paint(f"    {name_baselines(ids)}", "cyan")
+
+
+def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
+    """Return the changes in order; those of one kind are bundled if there are enough of them and each fits on
+    one line. Keys that came or went in two rows are enough, as when one was renamed."""
+    if not kinds:
+        return [[change] for change in changes]
+    kind_of: dict[int, int] = {}
+    for change, kind in zip(changes, kinds, strict=True):
+        is_long = any(isinstance(side, str) and "\n" in side for side in (change.before, change.after))
+        kind_of[change.number] = -1 if change.note or is_long else kind
+    counts = Counter(kind_of.values())
+    bundles: dict[tuple[int, int], list[Change]] = {}
+    for change in changes:
+        kind = kind_of[change.number]
+        is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
+        is_alone = kind < 0 or counts[kind] < (2 if is_key else SHOWN_ONCE)
+        bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
+    return list(bundles.values())
+
+
+def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
+    """Yield the same change in many rows: one line for each, and the placeholders that would be lost."""
+    steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in changes[0].path)
+    path = "".join(steps).removeprefix(".")
+    yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
+    for change in changes[:_MOST_LINES]:
+        sides = sides_of(change)
+        parts = [
+            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), TONES[line.tone])
+            for line in sides
+        ]
+        yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
+    if len(changes) > _MOST_LINES:
+        yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
+    for change in changes:
+        yield from lost_lines(change, style, file)
+    yield from blocked_lines(changes, style)
+
+
+def format_refresh_json(
+    proposal: RefreshProposal, accepted: Accepted, done: Collection[str], reasons: dict[str, Json]
+) -> str:
+    """Return the refresh as JSON for programs. `done`: the ids that were refreshed; `reasons`: why others
+    were not, by id."""
+    baselines: list[Json] = [
+        {
+            "id": plan.baseline.id,
+            "file": plan.baseline.source.file,
+            "captured_at": plan.seen.captured_at,
+            "from": plan.seen.origin,
+            "refreshed": plan.baseline.id in done,
+            "why_not": reasons.get(plan.baseline.id),
+            "changes": [
+                change_document(change, accepted=change.number in numbers)
+                | {"blocked": change.blocked.message if change.blocked else None, "note": change.note or None}
+                for change in plan.changes
+            ],
+            "notes": list(plan.notes),
+            **({"rules": list(plan.ruled)} if plan.ruled else {}),
+        }
+        for plan, numbers in zip(proposal.plans, accepted, strict=True)
+    ]
+    groups = [
+        {"path": group.path, "kind": group.kind, "risk": group.risk}
+        | {"baselines": len({n for n, _ in group.members}), "changes": name_members(proposal, group.members)}
+        for group in proposal.groups
+    ]
+    head = {"format": "baselinekit.refresh/1", "baselines": baselines, "groups": groups}
+    return page(head | {"refused": refused_document(proposal), "passing": list(proposal.passing)})
+
+
+def change_document(change: Change, **facts: Json) -> dict[str, Json]:
+    return {
+        "number": change.number,
+        "path": format_path(change),
+        "kind": change.kind,
+        "risk": change.risk,
+        **without_absent({"before": change.before, "after": change.after}),
+        **facts,
+        "loses": [
+            {"path": render(lost.path), "text": lost.text, "file": lost.file, "line": lost.line}
+            for lost in change.lost
+        ],
+    }
+
+
+def name_members(proposal: RefreshProposal, members: Iterable[Member]) -> list[Json]:
+    return [{"id": proposal.plans[n].baseline.id, "number": number} for n, number in members]
+
+
+def problem_document(problem: Problem) -> dict[str, Json]:
+    return {"code": problem.code, "what": problem.message, "mend": problem.hint}
+
+
+def refused_document(proposal: RefreshProposal) -> list[Json]:
+    return [
+        {"id": refusal.id, "file": refusal.file, **problem_document(refusal.problem)}
+        for refusal in proposal.refusals
+    ]
+
+
+def unified_file(rewritten: Rewritten) -> list[str]:
+    """Return the lines of the diff, which git can apply; none if nothing differs."""
+    lines: list[str] = []
+    for (o1, o2, n1, n2), parts in hunks(_lines(rewritten.before), _lines(rewritten.after)):
+        lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
+        for part in parts:
+            lines += [sign + line for sign, texts in zip(" -+", part, strict=True) for line in texts]
+    before = f"a/{rewritten.file}" if rewritten.before else "/dev/null"
+    lines = [f"--- {before}", f"+++ b/{rewritten.file}", *lines] if lines else []
+    return [line for text in lines for line in text.split("\n")]
+
+
+def _range(start: int, end: int) -> str:
+    size = end - start
+    return f"{start + 1 if size else start}" + ("" if size == 1 else f",{size}")
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, which only a line feed ends, with git's note on a last line without one."""
+    lines = text.split("\n")
+    return [*lines[:-1], *([f"{lines[-1]}\n\\ No newline at end of file"] if lines[-1] else [])]
+
+
+def format_file_diff(rewritten: Rewritten, style: Style) -> str:
+    """Format the diff for a screen, in colours and without control characters, up to a limit. A diff that was
+    cut is no longer a patch, and `git apply` says so."""
+    lines = unified_file(rewritten)
+    hidden_count = len(lines) - _MOST_DIFF_LINES
+    if hidden_count > 0:
+        lines[_MOST_DIFF_LINES:] = [f"… and {count_noun(hidden_count, 'more line')} of {rewritten.file}"]
+    painted = [style.paint(escape_controls(line), "bold") for line in lines[:2]]
+    painted += [style.paint(escape_controls(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
+    return "".join(f"{line}\n" for line in painted)
+
+
+# `review`: a question at a time.
+
+
 DONE: dict[Verb, str] = {
     "accept": "accepted",
     "reject": "rejected",
@@ -43,7 +318,7 @@ DONE: dict[Verb, str] = {
     "placeholder": "placeholder",
     "ignore": "ignored",
 }
-_COLOURS: dict[Verb, str] = {
+_VERB_COLOURS: dict[Verb, str] = {
     "accept": "green",
     "reject": "red",
     "skip": "yellow",
@@ -72,9 +347,6 @@ _HELP = (
 _MOST_DRIFTS = 4
 _SAMPLES = 3
 _LEAST_ROWS = 8
-_LONGEST = 30
-_MOST_CHANGES = 20
-_MOST_PLANS = 40
 
 
 def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
@@ -199,7 +471,7 @@ def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> I
 def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
     """Describe the last decision in one line that stays on the screen."""
     plan, change = members[0]
-    word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
+    word = style.paint(f"{DONE[decision.verb]:<11}", _VERB_COLOURS[decision.verb])
     text = f"{one_line(decision.text)}" if decision.text else _format_sides(change)
     suffix = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
     line = f"{word} {one_line(plan.baseline.id)}  {one_line(format_path(change))}  {text}{suffix}"
@@ -207,7 +479,7 @@ def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: D
 
 
 def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
-    counted = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
+    counted = [style.paint(f"{n:,} {DONE[verb]}", _VERB_COLOURS[verb]) for verb, n in counts.items() if n]
     return ", ".join(counted) or "nothing was decided"
 
 
@@ -228,7 +500,7 @@ def format_pending(
     total = sum(len(plan.changes) for plan in plans)
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
-        lines += plan_lines(plan, style, total <= _MOST_CHANGES, operator)
+        lines += pending_lines(plan, style, total <= _MOST_CHANGES, operator)
         lines += [""] if total <= _MOST_CHANGES else []
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
@@ -244,13 +516,13 @@ def format_pending(
     return format_lines(lines)
 
 
-def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool, operator: Sequence[str]) -> Iterator[str]:
+def pending_lines(plan: RefreshPlan, style: Style, is_full: bool, operator: Sequence[str]) -> Iterator[str]:
     """Yield the lines of one baseline: each change with its command, or one command for all of them."""
     baseline = plan.baseline
     file = style.paint(one_line(baseline.source.file), "cyan")
-    number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not with_changes else ""
+    number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not is_full else ""
     yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}"
-    for change in plan.changes if with_changes else ():
+    for change in plan.changes if is_full else ():
         yield from change_lines(change, style, baseline.source.file)
         if len(plan.changes) > 1 and is_free(change) and change.part == "output":
             yield f"    {one_line(accept_command(plan, (change,), operator))}"
@@ -286,57 +558,51 @@ def format_pending_json(
 ) -> str:
     """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
     accepting."""
-    pending = [
-        pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number], operator)
-        for n, number in sorted(offers)
-    ]
+    pending = []
+    for n, number in sorted(offers):
+        plan, offered = proposal.plans[n], offers[n, number]
+        change = plan.changes[number]
+        blocked = change.blocked
+        can_accept = not blocked and change.part == "output"
+        accept = accept_command(plan, (change,), operator) if can_accept else None
+        pending.append(
+            {"id": plan.baseline.id, "number": number, "file": plan.baseline.source.file}
+            | change_document(change)
+            | {
+                "blocked": problem_document(blocked) if blocked else None,
+                "note": change.note or None,
+                **{
+                    name: [{"text": offer.text, "reason": offer.reason} for offer in choices]
+                    for name, choices in (("placeholders", offered.placeholders), ("rules", offered.rules))
+                },
+                "commands": {"accept": accept},
+            }
+        )
     groups = [
-        group_document(group) | {"members": name_members(proposal, group.members)}
+        {"path": group.path, "kind": group.kind, "risk": group.risk}
+        | {"members": name_members(proposal, group.members)}
         for group in proposal.groups
         if len(group.members) > 1
     ]
-    return page(
-        {"format": FORMAT, "pending": pending, "groups": groups, "refused": refused_document(proposal)}
-    )
-
-
-def pending_document(
-    plan: RefreshPlan, change: Change, offers: Offers, operator: Sequence[str]
-) -> dict[str, Json]:
-    blocked = change.blocked
-    facts = change_document(change)
-    return {
-        "id": plan.baseline.id,
-        "number": facts.pop("number"),
-        "file": plan.baseline.source.file,
-        **facts,
-        "loses": lost_document(change),
-        "blocked": problem_document(blocked) if blocked else None,
-        "note": change.note or None,
-        "placeholders": [{"text": offer.text, "reason": offer.reason} for offer in offers.placeholders],
-        "rules": [{"text": offer.text, "reason": offer.reason} for offer in offers.rules],
-        "commands": {
-            "accept": None
-            if blocked or change.part != "output"
-            else accept_command(plan, (change,), operator),
-        },
-    }
+    head = {"format": "baselinekit.review/1", "pending": pending, "groups": groups}
+    return page(head | {"refused": refused_document(proposal)})
 
 
 def format_decisions_json(
     proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], remaining: Sequence[Member]
 ) -> str:
     """Return the outcome of the decisions as JSON, for the program that sent them."""
+    left = [
+        member | {"path": format_path(proposal.plans[n].changes[number])}
+        for member, (n, number) in zip(name_members(proposal, remaining), remaining, strict=True)
+    ]
     document: dict[str, Json] = {
-        "format": FORMAT,
+        "format": "baselinekit.review/1",
         "decided": dict(counts),
         "written": [rewritten.file for rewritten in applied.files],
         "refreshed": list(applied.ids),
         "failures": [str(problem) for problem in applied.failures],
-        "left": [
-            member | {"path": format_path(proposal.plans[n].changes[number])}
-            for member, (n, number) in zip(name_members(proposal, remaining), remaining, strict=True)
-        ],
+        "left": left,
         "refused": refused_document(proposal),
     }
     return page(document)

@@ -11,7 +11,7 @@ from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import Style, format_lines, format_place, width
+from baselinekit.report.wording import TONES, Style, format_lines, format_place, width
 from baselinekit.values.texts import count_noun
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _OUTCOME_COLOURS = {
     "skipped": "yellow",
     "passed": "green",
 }
-_TONES = {"gone": "red", "came": "green", "dim": "dim"}
 _MOST_DRIFTS = 10
 _MOST_EXPLAINED = 40
 _MOST_WITH_CODE = 5
@@ -94,7 +93,7 @@ def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
     yield style.paint(shared.headline, "bold")
     remark = f"  {shared.remark}" if shared.remark else ""
     yield f"  {style.paint(shared.path, 'bold')}{remark}"
-    yield from (f"    {style.paint(line.text, _TONES[line.tone])}" for line in shared.lines)
+    yield from (f"    {style.paint(line.text, TONES[line.tone])}" for line in shared.lines)
     yield style.paint(f"    {shared.names()}", "cyan")
 
 
@@ -144,7 +143,7 @@ def difference_lines(result: Result, style: Style) -> Iterator[str]:
         padding = " " * (column - width(head))
         place = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
         yield f"  {style.paint(block.path, 'bold')}{head.removeprefix(block.path)}{place}"
-        yield from (f"    {style.paint(line.text, _TONES[line.tone])}" for line in block.lines)
+        yield from (f"    {style.paint(line.text, TONES[line.tone])}" for line in block.lines)
     if left_out:
         yield style.paint(f"  {wording.describe_unshown(left_out)}", "dim")
 

@@ -1,10 +1,8 @@
 """Values as text: as JSON with all their digits, and short for people."""
 
+import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from itertools import chain
-from math import isfinite
 from textwrap import shorten
 
 from baselinekit.escape import json_string, one_line
@@ -16,11 +14,16 @@ from baselinekit.values.texts import count_noun, cut_position, note, split_note
 
 
 def encode(value: Json, indent: int | None = None, level: int = 0) -> str:
-    """Return the whole text: on one line, or indented for its nesting level in a larger one. The same value
-    always gives the same text."""
-    written: list[str] = []
-    _write(value, indent, level, written.append)
-    return "".join(written)
+    """Return the text on one line, or indented for its nesting level in a larger one. The same value always
+    gives the same text."""
+    if not isinstance(value, dict | list | tuple) or not value:
+        return _leaf(value)
+    inner, end = ("\n" + " " * (indent * n) if indent is not None else "" for n in (level + 1, level))
+    between = ", " if indent is None else "," + inner
+    if isinstance(value, dict):
+        members = (f"{json_string(key)}: {encode(item, indent, level + 1)}" for key, item in value.items())
+        return f"{{{inner}{between.join(members)}{end}}}"
+    return f"[{inner}{between.join([encode(item, indent, level + 1) for item in value])}{end}]"
 
 
 def page(value: Json) -> str:
@@ -33,77 +36,19 @@ def without_absent(sides: dict[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in sides.items() if value is not ABSENT}
 
 
-def iter_json(value: Json, indent: int | None = None, level: int = 0) -> Iterator[str]:
-    """Yield the text in pieces, so that a caller who needs only its beginning does not write it all."""
-    if isinstance(value, dict) and value:
-        members = (
-            chain((json_string(key) + ": ",), iter_json(item, indent, level + 1))
-            for key, item in value.items()
-        )
-        yield from _enclosed("{", members, "}", indent, level)
-    elif isinstance(value, list | tuple) and value:
-        items = (iter_json(item, indent, level + 1) for item in value)
-        yield from _enclosed("[", items, "]", indent, level)
-    else:
-        yield _leaf(value)
-
-
-def _write(value: Json, indent: int | None, level: int, put: Callable[[str], None]) -> None:
-    """Write all pieces directly: a report has hundreds of thousands, and a generator would pass each through
-    every level of nesting."""
-    if not isinstance(value, dict | list | tuple) or not value:
-        put(_leaf(value))
-        return
-    inner = "" if indent is None else "\n" + " " * (indent * (level + 1))
-    between = ", " if indent is None else "," + inner
-    is_object = isinstance(value, dict)
-    before = ("{" if is_object else "[") + inner
-    for item in value:
-        put(before)
-        before = between
-        if isinstance(value, dict):
-            put(json_string(item) + ": ")
-            item = value[item]
-        _write(item, indent, level + 1, put)
-    closing = "}" if is_object else "]"
-    put(closing if indent is None else "\n" + " " * (indent * level) + closing)
-
-
-def _enclosed(
-    opening: str, items: Iterable[Iterable[str]], closing: str, indent: int | None, level: int
-) -> Iterator[str]:
-    inner = "" if indent is None else "\n" + " " * (indent * (level + 1))
-    between = ", " if indent is None else "," + inner
-    yield opening + inner
-    for number, item in enumerate(items):
-        if number:
-            yield between
-        yield from item
-    yield closing if indent is None else "\n" + " " * (indent * level) + closing
-
-
 def _leaf(value: Json) -> str:
     if isinstance(value, str):
         return json_string(value)
-    if type(value) is int:
-        return str(value)
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, dict | list | tuple):
-        return "{}" if isinstance(value, dict) else "[]"
-    if isinstance(value, int | float | Decimal):
-        is_finite = (
-            value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or isfinite(value)
-        )
-        return str(value) if is_finite else json_string(str(value))  # JSON has no literal for it
-    raise TypeError(f"{value!r} is no JSON value")
+    if isinstance(value, float | Decimal):
+        text = str(value)
+        return json_string(text) if "n" in text.lower() else text  # JSON has no literal for inf and NaN
+    return json.dumps(value)
 
 
 # Values for people: short, on one line, without control characters, and cut with a count of what was cut.
 
 
 LONGEST = 500
-_MOST_WRITTEN = 100_000
 
 _PLACEHOLDER = lazy_pattern(r"<<[a-z][^\n]*>>|\{\{any_[^\n]*\}\}")
 
@@ -112,10 +57,7 @@ def short(value: Json, limit: int = 60) -> str:
     """Return a value within a sentence: a text without quotes, anything else as JSON."""
     if value is ABSENT:
         return "not set"
-    if isinstance(value, str):
-        return cut_line(value, limit)
-    text, is_open = as_text(value, template=False)
-    return cut(text, is_open, limit)
+    return cut_line(value, limit) if isinstance(value, str) else cut(encode(value), limit)
 
 
 def short_words(text: str, limit: int) -> str:
@@ -151,27 +93,14 @@ def _line(text: str, cut_count: int, limit: int) -> str:
     return one_line(text[:fitting]) + note(cut_count + len(text) - fitting)
 
 
-def as_text(value: Json, template: bool) -> tuple[str, bool]:
-    """Return the text, and whether it was cut short."""
+def as_text(value: Json, template: bool = False) -> str:
+    """Return a value as JSON; of a `template` its placeholders as they are."""
     if value is ABSENT:
-        return "", False
-    if isinstance(value, str):
-        if template and _PLACEHOLDER.fullmatch(value):
-            return one_line(value), False
-        return encode(value[:_MOST_WRITTEN]), len(value) > _MOST_WRITTEN
-    parts: list[str] = []
-    size = 0
-    for part in iter_json(value):
-        parts.append(part[:_MOST_WRITTEN])
-        size += len(part)
-        if size > _MOST_WRITTEN:
-            return "".join(parts), True
-    return "".join(parts), False
+        return ""
+    is_placeholder = template and isinstance(value, str) and _PLACEHOLDER.fullmatch(value)
+    return one_line(value) if is_placeholder else encode(value)
 
 
-def cut(text: str, is_open: bool, limit: int = LONGEST) -> str:
-    if len(text) <= limit:
-        return text + " …" if is_open else text
+def cut(text: str, limit: int = LONGEST) -> str:
     end = cut_position(text, limit)
-    suffix = note(len(text) - end)
-    return text[:end] + (suffix.replace("and ", "and over ") if is_open else suffix)
+    return text[:end] + note(len(text) - end)

@@ -1,7 +1,7 @@
 """The wording that all reports share, and its style in a terminal."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from posixpath import join, normpath
 from unicodedata import combining, east_asian_width
@@ -139,12 +139,21 @@ def collect_warnings(report: Report) -> list[str]:
         if reach:
             ids_of.setdefault(", ".join(map(str, reach)), []).append(result.id)
     warning = "generated code ran outside a sandbox and could reach"
-    return [*warnings, *(f"{warning}: {reach} ({name_first(ids)})" for reach, ids in ids_of.items())]
+    return [*warnings, *(f"{warning}: {reach} ({list_first(ids, 1)})" for reach, ids in ids_of.items())]
 
 
-def name_first(ids: list[str]) -> str:
-    """Return the first id, and how many more there are."""
-    return ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1:,} more"
+def list_first(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, and how many more there are."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def first_of(lines: Sequence[str], most: int | None, noun: str = "") -> Iterator[str]:
+    """Yield the first lines, and how many more there are."""
+    yield from lines[:most]
+    if most is not None and len(lines) > most:
+        omitted = len(lines) - most
+        yield f"… and {count_noun(omitted, f'more {noun}') if noun else f'{omitted:,} more'}"
 
 
 def format_place(result: Result) -> str:
@@ -239,6 +248,8 @@ def describe_reason(result: Result) -> str:
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+TONES = {"gone": "red", "came": "green", "dim": "dim"}
+"""The colours of what was expected, what came instead, and what explains."""
 _COLOUR_CODE = lazy_pattern(r"\x1b\[[0-9;]*m")
 _CUT = "…"
 

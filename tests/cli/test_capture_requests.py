@@ -10,7 +10,7 @@ import pytest
 from baselinekit.cli.capture import HttpOptions, Kinds
 from baselinekit.cli.main import COMMANDS, Commands
 from baselinekit.cli.options import command
-from baselinekit.cli.requests import typed_request
+from baselinekit.cli.recipes import typed_request
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 
@@ -129,7 +129,7 @@ def test_what_is_no_request_is_told(words: list[str], message: str) -> None:
 
 
 def test_files_are_named_from_where_the_baseline_stands(tmp_path: Path) -> None:
-    from baselinekit.cli.requests import with_files
+    from baselinekit.cli.recipes import with_files
 
     (tmp_path / "two.txt").write_text("x")
     project = open_project(Operator(str(tmp_path)))

@@ -229,28 +229,13 @@ def test_a_signal_ends_it_as_ctrl_c_does(folder: Path) -> None:
     assert _files(folder) == before
 
 
-def test_another_size_draws_the_screen_anew(folder: Path) -> None:
+def test_the_next_key_draws_the_screen_for_another_size(folder: Path) -> None:
     with in_terminal(folder) as tty:
         tty.until("q quit")
         start = len(tty.seen)
         tty.resize(12, 40)
+        tty.type("i", "")
         tty.until("a r s m p g d i u ? q", start)
-        start = len(tty.seen)
-        tty.resize(24, 120)
-        tty.until("u undo  ? help  q quit", start)
-        screen = _screen(tty.seen)
-        assert sum(line.startswith("1 of 1") for line in screen) == 1
-        tty.type("q", "left")
-        assert tty.end() == 3
-
-
-def test_what_was_written_while_it_was_stopped_stays(folder: Path) -> None:
-    with in_terminal(folder) as tty:
-        tty.until("q quit")
-        start = len(tty.seen)
-        tty.child.send_signal(signal.SIGCONT)
-        tty.until("q quit", start)
-        assert "\x1b" not in tty.seen[start:]
         tty.type("q", "left")
         assert tty.end() == 3
 

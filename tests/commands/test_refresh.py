@@ -25,7 +25,7 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, ApprovalNote, NewRules
 from baselinekit.model.values import Json
 from baselinekit.report.forms import table
-from baselinekit.report.refreshing import change_lines, format_refresh
+from baselinekit.report.reviewing import change_lines, format_refresh
 from baselinekit.report.wording import Style
 from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.structs import replace

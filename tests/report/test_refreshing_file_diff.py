@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from baselinekit.model.changes import Rewritten
-from baselinekit.report.refreshing import format_file_diff, unified_file
+from baselinekit.report.reviewing import format_file_diff, unified_file
 from baselinekit.report.wording import Style
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, strategies as st
 
-from baselinekit.report.sides import escape_lookalikes, pair, shorten_pair, visible_form
+from baselinekit.report.differences import escape_lookalikes, pair, shorten_pair, visible_form
 from baselinekit.report.values import LONGEST
 
 ALIKE = [

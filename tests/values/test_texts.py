@@ -5,7 +5,6 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.report.differences import describe_rest, unified
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.values.texts import mask_and_clip, no_mask, split_note
 
@@ -72,10 +71,3 @@ def test_lines_are_counted_as_well(text: str, most: int, last: str) -> None:
 def test_a_value_in_passing_counts_too() -> None:
     assert counted(short("x" * 1_000)) == 940
     assert counted(cut_line("\n" * 1_000, 100)) == 950
-
-
-def test_of_a_diff_that_is_cut_itself_nobody_knows_how_much_more_there_is() -> None:
-    changed = unified("\n".join(map(str, range(5_000))), "\n".join(map(str, range(9_000, 14_000))))
-    assert describe_rest(changed, 40) == [f"… and over {len(changed) - 41:,} more lines"]
-    assert describe_rest(["- a", "+ b"], 1) == ["… and 1 more line"]
-    assert describe_rest(["- a", "+ b"], 2) == []

@@ -14,8 +14,8 @@ from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.report import beside
+from baselinekit.report.differences import pair
 from baselinekit.report.evals.evalreport import describe_parts, line_of
-from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, in_repository
 from baselinekit.structs import asdict
