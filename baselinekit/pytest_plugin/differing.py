@@ -67,7 +67,7 @@ def plan_update(compared: Compared) -> PlannedWrite:
 
     def write() -> None:
         applied = apply(project.project, [Approval(plan, accepted)], ApprovalNote(), sync=False)
-        project.has_written = True
+        project.unsynced |= {written.file for written in applied.files}
         if applied.failures:
             raise InvalidInput(*applied.failures)
 

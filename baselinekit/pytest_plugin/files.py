@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
 
@@ -54,10 +55,12 @@ class Projects:
         return self._opened[root]
 
     def sync(self) -> None:
-        """Wait until what was written is on the disk: once, as waiting for each of 2,000 files takes longer
-        than their tests. What is lost in a power cut before, the same command writes again."""
-        if any(project.has_written for project in self._opened.values()):
-            os.sync()
+        """Wait until what was written is on the disk: at the end, as waiting for each of 2,000 files takes
+        longer than their tests. What is lost in a power cut before, the same command writes again."""
+        for project in self._opened.values():
+            for file in project.unsynced:
+                with suppress(OSError), open(os.path.join(project.root, file), "rb") as written:
+                    os.fsync(written.fileno())
 
 
 class OpenProject:
@@ -71,7 +74,8 @@ class OpenProject:
         self.now = timestamps(now)
         self.written: dict[str, str] = {}
         """The new files of this run, each with its test."""
-        self.has_written = False
+        self.unsynced: set[str] = set()
+        """The files whose bytes may not be on the disk yet."""
 
     @cached_property
     def environment(self) -> CaptureEnvironment:
@@ -116,7 +120,7 @@ class OpenProject:
             problem = Problem("BK113", "another process has written it meanwhile", "run again", Place(file))
             raise InvalidInput(problem) from None
         self.written[file] = test
-        self.has_written = True
+        self.unsynced.add(file)
 
 
 class PlannedWrite(Struct):

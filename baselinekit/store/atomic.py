@@ -139,7 +139,7 @@ def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False,
             if sync:
                 os.fsync(file.fileno())
             if new:
-                os.link(temporary, target)  # unlike a rename, it fails if the name is taken
+                _rename_new(temporary, target)
             else:
                 os.replace(temporary, target)
         if sync and not old:  # its name is new, too
@@ -171,6 +171,17 @@ def _temporary(folder: str, mode: int) -> Iterator[tuple[str, BinaryIO]]:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
             return
+
+
+def _rename_new(temporary: str, target: str) -> None:
+    try:
+        os.link(temporary, target)  # unlike a rename, it fails if the name is taken
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        os.replace(temporary, target)
 
 
 def try_folder(folder: str) -> None:

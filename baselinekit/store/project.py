@@ -48,24 +48,22 @@ def set_limits(root: str, limits: Limits) -> None:
     _LIMITS[root] = FileLimits(limits.files or USUAL.files, limits.file_size or USUAL.file_size)
 
 
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
 def read(root: str, file: str, limit: int | None = None) -> bytes:
     """Return the bytes of a file, named relative to the root."""
     limit = limits_of(root).file_size if limit is None else limit
     path = resolve(root, file)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(path, "rb", opener=lambda path, _: os.open(path, _FLAGS)) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                message = "cannot be read: it is not a regular file"
+                raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
+            check_open_file(root, opened.fileno(), path, file)
+            data = opened.read(limit + 1)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            message = "cannot be read: it is not a regular file"
-            raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
-        check_open_file(root, handle, path, file)
-        data = os.read(handle, limit + 1)
-    except OSError as error:
-        raise InvalidInput(unreadable(file, error)) from None
-    finally:
-        os.close(handle)
     if len(data) > limit:
         hint = "split it, or keep the output in a file beside it"
         raise InvalidInput(Problem("BK106", f"larger than {limit:,} bytes", hint, Place(file)))

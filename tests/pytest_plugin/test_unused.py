@@ -178,7 +178,6 @@ def test_links_and_what_stands_in_another_project_are_left(root: Path) -> None:
     assert found(root, covered(), [A, B, C]) == []
 
 
-
 def test_prune_removes_what_was_listed_and_nothing_else(root: Path) -> None:
     gone = keep(
         root, "tests/unit/test_gone.py::test_it", output_file="tests.unit.test_gone.test_it.output.json"
