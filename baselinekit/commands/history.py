@@ -279,7 +279,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     runs: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
-    for file, raw in load_results(root, last):
+    for file, raw in load_results(root, result_files(root)[-last if last else None :]):
         try:
             run, appearances = read_run(raw, file)
         except (AttributeError, KeyError, TypeError, ValueError):
