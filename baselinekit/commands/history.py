@@ -34,7 +34,7 @@ from baselinekit.model.results import (
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.results import keep_results, load_results
+from baselinekit.store.results import keep_results, load_results, result_files
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -227,7 +227,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     runs: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
-    for file, raw in load_results(root, last):
+    for file, raw in load_results(root, result_files(root)[-last if last else None :]):
         try:
             run, appearances = read_run(raw, file)
         except (AttributeError, KeyError, TypeError, ValueError):

@@ -24,7 +24,7 @@ from baselinekit.model.results import (
     Verdict,
 )
 from baselinekit.model.values import Json
-from baselinekit.store.results import latest_first
+from baselinekit.store.results import load_results, result_files
 
 LAST = "last"
 PARTS = ("case", "files", "grader", "judge", "model")
@@ -46,7 +46,7 @@ def load_earlier(project: Project, name: str, suite: str) -> Report:
             raise InvalidInput(Problem("BK733", message, "name a file of baselinekit run -o x.json"))
         return report
     latest_partial = None
-    for file, raw in latest_first(project.root):
+    for file, raw in load_results(project.root, result_files(project.root)[::-1]):
         run = _part(raw, "run")
         if _part(run, "suite").get("name") == suite:
             latest_partial = latest_partial or file

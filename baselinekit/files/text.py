@@ -5,7 +5,6 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -109,8 +108,6 @@ Watched = dict[str, list[tuple[dict[str, Any], tuple[int, int]]]]
 """For each key of interest the mappings that have it, each with the span of the key's value, if that is a
 scalar on one line that no anchor shares."""
 
-_IS_WANTED: Any = object()
-
 
 class MarkedNode(MutableStruct):
     """One value. A block collection ends where its last scalar ends."""
@@ -146,7 +143,7 @@ class Marks(MutableStruct):
 
 
 def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks:
-    """Return the nodes along these paths. Stops at the last of them."""
+    """Return the nodes along these paths."""
     return mark_each(events, {document: paths}).get(document, Marks())
 
 
@@ -159,55 +156,34 @@ def mark_each(events: Iterator[Event], paths_by_document: Mapping[int, Iterable[
             number += 1
         elif number in paths_by_document and number not in marks_by_document:
             tree: dict[Any, Any] = {}
-            paths = {*paths_by_document[number]}
-            for path in paths:
+            for path in paths_by_document[number]:
                 branch = tree
                 for name in path:
                     branch = branch.setdefault(name, {})
-                branch[_IS_WANTED] = True
-            walk = _Walk(events, len(paths))
-            marks_by_document[number] = walk.marks
-            with suppress(_AllFound):
-                walk.visit(event, tree, None, 0, -1)
+            marks_by_document[number] = Marks(_Walk(events).visit(event, tree, False, -1))
             if len(marks_by_document) == len(paths_by_document):
                 break
     return marks_by_document
 
 
-class _AllFound(Exception):
-    """Not an error: ends the walk early."""
-
-
 class _Walk:
-    """A walk over the events of a document. `remaining`: how many wanted nodes have not been found yet."""
+    """A walk over the events of a document."""
 
-    def __init__(self, events: Iterator[Event], remaining: int):
+    def __init__(self, events: Iterator[Event]):
         self.events = events
-        self.remaining = remaining
-        self.marks = Marks()
         self.end = 0
         self.in_text_block = False
 
-    def visit(
-        self, event: Event, tree: dict[Any, Any], parent: MarkedNode | None, name: str | int, key: int
-    ) -> None:
-        kind, start, end, value, style, anchor = event
-        in_flow = parent is not None and (parent.in_flow or parent.style == "flow")
-        node = MarkedNode(kind, start, end, value, style, anchor, in_flow, key)
-        if parent is None:
-            self.marks.root = node
-        else:
-            parent.children.setdefault(name, node)
-        if kind <= ALIAS:
+    def visit(self, event: Event, tree: dict[Any, Any], in_flow: bool, key: int) -> MarkedNode:
+        node = MarkedNode(*event, in_flow, key)
+        if node.kind <= ALIAS:
             self.leaf(event)
         else:
             self.collection(node, tree)
-        if tree.pop(_IS_WANTED, False):
-            self.remaining -= 1
-            if not self.remaining:
-                raise _AllFound
+        return node
 
     def collection(self, node: MarkedNode, tree: dict[Any, Any]) -> None:
+        is_flow = node.in_flow or node.style == "flow"
         for event in self.events:
             if event[0] == END:
                 break
@@ -220,7 +196,7 @@ class _Walk:
                 event = next(self.events)
             node.size += 1
             if name in tree:
-                self.visit(event, tree[name], node, name, key)
+                node.children.setdefault(name, self.visit(event, tree[name], is_flow, key))
             else:
                 self.skip(event)
         node.ends_in_text_block = self.in_text_block

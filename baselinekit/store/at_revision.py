@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.clients.programs.git import CommitFile, Git
@@ -15,18 +15,12 @@ from baselinekit.store import reading, records
 from baselinekit.store.discovery import looks_like_baselines
 from baselinekit.store.project import (
     CONFIG_NAME,
-    EVALS,
     MAX_OUTPUT_BYTES,
-    METAS,
-    TEMPLATE,
     USUAL,
-    is_prompt_folder,
     limits_of,
     read_config,
 )
 from baselinekit.structs import replace
-
-_MAX_LINKS = 8
 
 
 def find_config(git: Git, commit: str, config_path: str | None) -> tuple[str, Config] | None:
@@ -71,31 +65,13 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
     contents = _read_contents(git, tree, names, limits_of(git.folder).file_size)
     baselines: list[Baseline] = []
     unreadable = [name for name in names if name not in contents]
-    prompts = _prompt_folders(tree)
     for name, data in contents.items():
         try:
             baselines += reading.parse(data, name)
         except BaselinekitError:
-            if not _is_in_any(name, prompts) or looks_like_baselines(name, data):
+            if looks_like_baselines(name, data):
                 unreadable.append(name)
     return list(with_outputs(git, tree, baselines)), sorted(unreadable)
-
-
-def _prompt_folders(tree: Iterable[str]) -> set[str]:
-    names: dict[str, set[str]] = {}
-    for name in tree:
-        folder, _, last = name.rpartition("/")
-        if last == TEMPLATE or last in METAS or last in EVALS:
-            names.setdefault(folder, set()).add(last)
-    return {folder for folder, file_names in names.items() if is_prompt_folder(file_names)}
-
-
-def _is_in_any(name: str, folders: Collection[str]) -> bool:
-    while folders and name:
-        name = posixpath.dirname(name)
-        if name in folders:
-            return True
-    return False
 
 
 def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
@@ -103,7 +79,7 @@ def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str,
     tree = git.tree(commit)
     digests: dict[tuple[str, str], str] = {}
     max_bytes = limits_of(git.folder).file_size
-    for name, data in _read_contents(git, tree, [name for name in files if name in tree], max_bytes).items():
+    for name, data in _read_contents(git, tree, files, max_bytes).items():
         with suppress(BaselinekitError):
             digests.update(
                 {
@@ -125,7 +101,7 @@ def with_outputs(
         for known in (baseline.baseline, *(baseline.baseline.variants if baseline.baseline else ()))
         if known is not None and known.output_file is not None
     }
-    contents = _read_contents(git, tree, [name for name in names if name in tree], MAX_OUTPUT_BYTES)
+    contents = _read_contents(git, tree, names, MAX_OUTPUT_BYTES)
     for baseline in baselines:
 
         def load(name: str, baseline: Baseline = baseline) -> Json:
@@ -142,27 +118,11 @@ def _output_path(baseline: Baseline, name: str) -> str:
 
 
 def _read_contents(
-    git: Git, tree: Mapping[str, CommitFile], names: Sequence[str], max_bytes: int
+    git: Git, tree: Mapping[str, CommitFile], names: Iterable[str], max_bytes: int
 ) -> dict[str, bytes]:
-    """Return the contents of files. Links are followed as long as they stay in the tree."""
-    targets = {name: target for name in names if (target := _follow_links(git, tree, name)) is not None}
-    contents = git.contents({target: tree[target] for target in targets.values()})
-    return {
-        name: contents[target]
-        for name, target in targets.items()
-        if len(contents.get(target, b"")) <= max_bytes
-    }
-
-
-def _follow_links(git: Git, tree: Mapping[str, CommitFile], name: str) -> str | None:
-    for _ in range(_MAX_LINKS):
-        if name not in tree:
-            return None
-        if not tree[name].is_link:
-            return name
-        target = os.fsdecode(git.contents({name: tree[name]}).get(name, b""))
-        name = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
-    return None
+    """Return the contents of files that are in the tree and no links."""
+    chosen = {name: tree[name] for name in names if name in tree and not tree[name].is_link}
+    return {name: data for name, data in git.contents(chosen).items() if len(data) <= max_bytes}
 
 
 def is_baseline(name: str, folders: Sequence[str]) -> bool:

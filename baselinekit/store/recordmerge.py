@@ -20,9 +20,6 @@ from baselinekit.values.places import value_at
 _RECORD_PATHS: list[Path] = [("metadata", key) for key in records.RECORD_KEYS]
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 _LINE_REST = lazy_pattern(r"[ \t]*,?[ \t]*")
-_RECORD_LINES = lazy_pattern(
-    rb"(?m)^[ \t]*[\"']?(?:last_passed|failure_count|metadata)[\"']?[ \t]*:[^\s#]*.*\r?\n"
-)
 
 
 class _Part(NamedTuple):
@@ -106,10 +103,8 @@ def without_record(data: bytes, file: str) -> bytes:
     try:
         body, bom = decode(data, file)
         parts = list(_find(data, body, file, _hidden))
-    except records.NotABaselineError:
+    except (BaselinekitError, records.NotABaselineError):  # such as one with conflict markers
         return data
-    except BaselinekitError:  # perhaps conflict markers; the lines of the record can still be recognised
-        return _RECORD_LINES.sub(b"", data)
     splices = []
     for part in parts:
         start, (stop, next_line) = line_start(body, part.key), line_end(body, part.end)

@@ -19,21 +19,12 @@ from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import native
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 
-# The forms of a baseline's record, one module per form. A record has the first form that recognises it.
-
-
-class RecordDialect(Struct):
-    """`path`: maps a path of the model to its path in such a record; `described_in`: returns the mapping that
-    has the id; `write`: turns a `baseline:` into this form."""
-
-    recognises: Callable[[dict[str, Json]], bool]
-    read: Callable[[dict[str, Json], Source], tuple[Baseline | None, list[Problem]]]
-    path: Callable[[Path], Path]
-    described_in: Callable[[dict[str, Json]], Json]
-    write: Callable[[dict[str, Json]], dict[str, Json]]
+# The forms of a baseline's record, a module each. Both can `read` a record, know the `path` in it of a path
+# of the model and the mapping that has the id (`described_in`), and turn a `baseline:` into their form
+# (`write`).
 
 
 def is_response(raw: dict[str, Json]) -> bool:
@@ -41,24 +32,12 @@ def is_response(raw: dict[str, Json]) -> bool:
     return "test_case" in raw or raw.get("eval_type") == "regression"
 
 
-def _harness() -> ModuleType:
+def dialect(source: Source) -> ModuleType:
+    if source.form == "native":
+        return native
     from baselinekit.store.dialects import harness  # most projects have no such file
 
     return harness
-
-
-DIALECTS = {
-    "response": RecordDialect(
-        is_response,
-        lambda raw, source: _harness().read(raw, source),
-        lambda path: _harness().path(path),
-        lambda raw: raw.get("metadata"),
-        lambda known: _harness().mapping(known),
-    ),
-    "native": RecordDialect(
-        lambda raw: True, native.read, lambda path: path, lambda raw: raw, lambda known: known
-    ),
-}
 
 
 # The records of a file, each with its place, whatever the file's form.
@@ -81,8 +60,6 @@ OTHERS = {
 """Keys of data that is no baseline, and what each of them indicates."""
 CASE = {"expected", "grader", "graders"}
 """Keys that only an eval case has. In a baseline they are unknown keys."""
-_VERBS = {"capability_eval": "run", "expected_output": "run", "eval_suite": "run", "test_cases": "run"}
-_VERBS |= {"eval_trigger": "gate", "cases": "run", "triggering": "run", "evalcases": "run"}
 _NATIVE_KEYS = {"id", "current", "baseline", "comparison"}
 
 
@@ -174,23 +151,24 @@ def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[
 
 def form(raw: dict[str, Json]) -> str:
     """Return the name of the form of a record."""
-    return next(name for name, dialect in DIALECTS.items() if dialect.recognises(raw))
+    return "response" if is_response(raw) else "native"
 
 
 def id_of(raw: dict[str, Json], source: Source) -> Json:
     """Return the unchecked id of a record, which may be of any type."""
-    description = DIALECTS[source.form].described_in(raw)
+    description = dialect(source).described_in(raw)
     return description.get("id") if isinstance(description, dict) else None
 
 
 def read_record(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """Read a record according to its form. Returns the baseline, and problems with paths in the record."""
-    return DIALECTS[source.form].read(raw, source)
+    result: tuple[Baseline | None, list[Problem]] = dialect(source).read(raw, source)
+    return result
 
 
 def place_in(source: Source, path: Path) -> Path:
     """Return the path in the record's document of a path of the model."""
-    return (*source.at, *DIALECTS[source.form].path(path))
+    return (*source.at, *dialect(source).path(path))
 
 
 def _bytes_digest(data: bytes) -> str:
@@ -240,9 +218,7 @@ def _explain_other(raw: Json, at: Path, file: str) -> Problem:
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
     key = next((key for key in OTHERS if key in raw), "expected_output" if is_eval_case(raw) else "")
     if key:
-        hint = "move it out of the folder of baselines; evals are run with baselinekit run"
-        if key in _VERBS:
-            hint = f"baselinekit {_VERBS[key]} {shlex.quote(file)}"
+        hint = f"baselinekit {'gate' if key == 'eval_trigger' else 'run'} {shlex.quote(file)}"
         return Problem("BK110", f"not a baseline: this looks like {OTHERS[key]}", hint, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
     message = f"not a baseline: it has neither id nor current, but {keys}"

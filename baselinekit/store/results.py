@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -94,7 +94,6 @@ def is_special(target: str) -> bool:
 # than two seconds, reading those of an ordinary project a few hundredths.
 
 MOST_FILES = 200
-MOST_BYTES = 200_000_000
 
 _RESULTS = "results"
 _NAME = lazy_pattern(r"([0-9TZ]{16})-([0-9]{4})-([0-9a-f]{12})\.json")
@@ -124,19 +123,14 @@ def result_files(root: str) -> list[str]:
     return []
 
 
-def load_results(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
-    """Yield each file (or only the `last` ones) with its contents, the oldest run first; None as the contents
-    of a file that cannot be read."""
-    yield from load_chosen(root, result_files(root)[-last if last else None :])
+def result_path(root: str, name: str) -> str:
+    return os.path.join(_results_folder(root), name)
 
 
-def latest_first(root: str) -> Iterator[tuple[str, Json]]:
-    """Like `load_results`, but the latest run first, to look for one run."""
-    yield from load_chosen(root, result_files(root)[::-1])
-
-
-def load_chosen(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
-    for name in chosen:
+def load_results(root: str, names: Sequence[str] | None = None) -> Iterator[tuple[str, Json]]:
+    """Yield each file (or only those with these names) with its contents, the oldest run first; None as the
+    contents of a file that cannot be read."""
+    for name in result_files(root) if names is None else names:
         path = os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
         try:
             yield path, json.loads(read(root, path, MAX_OUTPUT_BYTES))
@@ -145,17 +139,13 @@ def load_chosen(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
 
 
 def _prune(root: str) -> set[str]:
-    """Remove the oldest files beyond the limits, and return their names. Another process may remove them
+    """Remove the oldest files beyond the limit, and return their names. Another process may remove them
     first."""
-    remaining_bytes, removed = MOST_BYTES, set()
-    for number, name in enumerate(reversed(result_files(root))):
-        path = os.path.join(_results_folder(root), name)
+    removed = result_files(root)[:-MOST_FILES]
+    for name in removed:
         with contextlib.suppress(OSError):
-            remaining_bytes -= os.stat(path).st_size
-            if number >= MOST_FILES or (remaining_bytes < 0 and number):
-                os.unlink(path)
-                removed.add(name)
-    return removed
+            os.unlink(result_path(root, name))
+    return set(removed)
 
 
 def _results_folder(root: str) -> str:

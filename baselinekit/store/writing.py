@@ -20,7 +20,6 @@ from baselinekit.store.atomic import cannot_write, edit_text, lock
 from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
-from baselinekit.store.records import DIALECTS
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.changes import Hints
 from baselinekit.values.places import value_at
@@ -96,7 +95,7 @@ def add_baseline(
             raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
         id = str(records.id_of(raw, source))
         known, output_file = split_large_output(baseline, file, id, root, inline_limit)
-        baseline_edit = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
+        baseline_edit = Edit((*source.at, "baseline"), records.dialect(source).write(known))
         rule_edits = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
         hints = Hints(siblings=_KEYS_FROM_BASELINE)
         text = edited(body, [baseline_edit, *rule_edits], language(file), source.document, hints)

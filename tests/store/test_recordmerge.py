@@ -186,7 +186,6 @@ SHORT_FORM = "id: a\nbaseline: {output: 1, captured_at: 2026-01-01, environment:
 ALONE = "id: a\nmetadata:\n  last_passed: null\n  failure_count: 3\n"
 SHARED = "id: a\nmetadata: {tags: [x], failure_count: 3}\n"
 NOT_OURS = "id: a\nbaseline:\n  output: {failure_count: 3}\n"
-CONFLICT = "<<<<<<< a\nx: 1\n=======\nx: 2\n>>>>>>> b\n"
 IN_JSON = JSON.format(id="a", last="null", count=1)
 
 
@@ -200,7 +199,6 @@ IN_JSON = JSON.format(id="a", last="null", count=1)
         (ALONE.replace(": 3", ": 3  # why"), "x.yaml", "id: a\nmetadata:\n  …  # why\n"),
         (NOT_OURS, "x.yaml", NOT_OURS),
         ("failure_count: 3\n", "x.yaml", "failure_count: 3\n"),
-        (CONFLICT + "metadata:\n  failure_count: 3\n", "x.yaml", CONFLICT),
         (
             IN_JSON,
             "x.json",

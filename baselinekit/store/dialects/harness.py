@@ -120,7 +120,11 @@ def path(native_path: Path) -> Path:
     return native_path
 
 
-def mapping(known: dict[str, Json]) -> dict[str, Json]:
+def described_in(raw: dict[str, Json]) -> Json:
+    return raw.get("metadata")
+
+
+def write(known: dict[str, Json]) -> dict[str, Json]:
     """Return a native `baseline:` in this form."""
     return {"response" if key == "output" else key: value for key, value in known.items()}
 
