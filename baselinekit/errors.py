@@ -28,8 +28,6 @@ MAX_SHOWN = 20
 """How many problems of one file are shown in a terminal."""
 
 _MAX_REPEATS = 3
-_MAX_CANDIDATES = 5_000
-_LONGEST_WORD = 200
 
 
 class Place(NamedTuple):
@@ -189,9 +187,7 @@ class NothingSelected(BaselinekitError):
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or an empty text if nothing is similar."""
-    shortest, longest = len(word) * 3 / 7, len(word) * 7 / 3  # other lengths cannot reach a ratio of 0.6
-    similar = sorted(other for other in known if shortest <= len(other) <= longest)
-    match = _nearest(word, tuple(similar[:_MAX_CANDIDATES]))
+    match = _nearest(word, tuple(sorted(known)))
     return f"did you mean {match!r}?" if match else ""
 
 
@@ -200,7 +196,5 @@ def _nearest(word: str, candidates: tuple[str, ...]) -> str:
     """The most similar candidate. Cached, since a file that makes a mistake makes it in every record."""
     from difflib import get_close_matches
 
-    if len(word) > _LONGEST_WORD:
-        return ""
     matches = get_close_matches(word, candidates, n=1, cutoff=0.6)
     return matches[0] if matches else ""

@@ -17,7 +17,6 @@ from baselinekit.model.baselines import (
     Baseline,
     FieldRule,
     Rules,
-    find_old_method_names,
     least_similarity,
 )
 from baselinekit.model.recipes import Config, Recipe
@@ -137,8 +136,6 @@ def find_short_secrets(project: Project) -> list[Problem]:
 
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
     """Yield the problems of one baseline, and whether each is a note."""
-    for at, message in find_old_method_names(baseline.comparison):
-        yield Problem("BK207", message, "write the new name", at=at), True
     if baseline.baseline is None:
         hint = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True

@@ -15,9 +15,9 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 
-class NoFormError(Exception):
-    """A value cannot be written; the text says why, and what to do. `path`: where it is, found on the way
-    out."""
+class NoJsonError(TypeError):
+    """A value that no baseline can hold; the text says where it is, and what to do. `path`: where it is,
+    found on the way out."""
 
     def __init__(self, text: str):
         super().__init__(text)
@@ -94,7 +94,7 @@ def _read_content(value: Any) -> bytes:
             return bytes(body)
         if isinstance(body, str):
             return body.encode()
-    raise NoFormError(
+    raise NoJsonError(
         "is a response without a body in it, perhaps a stream: compare what its client receives"
     )
 
@@ -159,11 +159,11 @@ def _format_moment(text: str) -> Json:
 
 def _frame_form(value: Any) -> list[dict[str, Json]]:
     if value.columns.nlevels > 1:
-        raise NoFormError("has columns of several levels: make one of them, columns.map('.'.join)")
+        raise NoJsonError("has columns of several levels: make one of them, columns.map('.'.join)")
     table = value if _is_counted(value.index) else value.reset_index(allow_duplicates=True)
     names = [str(name) for name in table.columns]
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise NoFormError(f"has two columns that are called {repeated[0]!r}: rename one")
+        raise NoJsonError(f"has two columns that are called {repeated[0]!r}: rename one")
     cells = [_cell_values(table.iloc[:, number]) for number in range(len(names))]
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 

@@ -12,13 +12,12 @@ from math import isfinite
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from baselinekit.library.forms import Form, NoFormError, form_of, is_missing, text_of
+from baselinekit.library.forms import Form, NoJsonError, form_of, is_missing, text_of
 from baselinekit.model.values import Json
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 
 _MAX_LEVELS = 64
-_MOST_KEYS = 8
 _MOST_STEPS = 16
 """How often a value is brought one step nearer to JSON: a form may lead to a value of another class."""
 
@@ -26,10 +25,6 @@ T = TypeVar("T")
 
 _REGISTERED_FORMS: dict[type, Form] = {}
 _PLAIN_CLASSES = frozenset({str, int, bool, type(None)})
-
-
-class NoJsonError(TypeError):
-    """A value that no baseline can hold; the text says where it is, and what to do."""
 
 
 def serializer(kind: type[T]) -> Callable[[Callable[[T], object]], Callable[[T], object]]:
@@ -51,14 +46,13 @@ def as_json(value: object) -> Json:
     """Return the value as JSON; a placeholder in it becomes its text."""
     try:
         return _read(value, _MAX_LEVELS)
-    except NoFormError as error:
-        place = render(error.path[:_MOST_KEYS]) if error.path else "the value"
-        raise NoJsonError(f"{place}{'…' * (len(error.path) > _MOST_KEYS)} {error}") from None
+    except NoJsonError as error:
+        raise NoJsonError(f"{render(error.path) if error.path else 'the value'} {error}") from None
 
 
 def _read(value: Any, levels: int) -> Json:
     if not levels:
-        raise NoFormError(
+        raise NoJsonError(
             f"has more than {_MAX_LEVELS} levels, or holds itself: compare the parts that count"
         )
     for _ in range(_MOST_STEPS):
@@ -73,7 +67,7 @@ def _read(value: Any, levels: int) -> Json:
             if kind is Decimal and value.is_finite():
                 return value
             name = str(value).lower()
-            raise NoFormError(f"is {name}, which JSON does not have: put None or a text in its place")
+            raise NoJsonError(f"is {name}, which JSON does not have: put None or a text in its place")
         simpler = _simplify(value)
         if simpler.__class__ is kind:
             break
@@ -84,7 +78,7 @@ def _read(value: Any, levels: int) -> Json:
 def _read_at(key: str | int, value: Any, levels: int) -> Json:
     try:
         return _read(value, levels - 1)
-    except NoFormError as error:
+    except NoJsonError as error:
         error.path.insert(0, key)
         raise
 
@@ -94,10 +88,10 @@ def _read_members(value: dict[Any, Any], levels: int) -> dict[str, Json]:
     for key, item in value.items():
         name = key if key.__class__ is str else _read_at("a key", key, levels)
         if isinstance(name, dict | list):
-            raise NoFormError(f"has a key that is no text: {type(key).__qualname__}")
+            raise NoJsonError(f"has a key that is no text: {type(key).__qualname__}")
         name = name if isinstance(name, str) else canonical(name)
         if name in fields:
-            raise NoFormError(f"has two keys that are {name!r} as a text: rename one")
+            raise NoJsonError(f"has two keys that are {name!r} as a text: rename one")
         fields[name] = _read_at(name, item, levels)
     return fields
 
@@ -120,17 +114,17 @@ def _simplify(value: Any) -> object:
     return form(value)
 
 
-def _no_form_error(value: Any) -> NoFormError:
+def _no_form_error(value: Any) -> NoJsonError:
     name = type(value).__qualname__
     hint = f"say how it is written, with @baselinekit.serializer({name}) above a function of the value"
     if isinstance(value, Iterator | ValuesView) and not hasattr(value, "read"):
         hint = "compare list(…) of it"
-    return NoFormError(f"is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}")
+    return NoJsonError(f"is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}")
 
 
 def _sorted_set(values: Set[Any]) -> list[Json]:
     """Return the values of a set, which has no order, sorted by their JSON."""
-    return sorted((as_json(value) for value in values), key=canonical)
+    return sorted((_read(value, _MAX_LEVELS) for value in values), key=canonical)
 
 
 _BUILTIN_FORMS: dict[type, Form] = {

@@ -47,12 +47,12 @@ class Rules(Struct):
         """Return the rules as a file's `comparison`, without empty settings."""
         settings: dict[str, Any] = {
             "type": self.type,
-            "tolerance": dict(self.tolerance),
-            "ignore_fields": list(self.ignore),
-            "ignore_values": list(self.ignore_values),
-            "require_keys": list(self.require),
-            "arrays": dict(self.arrays),
-            "fields": dict(self.fields),
+            "tolerance": self.tolerance,
+            "ignore_fields": self.ignore,
+            "ignore_values": self.ignore_values,
+            "require_keys": self.require,
+            "arrays": self.arrays,
+            "fields": self.fields,
         }
         return {name: as_json(value) for name, value in settings.items() if value}
 
@@ -154,17 +154,9 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
 def read_rules(rules: object, call: str) -> model.Rules:
     """Return rules of code as those of a file, or raise an error that says what to write instead. `call`:
     where they are in the code."""
-    names = Rules.__struct_fields__
     if not isinstance(rules, Rules):
-        is_near = isinstance(rules, dict) and rules and all(key in names for key in rules)
-        arguments = [f"{key}={value!r}" for key, value in rules.items()] if isinstance(rules, dict) else []
-        hint = f"Rules({', '.join(arguments) if is_near else 'ignore=[…]'}), of {', '.join(names)}"
+        hint = f"Rules(ignore=[…]), of {', '.join(Rules.__struct_fields__)}"
         raise InvalidInput(Problem("BK105", f"rules: expected Rules, found a {type(rules).__name__}", hint))
-    for name in ("ignore", "ignore_values", "require"):
-        value = getattr(rules, name)
-        if isinstance(value, str):  # each letter would be taken for a path
-            message = f"{name}: expected a list of paths, found the text {value!r}"
-            raise InvalidInput(Problem("BK105", message, f"{call}({name}=[{value!r}])"))
     read, problems = read_as(model.Rules, rules.as_comparison())
     problems += check_rules(read) if read is not None else ()
     if problems or read is None:

@@ -33,7 +33,6 @@ from baselinekit.model.baselines import (
     Rules,
     Tolerance,
     Type,
-    find_old_method_names,
     known_path,
     method_problems,
 )
@@ -352,9 +351,6 @@ class Matcher(Struct):
         if number := self.stored.uncompared:
             message = f"{count_noun(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
-        if self.rules.method is not None or self.rules.fields:
-            for at, message in find_old_method_names(self.rules):
-                yield RuleReport("method", "advice", message, at)
         if (
             walk.answers
             and not walk.count

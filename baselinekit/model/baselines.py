@@ -335,16 +335,3 @@ def method_problems(rules: Rules) -> list[Problem]:
         ]
     message = "`type: semantic` does not say how texts are compared"
     return [Problem("BK206", message, _METHOD_HINT, at=at) for at in places]
-
-
-def find_old_method_names(rules: Rules) -> list[tuple[Path, str]]:
-    """The places that use an old name, each with a note about it."""
-    methods: list[tuple[Path, Method | None]] = [(("comparison", "method"), rules.method)]
-    methods += [
-        (("comparison", "fields", path, "method"), rule.method) for path, rule in rules.fields.items()
-    ]
-    return [
-        (at, f"`method: {name}` is called `{OLD_NAMES[name]}` now")
-        for at, name in methods
-        if name in OLD_NAMES
-    ]

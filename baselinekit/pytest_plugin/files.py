@@ -27,7 +27,6 @@ from baselinekit.pytest_plugin.session import Use
 from baselinekit.store import reading, schemafile, writing
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.reading import parse_record
-from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.structs import Struct, replace
 from baselinekit.values.places import with_values
 
@@ -85,10 +84,6 @@ class OpenProject:
         return CaptureEnvironment(self.project, clients)
 
     @cached_property
-    def _pending(self) -> set[str]:
-        return set(pending_ids(self.root))
-
-    @cached_property
     def _schema(self) -> str:
         """The path of the schema for editors, relative to the root."""
         return schemafile.reference(self.root, "")
@@ -103,12 +98,6 @@ class OpenProject:
     def compare(self, baseline: Baseline, observation: Observation) -> Comparison:
         words = replace(self.project.words_of(baseline), now=self.seconds())
         return compare_without_model(compile_baseline(baseline, words), observation)
-
-    def forget(self, id: str) -> None:
-        """Drop what was stored of an earlier failure: the baseline passes now."""
-        if id in self._pending:
-            self._pending.discard(id)
-            drop_pending(self.root, id)
 
     def write_new(self, record: dict[str, Json], file: str, test: str) -> None:
         """Write a new file, which must not exist. The test can create the file again, so this does not wait

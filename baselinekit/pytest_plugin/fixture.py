@@ -10,8 +10,9 @@ import pytest
 
 from baselinekit.commands.recording import keep_seen
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.library.forms import NoJsonError
 from baselinekit.library.placeholders import Placeholder
-from baselinekit.library.values import NoJsonError, as_json
+from baselinekit.library.values import as_json
 from baselinekit.library.verdicts import Rules
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
@@ -26,6 +27,7 @@ from baselinekit.pytest_plugin.files import (
 )
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used
+from baselinekit.store.results import drop_pending
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import render
 
@@ -158,7 +160,7 @@ class ValuesOfTest:
         may_update = self._run.update in ("changed", "all") and planned is None
         if not comparison.passed:
             return self._handle_difference(compared, may_update)
-        self.project.forget(stored.id)
+        drop_pending(self.project.root, stored.id)
         if may_update and not layered.is_complete:
             self._plan_update(compared)
         else:
@@ -237,7 +239,6 @@ class ValuesOfTest:
         if report.failed:
             texts = [failure.text for failure in self._failures if not failure.is_shown]
             report.sections += [("baseline", text) for text in dict.fromkeys(texts)]
-            self._shorten(report)
         self._failures.clear()
         self._must_not_write |= not report.passed or hasattr(report, "wasxfail")
         if not self._must_not_write and report.when != "setup":
@@ -248,13 +249,6 @@ class ValuesOfTest:
                 self._must_not_write = True
         used, self._used = self._used, []
         return used
-
-    def _shorten(self, report: pytest.TestReport) -> None:
-        """Shorten the message to its first line for the summary of the run."""
-        crash = getattr(report.longrepr, "reprcrash", None)
-        headlines = [failure.headline for failure in self._failures if failure.is_shown]
-        if crash is not None and any(headline in crash.message for headline in headlines):
-            crash.message = crash.message.partition("\n")[0]
 
     def _write(self) -> None:
         to_write, self._planned = self._planned, {}

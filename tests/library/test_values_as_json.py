@@ -14,7 +14,8 @@ import pydantic
 import pytest
 
 from baselinekit import compare, serializer
-from baselinekit.library.values import NoJsonError, as_json
+from baselinekit.library.forms import NoJsonError
+from baselinekit.library.values import as_json
 
 Point = namedtuple("Point", "x y")
 
@@ -132,7 +133,7 @@ def ring() -> list[Any]:
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        (ring(), r"^\[0\]\[0\].*… has more than 64 levels, or holds itself"),
+        (ring(), r"^\[0\]\[0\].* has more than 64 levels, or holds itself"),
         ({"a": float("nan")}, "a is nan"),
         ([float("inf")], r"\[0\] is inf"),
         ({(1, 2): 3}, "has a key that is no text: tuple"),

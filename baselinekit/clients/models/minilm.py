@@ -18,7 +18,6 @@ T = TypeVar("T")
 WEIGHTS = "model.safetensors"
 FILES = ("config.json", "tokenizer.json", WEIGHTS)
 _STEPS = ("Transformer", "Pooling", "Normalize")
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Shape(Struct, forbid_unknown_fields=False):
@@ -92,8 +91,10 @@ class Network:
 
     def __init__(self, folder: str):
         self.shape = shape = _shape_of(folder)
-        self._folder, self._np = folder, _import_numpy()
+        import numpy
         import safetensors
+
+        self._folder, self._np = folder, numpy
 
         library: Any = safetensors
         try:
@@ -173,17 +174,3 @@ class Network:
         t = 1 / (1 + 0.3275911 * size)
         tail = (((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592
         return rows / 2 * (1 + self._np.copysign(1 - tail * t * self._np.exp(-size * size), rows))
-
-
-def _import_numpy() -> Any:
-    """Import numpy with one thread, unless the user says otherwise. Several threads hardly multiply matrices
-    as small as these any faster, and on a busy machine they wait for each other: a sentence took ten times as
-    long. numpy reads the setting once, when it is loaded; a program that is started later does not get it."""
-    thread_settings = {} if any(name in os.environ for name in _THREADS) else dict.fromkeys(_THREADS, "1")
-    os.environ.update(thread_settings)
-    try:
-        import numpy
-    finally:
-        for name in thread_settings:
-            del os.environ[name]
-    return numpy
