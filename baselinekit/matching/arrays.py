@@ -357,7 +357,8 @@ class Rows:
     def compare_unordered(self, subset: bool) -> Json:
         walk, before = self.walk, self.walk.count
         ignored = self.left_out()
-        rows = [*range(len(self.e))]
+        left_out = [n for n in range(len(self.e)) if self.is_left_out(n)] if self.selects else []
+        rows = [n for n in range(len(self.e)) if n not in {*left_out}]
         pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
         matched = pairing.match()
         resolved: dict[int, Json] = {}
@@ -365,14 +366,16 @@ class Rows:
             for n, m in sorted(matched.items()):
                 resolved[m] = self.walk_pair(n, m)
         used = {*matched.values()}
+        partners = self.partners(left_out, sorted(ignored - used))
         missing = [n for n in rows if n in pairing.required and n not in matched]
+        missing += self.missing(left_out, partners)
         extra = [m for m in range(len(self.a)) if m not in used and m not in ignored]
         if walk.fail_fast and (missing or (extra and not subset)):
             raise Mismatch
         # the likeliest pairs of the rows without a partner are reported by their differences
         likely = pair_leftovers([self.e[n] for n in missing], [self.a[m] for m in extra])
         matched |= {missing[i]: extra[j] for i, j in likely}
-        for n in missing:
+        for n in sorted(missing):
             if n in matched:
                 resolved[matched[n]] = self.walk_pair(n, matched[n])
             else:
@@ -382,14 +385,15 @@ class Rows:
                 resolved[m] = self.report_extra(m)
         if walk.count == before:
             return self.e
-        return _in_authors_order(resolved, matched)
+        resolved |= {m: self.e[n] for n, m in partners.items()}
+        return _in_authors_order(resolved, matched | partners)
 
     def literal_values(self, n: int) -> dict[str | None, Json]:
         """The literal values that everything matching an expected element must have: those of a row by their
         keys, any other value under None."""
         value: Json = self.e[n]
         mode, state = self.mode_of_row(n)
-        if not mode.literal_values_decide or (state is not None and state.by_value) or self.is_left_out(n):
+        if not mode.literal_values_decide or (state is not None and state.by_value):
             return {}
         values: dict[str | None, Json] = {None: value}
         if isinstance(value, dict):
@@ -434,7 +438,7 @@ class _Pairing:
 
     def __init__(self, array: Rows, rows: list[int], columns: list[int], ignored: Set[int], subset: bool):
         self.array, self.walk, self.ignored = array, array.walk, ignored
-        self.required = {*array.missing(rows, {})}
+        self.required = {n for n in rows if not array.is_optional(n)}
         self.columns = sorted(columns, key=ignored.__contains__)
         self.needed = {m for m in columns if m not in ignored and not subset}
         self.row_kinds = _kinds(rows, array.e, array.stored, paired=True)
