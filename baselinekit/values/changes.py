@@ -8,7 +8,6 @@ from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.structs import Struct, field
 from baselinekit.values.alignment import (
     Alignment,
-    Pairs,
     align,
     likeness,
     pair_alike,
@@ -122,7 +121,7 @@ def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = N
     before, after = [*map(canonical, old)], [*map(canonical, new)]
     names = ({}, {}) if key is None else (_positions_by_name(old, key), _positions_by_name(new, key))
     rows = Alignment(
-        _pair_names(*names),
+        [(names[0][name], place) for name, place in names[1].items() if name in names[0]],
         sorted({*range(len(old))} - {*names[0].values()}),
         sorted({*range(len(new))} - {*names[1].values()}),
     )
@@ -136,10 +135,6 @@ def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = N
     rows.take(in_order)
     partners = {a: b for b, a in rows.pairs}
     return [partners.get(place) for place in range(len(new))]
-
-
-def _pair_names(before: Mapping[Hashable, int], after: Mapping[Hashable, int]) -> Pairs:
-    return [(before[name], place) for name, place in after.items() if name in before]
 
 
 def _positions_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
