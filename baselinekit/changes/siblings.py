@@ -7,9 +7,9 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from baselinekit.model.values import Json, json_type
+from baselinekit.placeholders.formats import NEAR, moments_in
 from baselinekit.placeholders.grammar import describes_many, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
-from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
