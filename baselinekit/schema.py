@@ -17,7 +17,7 @@ from baselinekit.errors import Problem, suggest
 from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.secrets.names import is_secret_header
+from baselinekit.secrets.finding import is_secret_header
 from baselinekit.structs import Struct, fields, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 

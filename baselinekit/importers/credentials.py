@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import SHORTEST_WITHIN, KnownValues, with_variables
-from baselinekit.secrets.finding import secret_parts
-from baselinekit.secrets.names import is_secret_header, is_secret_key
+from baselinekit.secrets.finding import is_secret_header, is_secret_key, secret_parts
 from baselinekit.secrets.variables import names_in
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render

@@ -29,8 +29,7 @@ from baselinekit.importers.drafts import (
 from baselinekit.importers.lines import draft_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.finding import likeness
-from baselinekit.secrets.names import is_secret_header, is_secret_key
+from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render

@@ -25,7 +25,7 @@ from baselinekit.importers.openapidocument import Bundle, OpenApiDocument, list_
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value
-from baselinekit.secrets.names import is_secret_key
+from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun

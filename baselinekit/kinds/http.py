@@ -49,7 +49,7 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
-from baselinekit.secrets.names import is_secret_header
+from baselinekit.secrets.finding import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path

@@ -4,36 +4,52 @@ and what can get neither.
 `learn_new` learns for a capture, whose first answer is stored; `learn_again` for `refresh --learn`, where the
 stored output and the answers may differ by a change as well."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from baselinekit.changes.texts import TextPart, fill_placeholders, judge_parts
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.case import LearningCase, value_or_absent
 from baselinekit.learning.evidence import is_handwritten
 from baselinekit.learning.links import LinkView, bind_links
 from baselinekit.learning.lists import ListRule, Ruled, with_list_rules
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
-from baselinekit.learning.unvaried import created_id_path, lookalikes, made_by_write, moments_of_now
-from baselinekit.learning.varying import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.learning.varying import ReplayView, Shape, UnlearnablePlace, Volatile, learn_places
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
-from baselinekit.placeholders.grammar import has_marker, tokens_in, unescaped
-from baselinekit.placeholders.narrowest import accepts_all, is_alone
+from baselinekit.placeholders.formats import NEAR, holds_now, is_of_now
+from baselinekit.placeholders.grammar import Token, has_marker, split, tokens_in, unescaped
+from baselinekit.placeholders.lines import with_values as values_in_template
+from baselinekit.placeholders.narrowest import (
+    Column,
+    PlaceholderProposal,
+    TextPieces,
+    Write,
+    accepts_all,
+    is_alone,
+    narrowest,
+    proposals_from_table,
+    split_into_pieces,
+    template_around_varying_parts,
+)
 from baselinekit.placeholders.nature import (
     SinceCapture,
     is_amount,
     is_counted,
     is_hash,
     looks_like_id,
+    moment_of,
+    name_of,
     nature_of_change,
 )
+from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
-from baselinekit.values.equality import same_json
-from baselinekit.values.paths import render
+from baselinekit.values.equality import canonical, same_json
+from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places, value_at, with_values
 
 
@@ -258,6 +274,125 @@ class _SteadyValues:
         return {difference.at for difference in differences} & set(paths)
 
 
+# Values that were the same in every answer and may still differ in the next one: moments of now, and what a
+# write that was sent once has made. What only looks like an id is reported, and stays. Only certain cases
+# count; the error rate is measured in tests/learning/test_made.py.
+
+
+def moments_of_now(
+    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: PlaceholderContext
+) -> Iterator[Volatile]:
+    """Yield the values that are a moment within minutes of now or the day of today, or texts that hold
+    one."""
+    words = replace(words, now=now)
+    for path, value in steady:
+        proposal: PlaceholderProposal | None = None
+        if isinstance(value, str):
+            is_whole = is_of_now(value, now)
+            if not is_whole and holds_now(value, now):
+                proposal = template_around_varying_parts([value, value], write, words)
+        else:
+            when = moment_of(value)
+            is_whole = when is not None and abs(when - now) <= NEAR
+        if is_whole:
+            proposal = narrowest([value], write, words)[0]
+        if proposal is not None and not proposal.says_little:
+            reason = f"{proposal.reason}, of now" if is_whole else "a moment of now in it"
+            yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
+
+
+def lookalikes(
+    values_by_path: Mapping[Path, Json],
+    is_compared: Callable[[Sequence[Path]], Collection[Path]],
+    write: Write,
+    words: PlaceholderContext,
+) -> Iterator[Volatile]:
+    """Yield what looks like an id, with the placeholder that could stand there: one for all rows if each of
+    them has one. `is_compared` selects the paths that the rules compare."""
+    compared = is_compared(list(values_by_path)) if values_by_path else ()
+    by_shape: dict[Shape, list[Path]] = {}
+    for path in values_by_path:
+        if path in compared:
+            by_shape.setdefault(of_any_row(path), []).append(path)
+    for shape, paths in by_shape.items():
+        values = tuple(values_by_path[path] for path in paths)
+        proposal = narrowest(values, write, words)[0]
+        if len(paths) == 1 or not proposal.says_little:
+            yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
+            continue
+        for path, value in zip(paths, values, strict=True):
+            yield Volatile(path, (path,), (value,), narrowest([value], write, words)[0])
+
+
+# What a write has made: an id that begins with the present time, the object that it created, by the status,
+# and the id of the request, by its name.
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_TO_BASE_32 = str.maketrans(_CROCKFORD, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_TIMED_ID = lazy_pattern(
+    rf"(?P<ulid>0[{_CROCKFORD}]{{9}})[{_CROCKFORD}]{{16}}|(?P<object_id>[0-9a-f]{{8}})[0-9a-f]{{16}}"
+    r"|(?P<uuid_7>[0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+)
+
+
+def _is_made_now(value: Json, now: float) -> bool:
+    match = _TIMED_ID.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return False
+    if match["ulid"]:
+        made = int(match["ulid"].translate(_TO_BASE_32), 32) / 1000
+    else:
+        made = int(match["object_id"] or "0", 16) or int(match["uuid_7"].replace("-", ""), 16) / 1000
+    return abs(made - now) <= NEAR
+
+
+_REQUEST_NAME = lazy_pattern(
+    r"(?:x[-_])?(?:amzn?[-_]?)?(?:request|trace|span|correlation|invocation)[-_]?id", re.IGNORECASE
+)
+_ID_NAME = lazy_pattern(r"_?(?:id|uid|uuid|guid)", re.IGNORECASE)
+_WORDS_OR_NUMBER = lazy_pattern(r"[a-z]+(?:[ _-][a-z]+)*|[A-Z][a-z]+|[A-Z]+|-?[0-9]+|")
+_CREATED = 201
+
+
+def created_id_path(output: Json) -> Path | None:
+    """Return the path of the id of the object that a request has created, if the status says so: the id of
+    the topmost object that has one."""
+    if not isinstance(output, dict) or output.get("status") != _CREATED:
+        return None
+    paths = [
+        path
+        for path, value in places(output.get("body"), ("body",))
+        if isinstance(path[-1], str) and _ID_NAME.fullmatch(path[-1]) and isinstance(value, str | int)
+        if not any(isinstance(key, int) for key in path)
+    ]
+    least_depth = min(map(len, paths), default=0)
+    topmost = [path for path in paths if len(path) == least_depth]
+    return topmost[0] if len(topmost) == 1 else None
+
+
+def made_by_write(
+    output: Json, request: Json, now: float, write: Write, words: PlaceholderContext
+) -> Iterator[Volatile]:
+    """Yield the places whose value the write has made; none of them is part of the request."""
+    request_text = json.dumps(request, default=str, ensure_ascii=False)
+    created = created_id_path(output)
+    for path, value in places(output):
+        if isinstance(value, dict | list) or str(value) in request_text:
+            continue
+        name = name_of(path)
+        if _is_made_now(value, now):
+            reason = "made now"
+        elif _REQUEST_NAME.fullmatch(name) and looks_like_id(value, (name,)):
+            reason = "of this request, by its name"
+        elif path == created and not _WORDS_OR_NUMBER.fullmatch(str(value)):
+            reason = "of what was created"
+        else:
+            continue
+        proposal = narrowest([value], write, words)[0]
+        made = PlaceholderProposal(proposal.text, f"{proposal.reason}, {reason}")
+        yield Volatile(path, (path,), (value,), made)
+
+
 # A stored baseline: what differs from it varies, or has changed. A value on which all answers agree, but not
 # the stored output, is a change, unless by its nature it differs after a while.
 
@@ -343,7 +478,8 @@ class _Answers:
             for difference in comparison.differences:
                 self._note(number, difference)
         known = (self._stored, *([kept.resolved] if kept else []))
-        self.stays = [self._coming_and_going(place, known) for place in self.stays]
+        self._optional: list[Volatile] = []
+        self.stays = [left for place in self.stays if (left := self._coming_and_going(place, known))]
 
     def _is_leaf(self, path: Path) -> bool:
         value = value_or_absent(self._stored, path)
@@ -361,13 +497,23 @@ class _Answers:
             message = message or "it differs"
             self.stays.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
 
-    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace:
-        """Return a place; with the rule that settles it if it is a key that only some of the answers have."""
+    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace | None:
+        """Learn a key that only some of the answers have as optional, if it always has the same plain value;
+        else return its place with the rule that settles it."""
         settled = self._case.settled
         number = sum(any(spot.path == place.path for spot in one.differences) for one in settled)
         is_key = bool(place.path) and isinstance(place.path[-1], str)
         if not is_key or place.hint != ACCEPT or number == self._count:
             return place
+        found = [value_or_absent(output, place.path) for output in (*known, *self._case.outputs)]
+        values = [value for value in found if value is not ABSENT]
+        value = values[0]
+        is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
+        if is_plain and same_json(self._mask(value, place.path), value):  # no secret
+            text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
+            proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
+            self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
+            return None
         message = f"{place.message} in {number} of {self._count} answers"
         is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
         rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused
@@ -388,7 +534,7 @@ class _Answers:
         # a row may be covered by what others taught
         self.stays = [place for place in self.stays if place.path not in found.placeholders]
         self.stays += self._changed_parts
-        return list(found.volatile), list(found.refusals)
+        return [*found.volatile, *self._optional], list(found.refusals)
 
     def _values_at(self, path: Path, replaces_handwritten: bool) -> list[Json]:
         """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
@@ -496,3 +642,87 @@ def since_capture(baseline: Baseline, now: float) -> SinceCapture:
     """Return the time since a baseline was captured."""
     captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
     return SinceCapture(captured.timestamp() if captured else None, now)
+
+
+# A text is judged part by part where some part differs in each answer. A part on which all answers agree, but
+# not the stored text, has changed, however much varies beside it.
+
+_LONGEST_TEXT = 200_000
+_LINE = 200
+_NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
+
+
+class TextPart(Struct):
+    """A part of a stored text and what all answers have in its place, with the text before it on its line."""
+
+    line: str
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
+        match = _NAME.search(self.line)
+        return match["name"] if match else ""
+
+
+class JudgedText(Struct):
+    """The answers, with the stored text wherever they only differ from it by a change; and these changes."""
+
+    answers: tuple[str, ...]
+    changes: tuple[TextPart, ...]
+
+
+def judge_parts(
+    stored: str,
+    texts: Sequence[str],
+    repeats: int,
+    is_natural: Callable[[TextPart], bool],
+    words: PlaceholderContext,
+    *,
+    is_template: bool = False,
+) -> JudgedText:
+    """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the answers, the
+    last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though the
+    answers agree on it. `is_template`: whether the stored text may hold placeholders that match nothing."""
+    if max(map(len, (stored, *texts))) > _LONGEST_TEXT:
+        return JudgedText(tuple(texts), ())
+    lengths = [len(split_into_pieces(text, words)) for text in texts]
+    texts = [  # an earlier answer of another length is another text
+        text if length in lengths[-repeats:] else texts[-repeats]
+        for text, length in zip(texts, lengths, strict=True)
+    ]
+    answers, changes, line = [""] * len(texts), [], ""
+    for column, _ in TextPieces([stored, *texts], words).columns:
+        new = column[-repeats:]
+        part = TextPart(line[-_LINE:], column[0], new[0])
+        is_agreed = len(set(new)) == 1
+        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
+            has_changed = not is_alone(column[0].strip())
+        else:
+            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
+        changes += [part] if has_changed else []
+        for number, text in enumerate(column[1:]):
+            is_earlier = number < len(texts) - repeats
+            is_back = is_earlier and is_agreed and new[0] == column[0]
+            keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
+            answers[number] += column[0] if has_changed or keeps_stored else text
+        line = f"{line}{column[0]}".rpartition("\n")[2]
+    return JudgedText(tuple(answers), tuple(changes))
+
+
+def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
+    """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
+    recognizable form, in its number of words and signs."""
+    if len(set(new)) == 1:
+        return stored != new[0]
+    counts = {len(split_into_pieces(text, words)) for text in new}
+    is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
+    return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts
+
+
+def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:
+    """Return the stored text with what its placeholders match in an answer: compared with this text, the
+    answer differs only by changes."""
+    parts = split(values_in_template(template, text, words))
+    return "".join(part.text if isinstance(part, Token) else part for part in parts)

@@ -10,9 +10,8 @@ from itertools import groupby
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import is_random
+from baselinekit.placeholders.formats import is_of_now, is_random, seconds_of
 from baselinekit.placeholders.grammar import escape, whole
-from baselinekit.placeholders.moments import is_of_now, seconds_of
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import Struct, replace

@@ -11,8 +11,14 @@ from typing import Literal
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.formats import is_jwt, is_timespan
-from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
+from baselinekit.placeholders.formats import (
+    NEAR,
+    is_jwt,
+    is_timespan,
+    moment_of as moment_of_text,
+    moments_in,
+    seconds_of,
+)
 from baselinekit.secrets.finding import random_in
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number

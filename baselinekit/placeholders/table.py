@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import FORMATS, unix_timestamp
+from baselinekit.placeholders.formats import FORMATS, unit_of, unix_timestamp
 from baselinekit.placeholders.grammar import (
     Args,
     Kind,
@@ -24,7 +24,6 @@ from baselinekit.placeholders.grammar import (
     take,
     whole,
 )
-from baselinekit.placeholders.moments import unit_of
 from baselinekit.secrets.variables import Scope, as_text
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import delta, is_number, same_json

@@ -17,7 +17,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, place_problems, prefix_paths
-from baselinekit.secrets.names import is_secret_key
+from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
 from baselinekit.store.project import place_in_config, read
 from baselinekit.structs import Struct, replace

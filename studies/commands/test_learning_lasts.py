@@ -13,7 +13,7 @@ from console import console
 from lasting_services import SERVICES, Running
 
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.learning.unvaried import moments_of_now
+from baselinekit.learning.lesson import moments_of_now
 from baselinekit.learning.varying import ReplayView, UnlearnablePlace, learn_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules

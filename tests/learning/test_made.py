@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.learning.unvaried import made_by_write
+from baselinekit.learning.lesson import made_by_write
 from baselinekit.placeholders.grammar import escape
 from baselinekit.placeholders.nature import looks_like_id
 from baselinekit.placeholders.table import PlaceholderContext

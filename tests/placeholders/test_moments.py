@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.placeholders.moments import (
+from baselinekit.placeholders.formats import (
     DATE_FORMS,
     MOMENT_FORMS,
     NEAR,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.placeholders.moments import moments_in
+from baselinekit.placeholders.formats import moments_in
 from baselinekit.placeholders.nature import SinceCapture, looks_like_id, moment_of, nature_of_change
 
 CHANCE = random.Random(13)

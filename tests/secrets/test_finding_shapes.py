@@ -4,8 +4,15 @@ import time
 
 import pytest
 
-from baselinekit.secrets.finding import RANDOM, likeness, mask_secrets, spans
-from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random
+from baselinekit.secrets.finding import (
+    RANDOM,
+    is_secret_header,
+    is_secret_key,
+    likeness,
+    mask_secrets,
+    may_be_random,
+    spans,
+)
 
 
 @pytest.mark.parametrize(
