@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from glob import glob
 from hashlib import sha256
 from typing import Literal
 
@@ -86,11 +87,14 @@ def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Sk
             hint = f"give it one of {forms}"
             raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
         return execution, skill
+    known_names = [*skills]
     for folder in _FOLDERS:
         file = os.path.join(folder, name, "SKILL.md")
         if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, setting.surroundings.root):
             return execution, Skill(folder=os.path.dirname(file))
-    hint = suggest(name, skills) or "declare it in baselinekit.yaml"
+        found = glob("*/SKILL.md", root_dir=os.path.join(setting.surroundings.root, folder))
+        known_names += map(os.path.dirname, found)
+    hint = suggest(name, known_names) or "declare it in baselinekit.yaml"
     example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
     raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
 
