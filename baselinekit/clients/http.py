@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import closing, suppress
 from functools import partial
-from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
@@ -415,14 +414,6 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
             return address
     message = f"{url_for_message(address)} is not the address of a proxy"
     raise cannot_replay("BK301", message, "correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY in the environment")
-
-
-def multipart(fields: list[tuple[str, tuple[str | None, bytes]]]) -> tuple[bytes, str]:
-    """Return the body and the media type of a form: each field with the name of its file, if it is one."""
-    boundary = sha256(b"\0".join(content for _, (_, content) in fields)).hexdigest()[:32]
-    kind = f"multipart/form-data; boundary={boundary}"
-    files: Any = fields
-    return httpx.Request("POST", "http://form", files=files, headers={"content-type": kind}).read(), kind
 
 
 # The client.

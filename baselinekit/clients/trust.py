@@ -126,8 +126,11 @@ read."""
 _PYTHONS = _words("python pypy ipython")
 
 _FALSE_WORDS = frozenset(("", "0", "false"))
-_CI_VARIABLES = ("TF_BUILD", "TEAMCITY_VERSION", "JENKINS_URL", "CODEBUILD_BUILD_ID", "bamboo_buildKey")
-"""Set by Azure Pipelines, TeamCity, Jenkins, CodeBuild and Bamboo, which do not set `CI`."""
+_CI_VARIABLES = _words(
+    "GITHUB_ACTIONS GITLAB_CI TF_BUILD TEAMCITY_VERSION JENKINS_URL CODEBUILD_BUILD_ID bamboo_buildKey"
+)
+"""Set by GitHub, GitLab, Azure Pipelines, TeamCity, Jenkins, CodeBuild and Bamboo, of which some do not set
+`CI`."""
 
 _MAX_LINKS = 40  # the limit of Linux
 _DEFAULT_PORTS = {"http": 80, "https": 443}

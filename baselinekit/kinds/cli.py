@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Literal
 
 from baselinekit.clients.programs.children import SHELL, child_environment, last_error_line, needs_shell
@@ -116,7 +115,7 @@ _TIMED_OUT = "BK321"
 # can hold, so that its value is one word and is not looked at again.
 
 _FILLED = lazy_pattern(rf"\0([^\0]+)\0|{PLACEHOLDER_FORM}")
-_LEADING_VARIABLE = lazy_pattern(r"\s*\0([^\0]+)\0(?=\s|$)")
+_QUOTES = lazy_pattern(r"'[^']*'|\"[^\"]*\"")
 
 
 class CommandLine(Struct):
@@ -129,49 +128,28 @@ class CommandLine(Struct):
 
 def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> CommandLine:
     """Read a command line. InvalidInput where it ends within quotes, or where a value would be put between
-    quotes of a shell, which the value could close. Only a variable at its start may hold a program with its
-    arguments."""
+    quotes of a shell, which the value could close."""
     values: dict[str, str] = {}
 
-    def keep(name: str, value: str | None = None) -> str:
+    def keep(name: str) -> str:
         key = f"{len(values)}:{name}"
-        values[key] = as_text(scope.lookup(name, at)) if value is None else value
+        values[key] = as_text(scope.lookup(name, at))
         return f"\0{key}\0"
 
     if not isinstance(command, str):
         return CommandLine([replace_variables(word, keep) for word in command], "", values)
     text = replace_variables(command, keep)
-    if first := _LEADING_VARIABLE.match(text):
-        with suppress(ValueError):  # an unclosed quote: then it is one word
-            words = [keep(first[1], word) for word in shlex.split(values[first[1]])]
-            text = " ".join(words) + text[first.end() :] if words else text
-    bare, quoted = split_quotes(text, at)
-    if not needs_shell(_FILLED.sub("", bare)):
+    quotes, bare = _QUOTES.findall(text), _QUOTES.sub("", text)
+    if "'" in bare or '"' in bare:
+        raise invalid("BK791", "the command line ends within quotes", "close them", at)
+    expanded = "".join(quote for quote in quotes if quote[0] == '"')  # by a shell
+    if not needs_shell(_FILLED.sub("", bare)) and not re.search(r"[$`\\]", expanded):
         return CommandLine(shlex.split(text), "", values)
-    if found := _FILLED.search(quoted):
+    if found := _FILLED.search(" ".join(quotes)):
         shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
         hint = f"write {shown} without quotes: it is quoted when it is filled in"
         raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
     return CommandLine([], text, values)
-
-
-def split_quotes(command: str, at: Path) -> tuple[str, str]:
-    """Return the text outside of quotes, and the text within them. Characters that keep their meaning within
-    double quotes are in both."""
-    bare, quoted, quote = "", "", ""
-    for char in command:
-        if char == quote:
-            quote = ""
-        elif quote:
-            quoted += char
-            bare += char if quote == '"' and char in "$`\\" else ""
-        elif char in "'\"":
-            quote = char
-        else:
-            bare += char
-    if quote:
-        raise invalid("BK791", "the command line ends within quotes", "close them", at)
-    return bare, quoted
 
 
 class CommandValues(Struct):

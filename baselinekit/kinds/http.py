@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC
 from functools import partial
+from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -429,15 +430,24 @@ def _body_of(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
 
 
 def _multipart(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
-    from baselinekit.clients.http import multipart
+    import mimetypes
 
-    fields: list[tuple[str, tuple[str | None, bytes]]] = [
-        (name, (None, value.encode("utf-8", "replace"))) for name, value in pairs_of(step.form or {})
-    ]
+    def escaped(text: str) -> str:
+        return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+    parts = [(name, "", value.encode("utf-8", "replace")) for name, value in pairs_of(step.form or {})]
     for name, path in (step.files or {}).items():
-        content = read_bytes(setting.surroundings, as_text(path))
-        fields.append((name, (as_text(path).rsplit("/", 1)[-1], content)))
-    return multipart(fields)
+        kind = mimetypes.guess_type(as_text(path))[0] or "application/octet-stream"
+        further = f'; filename="{escaped(as_text(path).rsplit("/", 1)[-1])}"\r\nContent-Type: {kind}'
+        parts.append((name, further, read_bytes(setting.surroundings, as_text(path))))
+    boundary = sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
+    body = b"".join(
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'.encode()
+        + content
+        + b"\r\n"
+        for name, further, content in parts
+    )
+    return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
 def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:

@@ -107,5 +107,5 @@ def test_ask_in_a_checkout_of_another_user_names_the_dubious_ownership(tmp_path:
         b"fatal: detected dubious ownership in repository at '/x'\nTo add an exception, call:\n\n\tgit config"
     )
     refused = ProcessResult(128, b"", stderr, 0.0)
-    with pytest.raises(InvalidInput, match=r"BK542 git .*dubious ownership"):
+    with pytest.raises(InvalidInput, match=r"BK542 git refuses .*: dubious ownership.*safe\.directory"):
         Git(lambda run: refused, str(tmp_path)).ask("rev-parse", "--git-dir")

@@ -175,7 +175,7 @@ def test_a_project_below_the_root_of_its_repository(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rev", "told"),
     [
-        ("mian", "BK541 --changed-since mian: git knows no such commit: name a branch"),
+        ("mian", "BK541 --changed-since mian: git knows no such commit: did you mean 'main'?"),
         ("-h", "BK541"),
         ("--output=x", "BK541"),
         ("main; touch x", "BK541"),
@@ -192,7 +192,7 @@ def test_a_commit_that_is_none(here: Checkout, rev: str, told: str) -> None:
 def test_a_shallow_clone_says_how_to_get_more(here: Checkout, tmp_path: Path) -> None:
     here.commit()
     here.git("clone", "-q", "--depth", "1", f"file://{here.folder}", str(tmp_path / "shallow"))
-    with pytest.raises(InvalidInput, match="if it is shallow, fetch more first"):
+    with pytest.raises(InvalidInput, match="this clone is shallow: fetch it first"):
         chosen(Checkout(tmp_path / "shallow"), "then")
 
 

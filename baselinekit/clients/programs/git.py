@@ -3,10 +3,11 @@ name; with names as raw bytes."""
 
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from baselinekit.clients.programs.children import child_environment
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.structs import Struct
 
@@ -89,8 +90,16 @@ class Git(Struct):
         commit = finished.stdout.decode("ascii", "replace").strip()
         if finished.exit_code or not commit:
             self.ask("rev-parse", "--git-dir")  # reports it if there is no repository
-            hint = "name a branch, a tag or a commit of this clone; if it is shallow, fetch more first "
-            hint += "(git fetch --unshallow, or fetch-depth: 0 in CI)"
+            refs = ("refs/heads", "refs/remotes", "refs/tags")
+            listing = self.run("for-each-ref", "--format=%(refname:short)", *refs)
+            names = listing.stdout.decode("utf-8", "replace").split()
+            hint = (
+                suggest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
+            )
+            if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+                hint = (
+                    "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
+                )
             raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", hint))
         return commit
 
@@ -173,8 +182,12 @@ class Git(Struct):
             return Problem(
                 "BK540", f"{self.folder} is not in a git repository", "git init, or work in a clone"
             )
-        lines = [line for line in stderr.splitlines() if line.startswith("fatal: ")] or stderr.splitlines()
-        last = (lines or [f"it ended with exit code {finished.exit_code}"])[-1]
+        if "dubious ownership" in stderr:
+            folder = shlex.quote(os.path.realpath(self.folder))
+            message = f"git refuses {self.folder}: dubious ownership, as another user owns the folder"
+            hint = f"if you trust its owner: git config --global --add safe.directory {folder}"
+            return Problem("BK542", message, hint)
+        last = (stderr.splitlines() or [f"it ended with exit code {finished.exit_code}"])[-1]
         verb = next((word for word in words if word != "-c" and "=" not in word), "")
         return Problem("BK542", f"git {verb}: {last.removeprefix('fatal: ')}", "fix that and run again")
 
