@@ -89,17 +89,12 @@ def no_rule(change: Change) -> str:
 
 
 def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
-    """Return the paths that would ignore a change: this place alone, and all rows, which comes first where
-    several of them differ. An index is not offered where the rows have moved."""
+    """Return the path that would ignore a change, in every row of its arrays: a row has no place of its own
+    once others come before it."""
     shape = of_any_row(change.path)
-    exact, wide = render(change.path), render(shape)
     count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
-    offers = [Offer(exact, "here only")]
-    if wide != exact:
-        moved = change.kind != "added" and change.at != change.path
-        in_rows = Offer(wide, f"in every row ({count} differ)" if count > 1 else "in every row")
-        offers = [in_rows] if moved else [in_rows, *offers] if count > 1 else [*offers, in_rows]
-    return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
+    in_rows = "in every row" + (f" ({count} differ)" if count > 1 else "")
+    return [Offer(_unambiguous(render(shape), plan), "here only" if shape == change.path else in_rows)]
 
 
 def rule_problem(text: str, members: Sequence[Changed]) -> str:

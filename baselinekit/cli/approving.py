@@ -20,15 +20,16 @@ from baselinekit.cli.options import (
     typed_command,
 )
 from baselinekit.cli.recipes import parse_path_rules
+from baselinekit.clients.programs.git import Git
 from baselinekit.commands import review as reviewing
 from baselinekit.commands.context import RunContext
+from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import (
     Permit,
     RefreshScope,
     accepted_by,
     apply,
-    is_in_git,
     mask_proposal,
     propose,
     reason_against,
@@ -94,7 +95,7 @@ def suggest_checks(
     from_here = path_from_here(project)
     files = [from_here(rewritten.file) for rewritten in applied.files]
     diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if is_in_git(project, context.clients):
+    if is_repository(Git(context.clients.execute, project.root)):
         screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
     written = [baseline for baseline in baselines if baseline.id in applied.ids]
     own_commands = {

@@ -672,13 +672,6 @@ def version_of(project: Project, clients: Clients) -> str | None:
     return _COMMIT.sub("", output.decode("utf-8", "replace").strip()) or None
 
 
-def is_in_git(project: Project, clients: Clients) -> bool:
-    try:
-        return not Git(clients.execute, project.root).run("rev-parse", "--git-dir").exit_code
-    except BaselinekitError:
-        return False
-
-
 def apply(
     project: Project,
     approvals: Sequence[Approval],

@@ -254,12 +254,10 @@ class Dialog(Struct):
 
 class ChangeContext(Struct):
     """The context of a change. `place`: file and line of the stored value; `target`: the target of the
-    baseline; `drift`: what has changed in the environment since the capture; `facts`: name and text of
-    everything else."""
+    baseline; `facts`: name and text of everything else."""
 
     place: str
     target: str
-    drift: Mapping[str, tuple[Json, Json]]
     facts: tuple[tuple[str, str], ...] = ()
 
 
