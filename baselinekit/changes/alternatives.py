@@ -53,26 +53,20 @@ def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offe
     return [Offer(proposal.text, proposal.reason) for proposal in proposals]
 
 
-def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf) -> str:
-    """Return why a text cannot stand for the new values; empty if it can."""
+def placeholder_problem(
+    text: str, members: Sequence[Changed], words_of: WordsOf, is_hidden: Callable[[Change], bool]
+) -> str:
+    """Return why a text cannot stand for the new values, as far as they may be shown; empty if it can."""
     try:
         for plan, change in members:
             template = compile_text(text, words_of(plan.baseline))
             if isinstance(template, str):
                 return _NOT_A_PLACEHOLDER
-            if not template.accepts(new_value_of(plan, change), {}):
+            if not is_hidden(change) and not template.accepts(new_value_of(plan, change), {}):
                 return f"it does not accept the new value at {render(change.path)}"
     except BaselinekitError as error:
         return error.problems[0].with_hint
     return ""
-
-
-def placeholder_syntax_problem(text: str, words: PlaceholderContext) -> str:
-    """Return why a text is no placeholder at all; empty if it is one."""
-    try:
-        return _NOT_A_PLACEHOLDER if isinstance(compile_text(text, words), str) else ""
-    except BaselinekitError as error:
-        return error.problems[0].message
 
 
 def no_rule(change: Change) -> str:

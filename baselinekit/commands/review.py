@@ -9,7 +9,6 @@ from baselinekit.changes.alternatives import (
     no_placeholder,
     no_rule,
     placeholder_problem,
-    placeholder_syntax_problem,
     placeholders_for,
     rule_problem,
     rules_for,
@@ -80,12 +79,7 @@ class ChangeAdvisor:
 
     def problem(self, text: str, members: Sequence[Changed]) -> str:
         """Return why a text cannot be stored there: it does not fit, or reveals something."""
-        visible = [member for member in members if not self._is_hidden(member[1])]
-        reason = (
-            placeholder_problem(text, visible, self.words_of)
-            if visible
-            else placeholder_syntax_problem(text, self._project.words)
-        )
+        reason = placeholder_problem(text, members, self.words_of, self._is_hidden)
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
         return reason or next((f"it holds {secret}" for _, secret in secrets), "")
 
