@@ -53,26 +53,20 @@ def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offe
     return [Offer(proposal.text, proposal.reason) for proposal in proposals]
 
 
-def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf) -> str:
-    """Return why a text cannot stand for the new values; empty if it can."""
+def placeholder_problem(
+    text: str, members: Sequence[Changed], words_of: WordsOf, is_hidden: Callable[[Change], bool]
+) -> str:
+    """Return why a text cannot stand for the new values, as far as they may be shown; empty if it can."""
     try:
         for plan, change in members:
             template = compile_text(text, words_of(plan.baseline))
             if isinstance(template, str):
                 return _NOT_A_PLACEHOLDER
-            if not template.accepts(new_value_of(plan, change), {}):
+            if not is_hidden(change) and not template.accepts(new_value_of(plan, change), {}):
                 return f"it does not accept the new value at {render(change.path)}"
     except BaselinekitError as error:
         return error.problems[0].with_hint
     return ""
-
-
-def placeholder_syntax_problem(text: str, words: PlaceholderContext) -> str:
-    """Return why a text is no placeholder at all; empty if it is one."""
-    try:
-        return _NOT_A_PLACEHOLDER if isinstance(compile_text(text, words), str) else ""
-    except BaselinekitError as error:
-        return error.problems[0].message
 
 
 def no_rule(change: Change) -> str:
@@ -89,17 +83,12 @@ def no_rule(change: Change) -> str:
 
 
 def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
-    """Return the paths that would ignore a change: this place alone, and all rows, which comes first where
-    several of them differ. An index is not offered where the rows have moved."""
+    """Return the path that would ignore a change, in every row of its arrays: a row has no place of its own
+    once others come before it."""
     shape = of_any_row(change.path)
-    exact, wide = render(change.path), render(shape)
     count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
-    offers = [Offer(exact, "here only")]
-    if wide != exact:
-        moved = change.kind != "added" and change.at != change.path
-        in_rows = Offer(wide, f"in every row ({count} differ)" if count > 1 else "in every row")
-        offers = [in_rows] if moved else [in_rows, *offers] if count > 1 else [*offers, in_rows]
-    return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
+    in_rows = "in every row" + (f" ({count} differ)" if count > 1 else "")
+    return [Offer(_unambiguous(render(shape), plan), "here only" if shape == change.path else in_rows)]
 
 
 def rule_problem(text: str, members: Sequence[Changed]) -> str:

@@ -25,9 +25,9 @@ from baselinekit.model.changes import (
     UnchangedPart,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.formats import NEAR
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in, unescaped
 from baselinekit.placeholders.lines import with_placeholders
-from baselinekit.placeholders.moments import NEAR
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import PlaceholderContext, types_of

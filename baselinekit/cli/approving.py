@@ -23,8 +23,10 @@ from baselinekit.cli.options import (
     typed_command,
 )
 from baselinekit.cli.recipes import parse_path_rules
+from baselinekit.clients.programs.git import Git
 from baselinekit.commands import review as reviewing
 from baselinekit.commands.context import RunContext
+from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import (
     REPLAYS,
@@ -36,7 +38,6 @@ from baselinekit.commands.refresh import (
     apply,
     apply_learning,
     compare_command,
-    is_in_git,
     mask_proposal,
     propose,
     propose_learning,
@@ -135,7 +136,7 @@ def suggest_checks(session: "RefreshSession | LearningSession | ReviewSession", 
     project, from_here = session.project, path_from_here(session.project)
     files = [from_here(rewritten.file) for rewritten in applied.files]
     diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if is_in_git(project, session.context.clients):
+    if is_repository(Git(session.context.clients.execute, project.root)):
         screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
     replayed, own_commands = [], []
     for baseline in (plan.baseline for plan in session.proposal.plans if plan.baseline.id in applied.ids):

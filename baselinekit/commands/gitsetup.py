@@ -3,12 +3,12 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from baselinekit.clients.programs.git import Git
-from baselinekit.errors import InvalidInput, NotRecorded, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.files.languages import SUFFIXES
-from baselinekit.files.text import BOM, newline
+from baselinekit.files.text import newline
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
 from baselinekit.store.atomic import STATE_FOLDER, cannot_write
@@ -21,7 +21,7 @@ DRIVER = "baselinekit"
 _BEGIN = "# baselinekit (these lines: `baselinekit init --git`; without them: `baselinekit init --undo-git`)"
 _END = "# baselinekit: end"
 _BLOCK = lazy_pattern(rf"^{re.escape(_BEGIN)}\r?\n(?:.*\n)*?{re.escape(_END)}(?:\r?\n|\Z)", re.MULTILINE)
-_SPECIAL = lazy_pattern(r"([\\*?\[\]])")
+_SPECIAL = lazy_pattern(r'[\\*?\[\]\s"]')
 _IGNORED = (f"/{STATE_FOLDER}/", f".{DRIVER}-*.tmp", "results.json")
 
 _MERGE, _DIFF = f"merge.{DRIVER}", f"diff.{DRIVER}"
@@ -56,30 +56,33 @@ class GitSetupPlan(Struct):
 
 
 def is_repository(git: Git) -> bool:
-    return git.run("rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
+    try:
+        return git.run("rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
+    except BaselinekitError:  # there is no git
+        return False
 
 
 def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
     """Return what is still to be done in the project of this clone. `program`: how git is to call us."""
-    return _plan(git, attribute_lines(folders), ignore_lines, _git_settings(program))
+    return _plan(git, attribute_lines(folders), _IGNORED, _git_settings(program))
 
 
 def plan_removal(git: Git) -> GitSetupPlan:
     """Return what is set up and has to be removed."""
-    return _plan(git, [], lambda text: [], dict.fromkeys(_KEYS))
+    return _plan(git, [], [], dict.fromkeys(_KEYS))
 
 
 def _plan(
     git: Git,
     attributes: Sequence[str],
-    ignored: Callable[[str], Sequence[str]],
+    ignored: Sequence[str],
     settings: Mapping[str, str | None],
 ) -> GitSetupPlan:
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")
         raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
     before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
-    lines = {ATTRIBUTES: attributes, IGNORE: ignored(before[IGNORE])}
+    lines = {ATTRIBUTES: attributes, IGNORE: ignored}
     after = {name: with_block(text, lines[name]) for name, text in before.items()}
     return GitSetupPlan(
         before,
@@ -157,31 +160,15 @@ def attribute_lines(folders: Iterable[str]) -> list[str]:
     ]
 
 
-def ignore_lines(text: str) -> list[str]:
-    """Return what git is to ignore, unless the user's own lines already say so."""
-    own_lines = {line.strip().strip("/") for line in without_block(text).splitlines()}
-    return [line for line in _IGNORED if line.strip("/") not in own_lines]
-
-
 def with_block(text: str, lines: Sequence[str]) -> str:
     """Return the text with these lines of ours in place of the previous ones."""
-    remaining = without_block(text)
-    bom = BOM if remaining.startswith(BOM) else ""
-    end = newline(remaining)
+    end = newline(text)
     block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
-    return bom + block + remaining.removeprefix(bom)
-
-
-def without_block(text: str) -> str:
-    bom = BOM if text.startswith(BOM) else ""
-    return bom + _BLOCK.sub("", text.removeprefix(bom), count=1)
+    return block + _BLOCK.sub("", text, count=1)
 
 
 def _attribute_pattern(folder: str, ending: str) -> str:
-    """Return the pattern for every file with this ending in a folder, quoted for git."""
-    inside = os.path.normpath(folder).replace(os.sep, "/")
-    escaped = _SPECIAL.sub(r"\\\1", inside)
-    pattern = f"*{ending}" if inside == "." else f"/{escaped}/**/*{ending}"
-    if not re.search(r'[\s"]', pattern):
-        return pattern
-    return '"' + pattern.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """Return the pattern for every file with this ending in a folder. What git would have to be told in
+    quotes is any character."""
+    inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))
+    return f"*{ending}" if inside == "." else f"/{inside}/**/*{ending}"

@@ -24,6 +24,7 @@ from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.escape import one_line
 from baselinekit.kinds.dispatch import recipe_hash
+from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -166,12 +167,18 @@ def replayed_answers(
 
     def work(baseline: Baseline) -> list[Found]:
         try:
-            answer = replay_baseline(here, baseline, context)
+            chosen_variant, matcher, setting = prepare_replay(here, baseline, context)
+            observation = observe(baseline.current, setting)
+            comparison = compare_settled(matcher, observation, setting)
         except BaselinekitError as error:
             advance("error")
             return [*refusals_of(baseline, error)]
         advance("passed")
-        return [(baseline, answer) if answer is not None else baseline.id]
+        if comparison.passed:
+            drop_pending(here.project.root, baseline.id)
+            return [baseline.id]
+        seen = seen_of(here, chosen_variant, comparison, observation, context.clock.timestamp())
+        return [(baseline, replace(seen, origin="replay"))]
 
     answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))
     return chain.from_iterable(filter(None, answers))
@@ -190,18 +197,6 @@ def prepare_replay(
     matcher = compile_baseline(chosen_variant, here.project.words_of(baseline))
     check(baseline, setting)
     return chosen_variant, matcher, setting
-
-
-def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> KeptOutput | None:
-    """Return the new output of a baseline; None if it passes."""
-    chosen_variant, matcher, setting = prepare_replay(here, baseline, context)
-    observation = observe(baseline.current, setting)
-    comparison = compare_settled(matcher, observation, setting)
-    if comparison.passed:
-        drop_pending(here.project.root, baseline.id)
-        return None
-    seen = seen_of(here, chosen_variant, comparison, observation, context.clock.timestamp())
-    return replace(seen, origin="replay")
 
 
 def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefusal]:
@@ -351,17 +346,15 @@ def plan_of(
         if stored is None or seen.variant >= len(stored.variants):
             raise InvalidInput(stale_problem(project, baseline, "its variants"))
         baseline = as_variant(baseline, seen.variant)
-    if seen.recipe_hash != recipe_hash(baseline.current):
-        raise InvalidInput(stale_problem(project, baseline, "its recipe"))
-    if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
-        raise InvalidInput(stale_problem(project, baseline, "its stored output, or what it is compared by,"))
+    if part := _changed_since(baseline, seen):
+        raise InvalidInput(stale_problem(project, baseline, part))
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
     words = project.words_of(baseline)
     ruled: tuple[str, ...] = ()
-    written: dict[Path, Json] = {}
+    on_file = baseline.comparison
     if rules:
-        baseline, seen, ruled, written = with_rules(project, baseline, seen, rules)
+        baseline, seen, ruled = with_rules(project, baseline, seen, rules)
     before = compile_baseline(baseline, words)
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     seen_at = parse_time(seen.captured_at)
@@ -375,7 +368,7 @@ def plan_of(
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
     keys = {at: mode.removeprefix("by ") for at, mode in before.arrays.items() if mode.startswith("by ")}
-    troubles = tuple(new_trouble_messages(baseline, old, seen))
+    troubles = _troubles_of(baseline, seen)
     if troubles:
         changes = tuple(replace(change, risk="high") for change in changes)
     texts = rules.placeholders.values()
@@ -389,15 +382,23 @@ def plan_of(
         *(describe_environment(project, baseline, seen) if changes else ()),
     )
     return RefreshPlan(
-        baseline, seen, changes, difference.shape, notes, keys, troubles, ruled, written, placed_alone
+        baseline, seen, changes, difference.shape, notes, keys, troubles, ruled, placed_alone, on_file
     )
+
+
+def _changed_since(baseline: Baseline, seen: KeptOutput) -> str:
+    """Return what has changed since an output was compared; empty if nothing has."""
+    if seen.recipe_hash != recipe_hash(baseline.current):
+        return "its recipe"
+    is_known = seen.compared_with in (None, compared_with(baseline))
+    return "" if is_known else "its stored output, or what it is compared by,"
 
 
 def with_rules(
     project: Project, baseline: Baseline, seen: KeptOutput, rules: NewRules
-) -> tuple[Baseline, KeptOutput, tuple[str, ...], dict[Path, Json]]:
-    """Return the baseline with the operator's rules and placeholders, the new output seen through them, a
-    line about each, and the values that the record gets. Rules for other outputs are left out."""
+) -> tuple[Baseline, KeptOutput, tuple[str, ...]]:
+    """Return the baseline with the operator's rules and placeholders, the new output seen through them, and a
+    line about each. Rules for other outputs are left out."""
     stored, kind, words = baseline.baseline, kind_of(baseline.current), project.words_of(baseline)
     assert stored is not None
     outputs = (stored.output, seen.resolved)
@@ -405,7 +406,7 @@ def with_rules(
     if not leading:
         raise InvalidInput(nothing_there(stored.output, rules.paths[0], kind))
     check_placeholders(rules.placeholders, words)
-    ruled, written = [], dict[Path, Json]()
+    ruled: list[str] = []
     old, new = outputs
     for path, text in rules.placeholders.items():
         if path not in leading:
@@ -441,17 +442,10 @@ def with_rules(
     )
     after = replace(baseline, baseline=replace(stored, output=old), comparison=changed)
     after = with_fixed_arrays(project, baseline, after)
-    if comparison.get("ignore_fields"):
-        written["comparison", "ignore_fields"] = changed.ignore_fields
-    for path, mode in after.comparison.arrays.items():
-        if path in stated.arrays or path not in present.arrays:
-            written["comparison", "arrays", path] = plain(mode)
-    for path, bounds in stated.tolerance.items():
-        written["comparison", "tolerance", path] = plain(bounds)
     new = seen_through(after, new, words)
     still_masked = {path for path, value in places(new) if is_masked(value)}
     masked = tuple(path for path in seen.masked if path in still_masked)
-    return after, replace(seen, resolved=new, masked=masked), tuple(ruled), written
+    return after, replace(seen, resolved=new, masked=masked), tuple(ruled)
 
 
 def _shown(given: Json, path: str) -> str:
@@ -518,14 +512,16 @@ def with_fixed_arrays(project: Project, before: Baseline, after: Baseline) -> Ba
     return replace(after, comparison=replace(after.comparison, arrays=arrays))
 
 
-def new_trouble_messages(baseline: Baseline, old: Json, seen: KeptOutput) -> Iterator[str]:
-    """Yield the signs that the answer went wrong, unless the one on file has the same."""
-    recipe, kind = baseline.current, kind_of(baseline.current)
-    known_messages = {trouble.message for trouble in kind.visible_troubles(recipe, old)}
-    for trouble in kind.visible_troubles(recipe, seen.resolved):
-        if trouble.message not in known_messages:
-            yield trouble.message
-    yield from seen.troubles
+def new_troubles(baseline: Baseline, troubles: Iterable[Trouble]) -> list[str]:
+    """Return the signs that an answer went wrong, unless the one on file has the same."""
+    output = baseline.baseline.output if baseline.baseline else None
+    known = {one.message for one in kind_of(baseline.current).visible_troubles(baseline.current, output)}
+    return [trouble.message for trouble in troubles if trouble.message not in known]
+
+
+def _troubles_of(baseline: Baseline, seen: KeptOutput) -> tuple[str, ...]:
+    found = kind_of(baseline.current).visible_troubles(baseline.current, seen.resolved)
+    return (*new_troubles(baseline, found), *seen.troubles)
 
 
 def stale_problem(project: Project, baseline: Baseline, part: str) -> Problem:
@@ -672,13 +668,6 @@ def version_of(project: Project, clients: Clients) -> str | None:
     return _COMMIT.sub("", output.decode("utf-8", "replace").strip()) or None
 
 
-def is_in_git(project: Project, clients: Clients) -> bool:
-    try:
-        return not Git(clients.execute, project.root).run("rev-parse", "--git-dir").exit_code
-    except BaselinekitError:
-        return False
-
-
 def apply(
     project: Project,
     approvals: Sequence[Approval],
@@ -763,7 +752,7 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
     assert stored is not None
     seen, place = plan.seen, known_path(plan.baseline.variant)
     accepted = [change for change in plan.changes if change.number in approval.accepted]
-    values = dict(plan.written)
+    values: dict[Path, Json] = {}
     if accepted:
         values[(*place, "captured_at")] = seen.captured_at
         if seen.environment:
@@ -777,11 +766,13 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
             values[("baseline_version",)] = stamp.version
     if approval.is_whole:
         values[("metadata", "failure_count")] = 0
-    if approval.ignored:
+    if after.comparison.ignore_fields != plan.on_file.ignore_fields:
         values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
-    for path in after.comparison.arrays:
-        if path not in plan.baseline.comparison.arrays:
-            values[("comparison", "arrays", path)] = "ordered"
+    for name in ("arrays", "tolerance"):
+        known = getattr(plan.on_file, name)
+        for path, rule in getattr(after.comparison, name).items():
+            if known.get(path) != rule:
+                values[("comparison", name, path)] = plain(rule)
     changed = bool(plan.ruled) or any(change.part == "output" for change in accepted)
     output = stored.output if changed else ABSENT
     previous = plan.baseline.baseline
@@ -945,22 +936,18 @@ def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
         return None
     if stored is None or seen is None or seen.flaw is not None or not (seen.differing or seen.varied):
         return None
-    is_same_recipe = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
     on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
     is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
-    if is_older or not (is_same_recipe and seen.compared_with == compared_with(baseline)):
-        return None
-    return None if any(new_trouble_messages(baseline, stored.output, seen)) else seen
+    is_stale = (
+        seen.variant != baseline.variant or seen.compared_with is None or _changed_since(baseline, seen)
+    )
+    return None if is_older or is_stale or _troubles_of(baseline, seen) else seen
 
 
 def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
     """Refuse an answer that went wrong, unless the one on file went wrong in the same way."""
-    kind, stored = kind_of(baseline.current), baseline.baseline
-    stored_troubles = kind.visible_troubles(baseline.current, stored.output if stored else None)
-    expected = {trouble.message for trouble in stored_troubles}
-    for trouble in kind.troubles(baseline.current, observation):
-        if trouble.message not in expected:
-            raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "fix it"))
+    for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, observation)):
+        raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
     if observation.reason_not_to_store is not None:
         raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
 

@@ -9,7 +9,6 @@ from baselinekit.changes.alternatives import (
     no_placeholder,
     no_rule,
     placeholder_problem,
-    placeholder_syntax_problem,
     placeholders_for,
     rule_problem,
     rules_for,
@@ -22,6 +21,7 @@ from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
+from baselinekit.model.baselines import Known
 from baselinekit.model.changes import (
     Change,
     ChangeContext,
@@ -33,7 +33,7 @@ from baselinekit.model.changes import (
     RefreshProposal,
     Verb,
 )
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Path
 from baselinekit.report.reviewing import format_pending_json
 from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import MASK, as_text
@@ -79,55 +79,36 @@ class ChangeAdvisor:
 
     def problem(self, text: str, members: Sequence[Changed]) -> str:
         """Return why a text cannot be stored there: it does not fit, or reveals something."""
-        visible = [member for member in members if not self._is_hidden(member[1])]
-        reason = (
-            placeholder_problem(text, visible, self.words_of)
-            if visible
-            else placeholder_syntax_problem(text, self._project.words)
-        )
+        reason = placeholder_problem(text, members, self.words_of, self._is_hidden)
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
         return reason or next((f"it holds {secret}" for _, secret in secrets), "")
 
     def about(self, plan: RefreshPlan, change: Change) -> ChangeContext:
-        baseline, seen, mask = plan.baseline, plan.seen, self._project.redactor.mask_value
+        baseline, mask = plan.baseline, self._project.redactor.mask_value
         path = (*baseline.output_path, *change.at) if change.part == "output" else ("baseline", *change.at)
         place = locate(baseline.source, path, self._project.root)
         where = place.file if place.line is None else f"{place.file}:{place.line}"
-        stored = baseline.baseline
-        before, now = flatten(stored.environment if stored else {}), flatten(seen.environment)
-        drift = {
-            name: (value, now[name])
-            for name, value in sorted(before.items())
-            if name in now and now[name] != value and name != "git.dirty"
-        }
-        facts = tuple((name, str(mask(text))) for name, text in _facts(plan, now))
-        return ChangeContext(where, target_of(baseline.current, self._project), mask(drift), facts)
+        facts = ((name, str(mask(text))) for name, text in _facts(plan).items() if text)
+        return ChangeContext(where, target_of(baseline.current, self._project), tuple(facts))
 
 
-def _facts(plan: RefreshPlan, now: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Yield the facts about the baseline and its new output."""
-    baseline, stored = plan.baseline, plan.baseline.baseline
-    yield "recipe", baseline.current.kind
-    for name, text in (("name", baseline.name), ("version", baseline.baseline_version)):
-        if text:
-            yield name, text
-    if stored is not None:
-        for name, text in (
-            ("captured", stored.captured_at),
-            ("approved by", stored.approved_by),
-            ("reason", stored.reason),
-        ):
-            if text:
-                yield name, text
-    metadata = baseline.metadata
-    yield "last passed", metadata.last_passed or "never"
-    if metadata.failure_count:
-        times = "once" if metadata.failure_count == 1 else f"{metadata.failure_count:,} times"
-        yield "failed", f"{times} since"
-    origin = "" if plan.seen.origin == "kept" else f" ({plan.seen.origin})"
-    yield "seen", f"{plan.seen.captured_at}{origin}"
-    for name, value in sorted(now.items()):
-        yield name, as_text(value)
+def _facts(plan: RefreshPlan) -> dict[str, str | None]:
+    """Return the facts about the baseline and its new output."""
+    baseline, seen, metadata = plan.baseline, plan.seen, plan.baseline.metadata
+    known = baseline.baseline or Known()
+    times = "once" if metadata.failure_count == 1 else f"{metadata.failure_count:,} times"
+    return {
+        "recipe": baseline.current.kind,
+        "name": baseline.name,
+        "version": baseline.baseline_version,
+        "captured": known.captured_at,
+        "approved by": known.approved_by,
+        "reason": known.reason,
+        "last passed": metadata.last_passed or "never",
+        "failed": f"{times} since" if metadata.failure_count else None,
+        "seen": seen.captured_at + ("" if seen.origin == "kept" else f" ({seen.origin})"),
+        **{name: as_text(value) for name, value in sorted(flatten(seen.environment).items())},
+    }
 
 
 def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str] = ()) -> str:

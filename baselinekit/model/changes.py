@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from baselinekit.errors import Place, Problem
-from baselinekit.model.baselines import Baseline
+from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct, field
 
@@ -118,9 +118,9 @@ NO_RULES = NewRules()
 class RefreshPlan(Struct):
     """All changes of one baseline. `shape`: how they fit together; `keys`: the key that identifies the
     elements of an array, by the array's path in the old output; `troubles`: signs that the new answer went
-    wrong, which the stored one does not have: then every change has a high risk. `ruled`: what the operator's
-    own rules settle, one line each, with the values that they write into the record; `placed`: the changes
-    that are only such a placeholder."""
+    wrong, which the stored one does not have: then every change has a high risk. `on_file`: the rules that
+    the file states; `ruled`: what the operator's own rules settle, one line each; `placed`: the changes that
+    are only such a placeholder."""
 
     baseline: Baseline
     seen: KeptOutput
@@ -130,8 +130,8 @@ class RefreshPlan(Struct):
     keys: dict[Path, str] = field(default_factory=dict)
     troubles: tuple[str, ...] = ()
     ruled: tuple[str, ...] = ()
-    written: dict[Path, Json] = field(default_factory=dict)
     placed: frozenset[int] = frozenset()
+    on_file: Rules = field(default_factory=Rules)
 
 
 class Group(Struct):
@@ -254,12 +254,10 @@ class Dialog(Struct):
 
 class ChangeContext(Struct):
     """The context of a change. `place`: file and line of the stored value; `target`: the target of the
-    baseline; `drift`: what has changed in the environment since the capture; `facts`: name and text of
-    everything else."""
+    baseline; `facts`: name and text of everything else."""
 
     place: str
     target: str
-    drift: Mapping[str, tuple[Json, Json]]
     facts: tuple[tuple[str, str], ...] = ()
 
 

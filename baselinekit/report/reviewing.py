@@ -344,7 +344,6 @@ _HELP = (
     ("q", "quit: asks whether to keep the decisions"),
     ("Ctrl-C", "stop: nothing is written"),
 )
-_MOST_DRIFTS = 4
 _SAMPLES = 3
 _LEAST_ROWS = 8
 
@@ -382,13 +381,6 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
         yield from _group_lines(scene.members, style)
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
-    drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in context.drift.items()]
-    if drifts:
-        yield style.paint("  changed since capture", "dim")
-        most = len(drifts) if scene.info else _MOST_DRIFTS
-        yield from (f"    {drift}" for drift in drifts[:most])
-        if len(drifts) > most:
-            yield style.paint(f"    … and {len(drifts) - most} more", "dim")
     if scene.info:
         widest = max((len(name) for name, _ in context.facts), default=0)
         for name, text in context.facts:

@@ -118,7 +118,7 @@ def _at(review: Review, path: str) -> Review:
         (NAME, f"mgt{WIPE}**.name\r", {"a name": "ignore **.name"}),
         (ROWS, "g\r", dict.fromkeys(EVERY_ROW, "ignore body.rows.*.n")),
         (ROWS, "mg1", dict.fromkeys(EVERY_ROW[:2], "ignore body.rows.*.n")),
-        (ROWS, "mg2", {"a rows.0.n": "ignore body.rows[0].n"}),
+        (ROWS, f"mgt{WIPE}body.rows[0].n\r", {"a rows.0.n": "ignore body.rows[0].n"}),
         (ID, "a", {}),
         (ID, "an", {}),
         (ID, "a\r", {}),

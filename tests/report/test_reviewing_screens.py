@@ -41,7 +41,7 @@ def _scene(text: str, members: int = 1) -> Scene:
     )
     baseline = Baseline("x", recipe, baseline=Known(), source=Source(text))
     plan = RefreshPlan(baseline, KeptOutput("x", "", None, ""), (change,), UnchangedPart(None), (text,))
-    about = ChangeContext(text, text, {text: (text, text)}, ((text, text),))
+    about = ChangeContext(text, text, ((text, text),))
     return Scene(1, 1, ((plan, change),) * members, about, {}, None, text, info=True)
 
 
