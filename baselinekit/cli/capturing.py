@@ -18,7 +18,7 @@ from baselinekit.cli.capture import (
     SkillOptions,
     StoringOptions,
 )
-from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
+from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import (
     RecordingOptions,
     command_line,
@@ -385,7 +385,7 @@ def capture_context(
     project: Project, storing: StoringOptions, recording: RecordingOptions | None = None
 ) -> Iterator[RunContext]:
     action = "" if storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
+    with real_context() as context, with_progress(context, action) as context:
         yield with_models(context, project, recording or RecordingOptions())
 
 

@@ -495,10 +495,13 @@ def command_line(project: Project) -> str:
 
 def typed_command() -> Typed:
     """What was typed for this command, as far as a following one repeats it."""
+    from baselinekit.clients.trust import in_ci
     from baselinekit.model.results import Typed
 
+    # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
+    left_out = {"config_from"} if in_ci(os.environ) else set()
     return Typed(
-        tuple(_typed_options({field.name for field in fields(ProjectOptions)})),
+        tuple(_typed_options({field.name for field in fields(ProjectOptions)} - left_out)),
         tuple(_typed_options(("cache", "offline", "target", "targets"))),
         tuple(_typed_options({field.name for field in fields(SelectionOptions)})),
         tuple(_typed_arguments()),
