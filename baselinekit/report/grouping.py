@@ -8,7 +8,7 @@ from baselinekit.escape import one_line
 from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import count_differences
+from baselinekit.report.wording import count_differences, list_first
 from baselinekit.structs import Struct, replace
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.texts import count_noun
@@ -101,6 +101,4 @@ def variant_lines(changes: Sequence[tuple[DiffLine, ...]], hint: str = "") -> It
 
 def name_baselines(ids: Iterable[str], most: int = MOST_NAMES) -> str:
     """Return the names of the first baselines, and how many more there are."""
-    names = list(dict.fromkeys(ids))
-    suffix = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"in {', '.join(one_line(id) for id in names[:most])}{suffix}"
+    return f"in {list_first([one_line(id) for id in dict.fromkeys(ids)], most)}"

@@ -28,7 +28,16 @@ from baselinekit.model.values import Json
 from baselinekit.report.differences import DiffLine, hunks, pair, side_lines
 from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
 from baselinekit.report.values import cut_line, page, short, without_absent
-from baselinekit.report.wording import TONES, Style, cut_to_width, format_lines, width, wrap_lines
+from baselinekit.report.wording import (
+    TONES,
+    Style,
+    cut_to_width,
+    first_of,
+    format_lines,
+    list_first,
+    width,
+    wrap_lines,
+)
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -385,10 +394,8 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
     drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in context.drift.items()]
     if drifts:
         yield style.paint("  changed since capture", "dim")
-        most = len(drifts) if scene.info else _MOST_DRIFTS
-        yield from (f"    {drift}" for drift in drifts[:most])
-        if len(drifts) > most:
-            yield style.paint(f"    … and {len(drifts) - most} more", "dim")
+        most = None if scene.info else _MOST_DRIFTS
+        yield from (f"    {drift}" for drift in first_of(drifts, most))
     if scene.info:
         widest = max((len(name) for name, _ in context.facts), default=0)
         for name, text in context.facts:
@@ -401,16 +408,16 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
     ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
     is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in other_members)
     names = [format_path(change) if len(ids) == 1 else plan.baseline.id for plan, change in other_members]
-    suffix = f" and {len(other_members) - _SAMPLES:,} more" if len(other_members) > _SAMPLES else ""
-    places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{suffix}"
     if is_same:
+        places = list_first([*map(one_line, names)], _SAMPLES)
         yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
     else:
         yield style.paint(f"  and {len(other_members):,} of this kind (m: one by one)", "yellow")
-        for name, (_, change) in zip(names[:_SAMPLES], other_members, strict=False):
-            yield f"    {one_line(name)}  {_format_sides(change)}"
-        if suffix:
-            yield style.paint(f"    …{suffix}", "dim")
+        lines = [
+            f"{one_line(name)}  {_format_sides(change)}"
+            for name, (_, change) in zip(names, other_members, strict=True)
+        ]
+        yield from (f"    {line}" for line in first_of(lines, _SAMPLES))
     risk = highest_risk([change for _, change in members])
     if risk != first[1].risk:
         yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"

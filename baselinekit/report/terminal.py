@@ -11,7 +11,7 @@ from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import TONES, Style, format_lines, format_place, width
+from baselinekit.report.wording import TONES, Style, first_of, format_lines, format_place, width
 from baselinekit.values.texts import count_noun
 
 if TYPE_CHECKING:
@@ -69,9 +69,8 @@ def format_failures(
         else:
             lines.append(format_failure(unshared, style, wording.count_differences(result)) + "\n")
     for code, ids in hidden_ids.items():
-        names = ", ".join(ids[:_MOST_NAMES]) + (
-            f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
-        )
+        others = f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
+        names = ", ".join(ids[:_MOST_NAMES]) + others
         word = style.paint("ERROR  " if code else "FAILED ", _OUTCOME_COLOURS["error"])
         label = f"more with {code}" if code else "more"
         lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names} (-v shows each)\n") + "\n")
@@ -105,9 +104,8 @@ def format_failure(result: Result, style: Style, number: int | None = None) -> s
     lines += [*difference_lines(result, style), *_drift_lines(result, style)]
     if style.verbose and result.explanation:
         lines.append(style.paint("  in detail", "dim"))
-        lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
-        hidden_count = len(result.explanation) - _MOST_EXPLAINED
-        lines += [f"    … and {hidden_count:,} more lines"] if hidden_count > 0 else []
+        explanation = [*map(one_line, result.explanation)]
+        lines += [f"    {line}" for line in first_of(explanation, _MOST_EXPLAINED, "line")]
     lines += [f"  {style.paint('note', 'yellow')} {cut_line(note)}" for note in result.notes]
     return format_lines(lines)
 
@@ -158,10 +156,8 @@ def _drift_lines(result: Result, style: Style) -> Iterator[str]:
         yield style.paint(f"  changed since capture: {commits}", "dim")
         return
     yield style.paint("  changed since capture", "dim")
-    for name, captured, now in changed[:_MOST_DRIFTS]:
-        yield f"    {short(name)}: {short(captured)} -> {short(now)}"
-    if len(changed) > _MOST_DRIFTS:
-        yield f"    … and {len(changed) - _MOST_DRIFTS} more"
+    drifts = [f"{short(name)}: {short(captured)} -> {short(now)}" for name, captured, now in changed]
+    yield from (f"    {drift}" for drift in first_of(drifts, _MOST_DRIFTS))
     if commits:
         yield style.paint(f"    {commits}", "dim")
 
