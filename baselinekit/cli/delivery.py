@@ -59,14 +59,14 @@ def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[st
     for output in outputs:
         if output != ANNOTATIONS:
             lost.append(write_report(output, render_report(full_report, output)))
-    summarise(lambda room: _step_summary(full_report, room))
+
+    def page_in(room: int) -> str:
+        from baselinekit.report.forms.markdown import format_step_summary
+
+        return format_step_summary(full_report, room)
+
+    summarise(page_in)
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
-
-
-def _step_summary(report: Report, room: int) -> str:
-    from baselinekit.report.forms.markdown import format_step_summary
-
-    return format_step_summary(report, room)
 
 
 def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> Typed:

@@ -386,15 +386,11 @@ def project_of(
     return project
 
 
-_OPTION_NAMES = {"variables": "var", "env_files": "env-file", "secrets": "secret"}
-
-
-def refuse_without_effect(options: ProjectOptions, command: str, *names: str) -> None:
+def refuse_without_effect(command: str, *names: str) -> None:
     """Refuse these options of the project (without names: all) for a command that has no use for them."""
-    for name in names or [field.name for field in dataclasses.fields(ProjectOptions)]:
-        if getattr(options, name) not in (None, False, ()):
-            flag = _OPTION_NAMES.get(name, name.replace("_", "-").removesuffix("s"))
-            raise _without_effect(f"--{flag}", command)
+    for parameter, _ in _typed():
+        if parameter.name in (names or [field.name for field in fields(ProjectOptions)]):
+            raise _without_effect(parameter.opts[0], command)
 
 
 def _without_effect(flag: str, command: str) -> InvalidInput:
