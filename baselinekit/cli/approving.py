@@ -12,7 +12,7 @@ from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import screen
 from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
-from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
+from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.keys import Region, keyboard
 from baselinekit.cli.options import (
     parse_pairs,
@@ -165,7 +165,7 @@ def refresh(options: RefreshOptions) -> int:
             with_models(context, project, options.recording) if scope.replay or options.learn else context
         )
         if options.learn:
-            with with_progress(context, action, options.color, ONCE_MORE) as asking:
+            with with_progress(context, action, options.color) as asking:
                 times, drop = options.repeat or REPLAYS, options.drop_placeholders
                 lessons = propose_learning(project, scope, times, asking, drop, options.unchanged)
             return LearningSession(project, context, options, style, lessons).run()

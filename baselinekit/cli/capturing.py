@@ -11,6 +11,7 @@ import click
 
 from baselinekit.cli import recipes, screen
 from baselinekit.cli.capture import (
+    AskingOptions,
     CommandOptions,
     DraftOptions,
     HttpOptions,
@@ -18,7 +19,7 @@ from baselinekit.cli.capture import (
     SkillOptions,
     StoringOptions,
 )
-from baselinekit.cli.clients import ONCE_MORE, real_context, with_models, with_progress
+from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import (
     RecordingOptions,
     command_line,
@@ -43,7 +44,7 @@ from baselinekit.commands.capture import (
     capture,
     group_of,
     named_new,
-    unnamed_origins as unnamed,
+    unnamed_origins,
 )
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.importing import worst_of
@@ -64,8 +65,9 @@ from baselinekit.learning.templating import with_names
 from baselinekit.learning.varying import Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import Token, split
+from baselinekit.report.differences import shorten_pair
 from baselinekit.report.next_commands import check_commands, lies_in, rule_commands
+from baselinekit.report.wording import list_first
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
@@ -81,8 +83,6 @@ _MOST_PATHS = 40
 _MOST_NAMED = 3
 _LONGEST_VALUE = 38
 _LONGEST_TEMPLATE = 160
-_MOST_SHOWN = 6
-_WORDS_BESIDE = 32
 
 
 def describe_captured(captured: Captured, is_counted: bool) -> Iterator[str]:
@@ -90,15 +90,17 @@ def describe_captured(captured: Captured, is_counted: bool) -> Iterator[str]:
     (`is_counted`)."""
     if captured.lookalikes:
         yield screen.safe_line(f"  note: {describe_lookalikes(captured.lookalikes, captured.replays)}")
-    if not (captured.learnt or captured.unlearnt) and (captured.replays == 1 or not is_counted):
-        return
     count = len(captured.learnt) + len(captured.unlearnt)
-    varies = f"{count} path{'s' * (count != 1)} var{'y' if count != 1 else 'ies'}" if count else "they agree"
-    unlearnt = f", {len(captured.unlearnt)} of them without a placeholder" if captured.unlearnt else ""
+    if not count and (captured.replays == 1 or not is_counted):
+        return
+    paths, varies = count_noun(count, "path"), "they agree"
     if captured.replays == 1:
         are_moments = all("of now" in volatile.proposal.reason for volatile, _ in captured.learnt)
         content_kind = "a moment of now" if are_moments else "what is made anew each time"
-        varies = f"1 path holds {content_kind}" if count == 1 else f"{count} paths hold {content_kind}"
+        varies = f"{paths} hold{'s' * (count == 1)} {content_kind}"
+    elif count:
+        varies = f"{paths} var{'ies' if count == 1 else 'y'}"
+    unlearnt = f", {len(captured.unlearnt)} of them without a placeholder" if captured.unlearnt else ""
     yield f"  {count_noun(captured.replays, 'replay')}: {varies}{unlearnt}"
     for volatile, place in captured.learnt[:_MOST_PATHS]:
         yield from describe_learnt(volatile, place)
@@ -107,12 +109,14 @@ def describe_captured(captured: Captured, is_counted: bool) -> Iterator[str]:
 
 
 def describe_learnt(volatile: Volatile, source: Place | None) -> Iterator[str]:
-    """A path with its new placeholder, the reason, and examples of the values seen there."""
+    """A path with its new placeholder, the reason, and examples of the values seen there. Of a long text only
+    the surroundings of its placeholders are shown."""
     rows = f" in {len(volatile.places)} rows" if len(volatile.places) > 1 else ""
     place = f"   {source.file}:{source.line}" if source else ""
-    yield screen.safe_line(
-        f"  {render(volatile.path)}{rows}  {placeholders_of(volatile.proposal.text)}{place}"
-    )
+    text, value = volatile.proposal.text, volatile.values[0]
+    if len(text) > _LONGEST_TEMPLATE and isinstance(value, str):
+        text, _ = shorten_pair(text, value)
+    yield screen.safe_line(f"  {render(volatile.path)}{rows}  {text}{place}")
     values = [_short(value) for value in volatile.values[:MOST_VALUES]]
     ellipsis = ", …" if len(volatile.values) > MOST_VALUES else ""
     is_cut_alike = len(values) > 1 and len(set(values)) == 1 and values[0].endswith("…")
@@ -121,45 +125,15 @@ def describe_learnt(volatile: Volatile, source: Place | None) -> Iterator[str]:
     yield screen.safe_line(f"    {volatile.proposal.reason}{examples}")
 
 
-def placeholders_of(text: str) -> str:
-    """The stored text; of a long text only the placeholders, each with the words around it."""
-    if len(text) <= _LONGEST_TEMPLATE:
-        return text
-    parts, result, count = split(text), "", 0
-    for index, part in enumerate(parts):
-        if isinstance(part, Token):
-            count += 1
-            result += part.text if count <= _MOST_SHOWN else ""
-        elif count < _MOST_SHOWN or index == len(parts) - 1:
-            result += _adjacent_words(part, index > 0, count < _MOST_SHOWN and index < len(parts) - 1)
-    return f"{result} and {count - _MOST_SHOWN} more" if count > _MOST_SHOWN else result
-
-
-def _adjacent_words(literal: str, follows: bool, precedes: bool) -> str:
-    """The words of a text next to a placeholder, on the same line."""
-    if len(literal) <= 2 * _WORDS_BESIDE and "\n" not in literal and (follows or precedes):
-        return literal
-    after = mask_and_clip(literal.partition("\n")[0], _WORDS_BESIDE, no_mask, counted=False)
-    before = literal.rpartition("\n")[2][-_WORDS_BESIDE:]
-    return f"{after.rstrip('…') if follows else ''} … {before if precedes else ''}"
-
-
 def describe_lookalikes(lookalikes: Sequence[Volatile], replays: int) -> str:
     """Describe values that look like ids but are stored as they are."""
-    names = ", ".join(render(lookalike.path) for lookalike in lookalikes[:_MOST_NAMED])
-    omitted = f" and {len(lookalikes) - _MOST_NAMED} more" if len(lookalikes) > _MOST_NAMED else ""
-    looks, compared = "look like ids", "they are compared as they came"
+    names = list_first([render(lookalike.path) for lookalike in lookalikes], _MOST_NAMED)
+    looks, was, compared = "look like ids", "were", "they are compared as they came"
     if len(lookalikes) == 1:
-        looks, compared = "looks like an id", "it is compared as it came"
-    repetition = ""
-    if replays > 1:
-        repetition = (
-            f" and {'was' if len(lookalikes) == 1 else 'were'} the same {_TIMES.get(replays, 'each time')}"
-        )
-    return f"{names}{omitted} {looks}{repetition}: {compared}; --placeholder-like ids stores placeholders"
-
-
-_TIMES = {2: "twice"}
+        looks, was, compared = "looks like an id", "was", "it is compared as it came"
+    times = "twice" if replays == 2 else "each time"
+    repetition = f" and {was} the same {times}" if replays > 1 else ""
+    return f"{names} {looks}{repetition}: {compared}; --placeholder-like ids stores placeholders"
 
 
 def _short(value: Json) -> str:
@@ -179,68 +153,57 @@ def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
 
 
 def learnt_as_json(volatile: Volatile) -> dict[str, Json]:
-    return {
-        "path": render(volatile.path),
-        "placeholder": volatile.proposal.text,
-        "reason": volatile.proposal.reason,
+    return lookalike_as_json(volatile) | {
         "values": list(volatile.values[:MOST_VALUES]),
         "places": [render(place) for place in volatile.places],
     }
+
+
+def lookalike_as_json(volatile: Volatile) -> dict[str, Json]:
+    proposal = volatile.proposal
+    return {"path": render(volatile.path), "placeholder": proposal.text, "reason": proposal.reason}
 
 
 def document(captured: Captured) -> dict[str, Json]:
     """A captured baseline as JSON, for `--json`."""
     facts: dict[str, Json] = {"id": captured.id, "file": captured.file, "seconds": round(captured.seconds, 3)}
     if captured.lookalikes:
-        facts["lookalikes"] = [
-            {
-                "path": render(lookalike.path),
-                "placeholder": lookalike.proposal.text,
-                "reason": lookalike.proposal.reason,
-            }
-            for lookalike in captured.lookalikes
-        ]
+        facts["lookalikes"] = [*map(lookalike_as_json, captured.lookalikes)]
     if captured.replays == 1 and not captured.learnt:
         return facts
-    return facts | {
-        "replays": captured.replays,
-        "volatile": [
-            learnt_as_json(volatile) | {"line": place.line if place else None}
-            for volatile, place in captured.learnt
-        ],
-        "refused": [
-            {
-                "path": render(found.path),
-                "kind": found.kind,
-                "what": found.message,
-                "mend": found.hint,
-                "line": place.line if place else None,
-            }
-            for found, place in captured.unlearnt
-        ],
-    }
+    volatile = [
+        learnt_as_json(volatile) | {"line": place and place.line} for volatile, place in captured.learnt
+    ]
+    refused = [
+        {
+            "path": render(found.path),
+            "kind": found.kind,
+            "what": found.message,
+            "mend": found.hint,
+            "line": place and place.line,
+        }
+        for found, place in captured.unlearnt
+    ]
+    return facts | {"replays": captured.replays, "volatile": volatile, "refused": refused}
 
 
 # capture --allow: add the hosts of new baselines to the configuration, or say what CI would refuse.
 
 
-def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
-    """The origins of the recipes' requests that the configuration does not name."""
-    from baselinekit.clients.http import addresses_soon
-
-    return unnamed(project, recipes, addresses_soon)
-
-
 def allowing(project: Project, recipes: Sequence[Recipe], allow: bool) -> Project:
     """The project that may also send requests to the origins which `--allow` adds to the configuration."""
-    for url in unnamed_origins(project, recipes) if allow else ():
+    from baselinekit.clients.http import addresses_soon
+
+    for url in unnamed_origins(project, recipes, addresses_soon) if allow else ():
         project = replace(project, trust=project.trust.allowing(url))
     return project
 
 
 def offer_to_name(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
     """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
-    for origin in unnamed_origins(project, recipes):
+    from baselinekit.clients.http import addresses_soon
+
+    for origin in unnamed_origins(project, recipes, addresses_soon):
         if allow or (not options.is_silent and _is_confirmed(origin)):
             file = add_origin(project.root, project.config_file, origin)
             if not options.is_silent:
@@ -302,23 +265,24 @@ def _show(
 
 def capture_skill(options: SkillOptions) -> int:
     project = project_of(options.project)
-    name = options.skill_name
-    group = options.new.group or name
+    group = options.new.group or options.skill_name
     current = recipes.skill(options, group, project)
-    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    record = options.new.record(slug(name), current, rules)
-    return capture_and_print(project, record, group, options, options.recording)
+    return _capture_asking(project, options, slug(options.skill_name), group, current)
 
 
 def capture_prompt(options: PromptOptions) -> int:
     project = project_of(options.project)
     name = slug(os.path.splitext(os.path.basename(options.file))[0])
     group = options.new.group or name
-    current = recipes.prompt(options, group, project)
+    return _capture_asking(project, options, name, group, recipes.prompt(options, group, project))
+
+
+def _capture_asking(
+    project: Project, options: AskingOptions, id: str, group: str, current: dict[str, Any]
+) -> int:
     rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    return capture_and_print(
-        project, options.new.record(name, current, rules), group, options, options.recording
-    )
+    record = options.new.record(id, current, rules)
+    return capture_and_print(project, record, group, options, options.recording)
 
 
 def capture_command(options: CommandOptions) -> int:
@@ -365,17 +329,16 @@ def capture_drafts(options: DraftOptions) -> int:
 
 def _refuse_unread(project: Project, files: Sequence[str]) -> None:
     """Refuse drafts where neither `compare` nor `run` looks: what was captured would never be compared."""
-    folders, problems = (*project.folders, *project.eval_folders), []
-    for file in dict.fromkeys(file for file in files if not lies_in(file, folders)):
-        new = os.path.join(project.folders[0], os.path.basename(file))
-        message = f"a compare does not look there, only in {', '.join(project.folders)}"
-        folder = os.path.dirname(new)
-        create = (
-            "" if os.path.isdir(os.path.join(project.root, folder)) else f"mkdir -p {shlex.quote(folder)} && "
-        )
-        move = f"{create}mv {shlex.quote(file)} {shlex.quote(new)}"
-        hint = f"{move}, or name its folder in {CONFIG_NAME} (`baselines:`)"
-        problems.append(Problem("BK529", message, hint, Place(file)))
+    problems = []
+    for file in dict.fromkeys(files):
+        if not lies_in(file, (*project.folders, *project.eval_folders)):
+            folder = project.folders[0]
+            message = f"a compare does not look there, only in {', '.join(project.folders)}"
+            is_there = os.path.isdir(os.path.join(project.root, folder))
+            create = "" if is_there else f"mkdir -p {shlex.quote(folder)} && "
+            move = shlex.join(["mv", file, os.path.join(folder, os.path.basename(file))])
+            hint = f"{create}{move}, or name its folder in {CONFIG_NAME} (`baselines:`)"
+            problems.append(Problem("BK529", message, hint, Place(file)))
     if problems:
         raise InvalidInput(*problems)
 
@@ -385,7 +348,7 @@ def capture_context(
     project: Project, storing: StoringOptions, recording: RecordingOptions | None = None
 ) -> Iterator[RunContext]:
     action = "" if storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action, afterwards=ONCE_MORE) as context:
+    with real_context() as context, with_progress(context, action) as context:
         yield with_models(context, project, recording or RecordingOptions())
 
 
@@ -439,18 +402,17 @@ def _is_accepted(lookalikes: Sequence[Volatile], storing: StoringOptions) -> boo
         return False
     for lookalike in lookalikes[:_MOST_PATHS]:
         screen.line(screen.safe_line(f"  {render(lookalike.path)}  {_short(lookalike.values[0])}"))
-    subject = "it looks like an id" if len(lookalikes) == 1 else f"these {len(lookalikes):,} look like ids"
-    question = (
-        f"{subject} and did not vary: store {'a placeholder' if len(lookalikes) == 1 else 'placeholders'}?"
-    )
-    return bool(click.confirm(question, default=False))
+    subject, stored = f"these {len(lookalikes):,} look like ids", "placeholders"
+    if len(lookalikes) == 1:
+        subject, stored = "it looks like an id", "a placeholder"
+    return bool(click.confirm(f"{subject} and did not vary: store {stored}?", default=False))
 
 
 def capture_and_print(
     project: Project,
     record: dict[str, Any],
     group: str | None,
-    options: HttpOptions | SkillOptions | PromptOptions | CommandOptions,
+    options: HttpOptions | AskingOptions | CommandOptions,
     recording: RecordingOptions | None = None,
     notes: Sequence[str] = (),
 ) -> int:

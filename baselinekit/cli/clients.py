@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
@@ -29,8 +29,6 @@ if TYPE_CHECKING:  # loaded when they are used
     from baselinekit.clients.models.recording import Mode, Shelf
     from baselinekit.clients.programs.process import Processes
     from baselinekit.store.journal import AnswerJournal
-
-T = TypeVar("T")
 
 
 def timestamps(now: Now) -> Callable[[], str]:
@@ -60,8 +58,8 @@ def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunConte
     try:
         yield RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=stop)
     finally:
-        if http.is_loaded:
-            http.load().close()
+        if http.client is not None:
+            http.client.close()
 
 
 @contextmanager
@@ -70,26 +68,17 @@ def real_context() -> Iterator[RunContext]:
     interrupt = Interrupt()
     numbers = [number for number in _END_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
     handlers = {number: signal.signal(number, interrupt) for number in numbers}
-    sys.unraisablehook = interrupt.on_unraisable
     with open_clients(clock(), sleep(), interrupt.stop) as context:
         try:
             yield context
         finally:
-            sys.unraisablehook = sys.__unraisablehook__
             for number, handler in handlers.items() if not interrupt.has_come else ():
                 signal.signal(number, handler)
 
 
-ONCE_MORE = "waiting, to ask once more"
-"""What follows where a number that looks measured was the same each time."""
-
-
 @contextmanager
-def with_progress(
-    context: RunContext, action: str, color: str = "auto", afterwards: str = "finishing"
-) -> Iterator[RunContext]:
-    """The context with a progress bar on standard error; without one if `action` is empty. `afterwards`: what
-    is done once all results are there."""
+def with_progress(context: RunContext, action: str, color: str = "auto") -> Iterator[RunContext]:
+    """The context with a progress bar on standard error; without one if `action` is empty."""
     with ExitStack() as bars:
 
         def begin(total: int) -> Callable[[Outcome], None]:
@@ -97,7 +86,7 @@ def with_progress(
                 return lambda outcome: None
             from baselinekit.cli.progress import show_progress
 
-            return bars.enter_context(show_progress(total, sys.stderr, action, color, afterwards))
+            return bars.enter_context(show_progress(total, sys.stderr, action, color))
 
         yield replace(context, advance=begin) if action else context
 
@@ -125,34 +114,19 @@ class Interrupt:
         else:
             raise KeyboardInterrupt
 
-    def on_unraisable(self, error: "sys.UnraisableHookArgs") -> None:
-        """Send the signal again in a moment: it came during a clean-up such as `__del__`, where Python drops
-        exceptions."""
-        if error.exc_type is KeyboardInterrupt:
-            self._ignored_until = 0.0
-            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
-        else:
-            sys.__unraisablehook__(error)
 
-
-class LazyClient(Generic[T]):
+class LazyClient:
     """A client that is loaded when it is first used: many runs send no request, most start no program. It
     is also loaded to be cancelled: it must not begin anything from then on."""
 
-    def __init__(self, make: Callable[[], T]):
-        self._make = make
-        self._lock = threading.RLock()
-        self._client: T | None = None
+    def __init__(self, make: Callable[[], Any]):
+        self._make, self._lock = make, threading.RLock()
+        self.client: Any = None
 
-    @property
-    def is_loaded(self) -> bool:
-        return self._client is not None
-
-    def load(self) -> T:
+    def load(self) -> Any:
         with self._lock:
-            if self._client is None:
-                self._client = self._make()
-            return self._client
+            self.client = self.client or self._make()
+            return self.client
 
 
 def _http_client() -> "Client":
@@ -220,7 +194,11 @@ class LazyModels:
         if not pairs:
             return []
         with self._lock:
-            self._embedding = self._embedding or self.load_embedding()
+            if self._embedding is None:
+                from baselinekit.clients.models.embedding import Embedding, find_folder
+
+                model = self._project.config.models.get("embedding")
+                self._embedding = Embedding(find_folder(model.folder if model else None, self._project.root))
         similarities: list[float] = self._embedding.similarities(pairs)
         return similarities
 
@@ -256,12 +234,6 @@ class LazyModels:
         if self._journal is not None:
             self._journal.close()
 
-    def load_embedding(self) -> Any:
-        from baselinekit.clients.models.embedding import Embedding, find_folder
-
-        model = self._project.config.models.get("embedding")
-        return Embedding(find_folder(None if model is None else model.folder, self._project.root))
-
     def make_models(self) -> Any:
         if self._models is None:
             from baselinekit.clients.models.dispatch import Models
@@ -283,7 +255,6 @@ class LazyModels:
 
     @property
     def limits(self) -> Limits:
-        """The operator's limits, else the configured ones."""
         return effective_limits(self._project.config.limits, self._recording)
 
     def wrap_recording(self, source: Any) -> Any:
@@ -361,15 +332,9 @@ class LazyModels:
 
 def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
     """The sum of two usages, or their difference (`sign` -1)."""
-    return ModelUsage(
-        one.calls + sign * other.calls,
-        one.tokens + sign * other.tokens,
-        one.usd + sign * other.usd,
-        one.unanswered + sign * other.unanswered,
-        one.may_tokens + sign * other.may_tokens,
-        one.may_usd + sign * other.may_usd,
-        (one.full_price or 0) + sign * (other.full_price or 0) or None,
-    )
+    fields = ModelUsage.__struct_fields__
+    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
+    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
 
 
 def with_models(

@@ -14,7 +14,7 @@ from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_del
 from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.resultfile import written
-from baselinekit.report.wording import Style, format_lines
+from baselinekit.report.wording import Style, format_lines, list_first
 from baselinekit.secrets.variables import Redactor
 from baselinekit.values.texts import count_noun
 
@@ -101,9 +101,8 @@ def describe_pairing(pairing: Pairing, style: Style) -> Iterator[str]:
 def list_ids(label: str, ids: Sequence[str], style: Style) -> Iterator[str]:
     """Format `  2 only in the earlier run: a, b`, or nothing if there are no ids."""
     if ids:
-        listed = ids if style.verbose else ids[:_MOST_IDS]
-        omitted = f" and {len(ids) - len(listed):,} more" if len(ids) > len(listed) else ""
-        yield f"  {len(ids):,} {label}: {', '.join(map(screen.safe_line, listed))}{omitted}"
+        most = len(ids) if style.verbose else _MOST_IDS
+        yield f"  {len(ids):,} {label}: {list_first([*map(screen.safe_line, ids)], most)}"
 
 
 def verdict(pairing: Pairing, style: Style) -> str:
@@ -181,10 +180,7 @@ def delta_document(delta: MeanDelta) -> dict[str, Json]:
         ],
         "unmatched": {"file1": len(delta.only_before), "file2": len(delta.only_now)},
         "summary": {
-            "total": 2 * len(delta.pairs)
-            + 2 * len(delta.unscored)
-            + len(delta.only_before)
-            + len(delta.only_now),
+            "total": 2 * len([*delta.pairs, *delta.unscored]) + len([*delta.only_before, *delta.only_now]),
             "matched": len(delta.pairs),
             "wins": delta.count("win"),
             "losses": delta.count("loss"),

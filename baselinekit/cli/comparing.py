@@ -19,7 +19,7 @@ from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
-from baselinekit.report.wording import format_lines
+from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import load_not_passed, remember_not_passed
 from baselinekit.structs import replace
 
@@ -154,7 +154,7 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
     if options.quiet:
         no_results = replace(report, results=())
         screen.show(terminal.format_warnings(no_results, style) if report.not_recorded else "")
-        screen.line(terminal.format_summary(report, style))
+        screen.line(headline(report, style))
         return
     screen.show(terminal.format_failures(report, style))
     screen.show(terminal.format_warnings(report, style))
@@ -162,7 +162,7 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
         from baselinekit.report.beside import describe_weakened
 
         screen.show(format_lines(describe_weakened(report.against, style)))
-    screen.line(terminal.format_summary(report, style))
+    screen.line(headline(report, style))
     if report.exit_code != 130 and options.record is None and in_ci(os.environ):
         screen.line(style.paint("CI: nothing is recorded in the files (--record changes that)", "dim"))
     if report.summary.passed < len(report.results):

@@ -116,7 +116,7 @@ class ImportOptions:
 def convert(options: ConvertOptions | ImportOptions) -> int:
     """Run either command: the form of the file decides which reader is used."""
     if isinstance(options, ImportOptions):  # recorded answers are sent to nobody, but have an address
-        refuse_without_effect(options.project, "a conversion", *SENDING)
+        refuse_without_effect("a conversion", *SENDING)
     project, form = project_of(options.project), FORMS[options.to]
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)

@@ -67,6 +67,8 @@ _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
 _PUBLIC_URLS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 _LONGEST_REASON = 200
 _MOST_CODES = 3
+_FULL_GRANT = "a file can run any code, through the arguments it passes or the files beside it"
+_FROM_A_PULL_REQUEST = "as a pull request may have changed it"
 
 
 @dataclass(eq=False, repr=False)
@@ -224,9 +226,7 @@ def describe_permissions(project: Project) -> list[str]:
     settable = "; ".join(
         f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env
     )
-    named_hosts = {host_of(origin) for origin in origins | project.trust.configured_origins} | {
-        *(hosts or ())
-    }
+    named_hosts = {*map(host_of, origins | project.trust.configured_origins), *(hosts or ())}
     named = ", ".join(sorted(named_hosts)) or "none"
     limits = project.ceilings
     return [
@@ -236,19 +236,8 @@ def describe_permissions(project: Project) -> list[str]:
         f"retries {limits.retries}, redirects {limits.redirects}{'' if limits.verify else ', verify: false'}",
         f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other_programs}",
-        *(
-            [
-                f"full grants: with {full} a file can run any code, through the arguments it passes "
-                "or the files beside it"
-            ]
-            if full
-            else []
-        ),
-        *(
-            [f"code of the checkout, as a pull request may have changed it: {checkout_files}"]
-            if checkout_files
-            else []
-        ),
+        *([f"full grants: with {full} {_FULL_GRANT}"] if full else []),
+        *([f"code of the checkout, {_FROM_A_PULL_REQUEST}: {checkout_files}"] if checkout_files else []),
         f"variables that files may set: {settable or 'none'}",
         f"skills named in {by_config}: {skills}",
         f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
@@ -260,10 +249,9 @@ def describe_permissions(project: Project) -> list[str]:
 
 def _is_of_checkout(root: str, word: str) -> bool:
     """Whether a word of the configuration is a file of the project; paths start at the root."""
+    root = os.path.realpath(root)
     path = os.path.realpath(os.path.join(root, word))
-    return os.path.isfile(path) and os.path.commonpath([os.path.realpath(root), path]) == os.path.realpath(
-        root
-    )
+    return os.path.isfile(path) and os.path.commonpath([root, path]) == root
 
 
 def describe_model(entry: tuple[str, Model]) -> str:
@@ -280,17 +268,11 @@ def describe_model(entry: tuple[str, Model]) -> str:
 
 
 def _document(findings: Findings) -> dict[str, Json]:
-    return {
-        "checked": findings.checked,
-        "cases": findings.cases,
-        "gates": findings.gates,
-        "prompts": findings.prompts,
-        "drafts": findings.drafts,
-        "problem_count": len(findings.problems),
-        "problems": [*map(screen.problem_document, findings.problems)],
-        "shape": [*map(screen.problem_document, findings.shape)],
-        "notes": [*map(screen.problem_document, findings.notes)],
+    numbers = {key: getattr(findings, key) for key in ("checked", "cases", "gates", "prompts", "drafts")}
+    lists = {
+        key: [*map(screen.problem_document, getattr(findings, key))] for key in ("problems", "shape", "notes")
     }
+    return numbers | {"problem_count": len(findings.problems)} | lists
 
 
 def probe_judges(project: Project, options: DoctorOptions) -> int:
@@ -302,16 +284,11 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
             models.check(judge.model)
         probes = probe(judges, models.ask)
     if options.as_json:
+        grade_keys = ("outcome", "code", "reason")
         documents = [
-            {
-                "judge": result.judge,
-                "probe": result.probe,
-                "wanted": result.wanted,
-                "outcome": result.grade.outcome,
-                "code": result.grade.code,
-                "reason": result.grade.reason,
-                "holds": result.holds,
-            }
+            {"judge": result.judge, "probe": result.probe, "wanted": result.wanted}
+            | {key: getattr(result.grade, key) for key in grade_keys}
+            | {"holds": result.holds}
             for result in probes
         ]
         screen.show_document(documents)

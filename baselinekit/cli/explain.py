@@ -35,7 +35,7 @@ def explain(options: ExplainOptions) -> None:
     subject = options.subject
     code = meaning_of(subject)
     if code is not None:
-        refuse_without_effect(options.project, "the explanation of a code")
+        refuse_without_effect("the explanation of a code")
         screen.line(f"{subject.upper()}: {code.title}\n\n{code.text}")
         return
     if subject.upper().startswith("BK") and subject[2:].isdigit():

@@ -30,7 +30,7 @@ from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
-from baselinekit.report.wording import format_lines
+from baselinekit.report.wording import format_lines, headline
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.atomic import remove
 from baselinekit.store.project import nearest_config
@@ -137,7 +137,7 @@ def merge(options: MergeOptions) -> int:
             screen.show(terminal.format_failures(report, style))
             screen.show(format_lines(describe_weakened(report.against, style)))
             screen.show(terminal.format_warnings(report, style))
-        screen.line(terminal.format_summary(report, style))
+        screen.line(headline(report, style))
         if options.quiet:
             delivery.tell_lost(report)
     delivery.annotate(report, options.outputs, root, err=options.as_json)

@@ -386,15 +386,11 @@ def project_of(
     return project
 
 
-_OPTION_NAMES = {"variables": "var", "env_files": "env-file", "secrets": "secret"}
-
-
-def refuse_without_effect(options: ProjectOptions, command: str, *names: str) -> None:
+def refuse_without_effect(command: str, *names: str) -> None:
     """Refuse these options of the project (without names: all) for a command that has no use for them."""
-    for name in names or [field.name for field in dataclasses.fields(ProjectOptions)]:
-        if getattr(options, name) not in (None, False, ()):
-            flag = _OPTION_NAMES.get(name, name.replace("_", "-").removesuffix("s"))
-            raise _without_effect(f"--{flag}", command)
+    for parameter, _ in _typed():
+        if parameter.name in (names or [field.name for field in fields(ProjectOptions)]):
+            raise _without_effect(parameter.opts[0], command)
 
 
 def _without_effect(flag: str, command: str) -> InvalidInput:
@@ -495,10 +491,13 @@ def command_line(project: Project) -> str:
 
 def typed_command() -> Typed:
     """What was typed for this command, as far as a following one repeats it."""
+    from baselinekit.clients.trust import in_ci
     from baselinekit.model.results import Typed
 
+    # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
+    left_out = {"config_from"} if in_ci(os.environ) else set()
     return Typed(
-        tuple(_typed_options({field.name for field in fields(ProjectOptions)})),
+        tuple(_typed_options({field.name for field in fields(ProjectOptions)} - left_out)),
         tuple(_typed_options(("cache", "offline", "target", "targets"))),
         tuple(_typed_options({field.name for field in fields(SelectionOptions)})),
         tuple(_typed_arguments()),

@@ -14,8 +14,6 @@ from baselinekit.report.terminal import format_progress
 from baselinekit.report.wording import Style
 
 _SECONDS_BETWEEN = 0.1
-_SECONDS_FULL = 0.5
-"""After these a bar that is full, and stays, says what is still being done."""
 _DUMB_TERMINALS = ("dumb", "unknown")
 _ERASE_LINE = "\r\x1b[K"
 
@@ -26,11 +24,10 @@ def show_progress(
     stream: TextIO,
     action: str = "comparing",
     color: str = "auto",
-    afterwards: str = "finishing",
 ) -> Iterator[Callable[[Outcome], None]]:
     """Show a bar on a terminal; nothing in a pipe or on a terminal that cannot redraw a line. The yielded
     function is called once per result, from any thread. Output printed meanwhile appears above the bar.
-    `afterwards`: what is done once all results are there."""
+    """
     if total < 2 or not stream.isatty() or os.environ.get("TERM") in _DUMB_TERMINALS:
         yield lambda outcome: None
         return
@@ -38,7 +35,7 @@ def show_progress(
         stream.bar.erase()
         stream = stream.stream
     colour = color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
-    bar = _Bar(total, stream, (action, afterwards), colour)
+    bar = _Bar(total, stream, action, colour)
     ticker = threading.Thread(target=bar.keep_drawing, daemon=True)
     standard_streams = {"stdout": sys.stdout, "stderr": sys.stderr}
     replacements = {
@@ -63,10 +60,9 @@ class _Bar:
     """Results from any thread are queued, so that no worker waits for the terminal. The cursor is never
     hidden, so it need not be restored however this process ends."""
 
-    def __init__(self, total: int, stream: TextIO, actions: tuple[str, str], colour: bool):
+    def __init__(self, total: int, stream: TextIO, action: str, colour: bool):
         self.outcomes: deque[Outcome] = deque()
-        self._total, self._stream, self._actions, self._colour = total, stream, actions, colour
-        self._full_at: float | None = None
+        self._total, self._stream, self._action, self._colour = total, stream, action, colour
         self._tally: Counter[Outcome] = Counter()
         self._began = time.monotonic()
         self._lock = threading.RLock()  # a signal's handler may print while a line is being drawn
@@ -107,11 +103,8 @@ class _Bar:
             columns = os.get_terminal_size(self._stream.fileno()).columns or 80
         except (OSError, ValueError):
             columns = 80
-        now, style = time.monotonic(), Style(self._colour, columns)
-        if self._full_at is None and self._tally.total() >= self._total:
-            self._full_at = now
-        action = self._actions[self._full_at is not None and now - self._full_at > _SECONDS_FULL]
-        self.put(format_progress(action, self._total, self._tally, now - self._began, style, self._cells))
+        seconds, style = time.monotonic() - self._began, Style(self._colour, columns)
+        self.put(format_progress(self._action, self._total, self._tally, seconds, style, self._cells))
 
     def put(self, line: str) -> None:
         if line != self._drawn_line:

@@ -46,7 +46,7 @@ from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges, describe_weakened
 from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
-from baselinekit.report.wording import format_lines
+from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import count_noun
@@ -237,7 +237,7 @@ def _print(project: Project, report: Report, kept_files: list[str], options: Run
         screen.show(format_lines(describe_classes(report, style)))
         screen.show(format_lines(describe_earlier(report.earlier, style)))
         screen.show(format_lines(describe_weakened(report.against, style)))
-    screen.line(terminal.format_summary(report, style))
+    screen.line(headline(report, style))
     if options.quiet:
         delivery.tell_lost(report)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -56,28 +57,13 @@ _WIDTH = 100
 _SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
 
 
-def _terminal_width() -> int:
-    """What shutil.get_terminal_size says, without the import of every form of archive."""
-    if (stated := os.environ.get("COLUMNS", "")).isdecimal() and int(stated):
-        return int(stated)
-    try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _WIDTH if sys.__stdout__ else _WIDTH
-    except (OSError, ValueError):
-        return _WIDTH
-
-
 def style_of(color: str, verbose: bool = False) -> Style:
     from baselinekit.report.wording import Style  # only needed to show a report
 
-    width = _terminal_width()
-    if color != "auto":
-        return Style(color == "always", width, verbose)
-    if os.environ.get("NO_COLOR"):
-        return Style(False, width, verbose)
-    with_color = bool(os.environ.get("FORCE_COLOR")) or (
-        sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    )
-    return Style(with_color, width, verbose)
+    is_terminal = sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    automatic = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or is_terminal)
+    with_color = automatic if color == "auto" else color == "always"
+    return Style(with_color, shutil.get_terminal_size((_WIDTH, 24)).columns, verbose)
 
 
 def can_ask() -> bool:

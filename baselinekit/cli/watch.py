@@ -13,11 +13,11 @@ from baselinekit.commands import watching
 from baselinekit.commands.watching import ProjectSnapshot
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
+from baselinekit.report.wording import list_first
 from baselinekit.values.texts import count_noun
 
 _POLL_SECONDS = 0.3
-_SETTLE_SECONDS = 0.1
-_MOST_STEPS = 20
+_SETTLE_SECONDS = 0.2
 _MOST_SHOWN = 3
 _FAILING_OUTCOMES = ("failed", "error", "unscored")
 
@@ -73,9 +73,7 @@ class Watch:
             if not touched or now.problems:
                 continue
             ids = touched | (self._failing_ids & now.baselines.keys())
-            listed = ", ".join(names[:_MOST_SHOWN]) + (
-                f" and {len(names) - _MOST_SHOWN} more" if names[3:] else ""
-            )
+            listed = list_first(names, _MOST_SHOWN)
             time_of_day = time.strftime("%H:%M:%S", time.localtime(clock()()))
             title = f"-- {time_of_day} {screen.safe_line(listed) or 'the files'} changed"
             screen.line(self._style.paint(title, "bold"))
@@ -112,12 +110,7 @@ class Watch:
 
 
 def _wait(view: ProjectSnapshot) -> None:
-    """Wait until a file changes, and then until no more do: an editor writes in several steps."""
+    """Wait until a file changes, and then a moment: an editor writes in several steps."""
     while not view.is_stale():
         time.sleep(_POLL_SECONDS)
-    latest = view.again()
-    for _ in range(_MOST_STEPS):
-        time.sleep(_SETTLE_SECONDS)
-        if not latest.is_stale():
-            return
-        latest = latest.again()
+    time.sleep(_SETTLE_SECONDS)

@@ -21,7 +21,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
 from baselinekit.report.resultfile import written
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import Style, in_repository
+from baselinekit.report.wording import Style, first_of, in_repository
 
 RATE = "pass rate"
 _MOST_ROWS = 100
@@ -266,15 +266,14 @@ def describe_uncovered(report: Report) -> list[str]:
     """Return why the run failed although its thresholds are met: a line for each failure, up to a number."""
     if not report.thresholds:
         return []
-    lines, uncovered = [], report.uncovered
-    for result in uncovered[:_MOST_UNCOVERED]:
+    lines = []
+    for result in report.uncovered:
         if result.case is None or result.case.eval_type == "regression":
             why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
         else:
             why = "no threshold states how many cases may fail: add one of the pass rate"
         lines.append(f"{one_line(result.id)} failed: {why}")
-    more = len(uncovered) - _MOST_UNCOVERED
-    return [*lines, f"and {more:,} more"] if more > 0 else lines
+    return [*first_of(lines, _MOST_UNCOVERED)]
 
 
 def metric_document(metric: Metric) -> dict[str, Json]:

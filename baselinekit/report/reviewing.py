@@ -25,10 +25,18 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.model.values import Json
-from baselinekit.report.differences import DiffLine, hunks, pair, side_lines
-from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
+from baselinekit.report import wording
+from baselinekit.report.differences import (
+    SHOWN_ONCE,
+    DiffLine,
+    hunks,
+    name_baselines,
+    pair,
+    side_lines,
+    variant_lines,
+)
 from baselinekit.report.values import cut_line, page, short, without_absent
-from baselinekit.report.wording import TONES, Style, cut_to_width, format_lines, width, wrap_lines
+from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -89,7 +97,7 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
     lost."""
     yield _heading(format_path(change), change, change.risk, style)
-    yield from (f"    {style.paint(line.text, TONES[line.tone])}" for line in sides_of(change))
+    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in sides_of(change))
     yield from lost_lines(change, style, file)
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
@@ -164,7 +172,7 @@ def group_lines(
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
     for line in variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
-        yield f"    {style.paint(line.text, TONES[line.tone])}"
+        yield f"    {style.paint(line.text, wording.TONES[line.tone])}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
@@ -200,7 +208,7 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
     for change in changes[:_MOST_LINES]:
         sides = sides_of(change)
         parts = [
-            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), TONES[line.tone])
+            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), wording.TONES[line.tone])
             for line in sides
         ]
         yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
@@ -393,16 +401,16 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
     ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
     is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in other_members)
     names = [format_path(change) if len(ids) == 1 else plan.baseline.id for plan, change in other_members]
-    suffix = f" and {len(other_members) - _SAMPLES:,} more" if len(other_members) > _SAMPLES else ""
-    places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{suffix}"
     if is_same:
+        places = wording.list_first([*map(one_line, names)], _SAMPLES)
         yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
     else:
         yield style.paint(f"  and {len(other_members):,} of this kind (m: one by one)", "yellow")
-        for name, (_, change) in zip(names[:_SAMPLES], other_members, strict=False):
-            yield f"    {one_line(name)}  {_format_sides(change)}"
-        if suffix:
-            yield style.paint(f"    …{suffix}", "dim")
+        lines = [
+            f"{one_line(name)}  {_format_sides(change)}"
+            for name, (_, change) in zip(names, other_members, strict=True)
+        ]
+        yield from (f"    {line}" for line in first_of(lines, _SAMPLES))
     risk = highest_risk([change for _, change in members])
     if risk != first[1].risk:
         yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
@@ -431,12 +439,12 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
         yield cut_line(scene.dialog.question)
         yield from _key_lines([("Enter", "take it"), ("Esc", "leave")], style, columns)
         typed = end = one_line(scene.dialog.typed)  # its end is shown, where the next character goes
-        while width(end) > columns - (3 if end == typed else 4):
+        while wording.width(end) > columns - (3 if end == typed else 4):
             end = end[1:]
         yield f"> {end}" if end == typed else f"> …{end}"
     else:
         dialog = scene.dialog
-        yield from wrap_lines(one_line(dialog.question).split(" "), columns, " ")
+        yield from wording.wrap_lines(one_line(dialog.question).split(" "), columns, " ")
         for n, offer in enumerate(dialog.offers, 1):
             text = f"{style.paint(str(n), 'bold')} {one_line(offer.text)}"
             yield f"  {text}  {style.paint(offer.reason, 'dim')}"
@@ -446,7 +454,7 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
 
 def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
     """Yield the keys with their words; only the keys if the words do not fit on two lines."""
-    full = list(wrap_lines([f"{key}\0{one_line(word)}" for key, word in keys], columns))
+    full = list(wording.wrap_lines([f"{key}\0{one_line(word)}" for key, word in keys], columns))
     if len(full) > 2:
         full = [" ".join(key for key, _ in keys)]
     key_names = {key for key, _ in keys}

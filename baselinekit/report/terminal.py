@@ -11,19 +11,12 @@ from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import TONES, Style, format_lines, format_place, width
+from baselinekit.report.wording import Style, format_lines, format_place, width
 from baselinekit.values.texts import count_noun
 
 if TYPE_CHECKING:
-    from baselinekit.report.grouping import SharedChange
+    from baselinekit.report.differences import SharedChange
 
-_OUTCOME_COLOURS = {
-    "failed": "bold red",
-    "error": "bold red",
-    "unscored": "bold yellow",
-    "skipped": "yellow",
-    "passed": "green",
-}
 _MOST_DRIFTS = 10
 _MOST_EXPLAINED = 40
 _MOST_WITH_CODE = 5
@@ -69,10 +62,9 @@ def format_failures(
         else:
             lines.append(format_failure(unshared, style, wording.count_differences(result)) + "\n")
     for code, ids in hidden_ids.items():
-        names = ", ".join(ids[:_MOST_NAMES]) + (
-            f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
-        )
-        word = style.paint("ERROR  " if code else "FAILED ", _OUTCOME_COLOURS["error"])
+        others = f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
+        names = ", ".join(ids[:_MOST_NAMES]) + others
+        word = style.paint("ERROR  " if code else "FAILED ", wording.OUTCOME_COLOURS["error"])
         label = f"more with {code}" if code else "more"
         lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names} (-v shows each)\n") + "\n")
     return "".join(lines)
@@ -84,7 +76,7 @@ def _share(
     """Return the shared changes, without an import if there are too few failures to share any."""
     if style.verbose or sum(result.outcome == "failed" for result in failing) < 2:
         return [], failing
-    from baselinekit.report.grouping import share
+    from baselinekit.report.differences import share
 
     return share(failing)
 
@@ -93,7 +85,7 @@ def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
     yield style.paint(shared.headline, "bold")
     remark = f"  {shared.remark}" if shared.remark else ""
     yield f"  {style.paint(shared.path, 'bold')}{remark}"
-    yield from (f"    {style.paint(line.text, TONES[line.tone])}" for line in shared.lines)
+    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in shared.lines)
     yield style.paint(f"    {shared.names()}", "cyan")
 
 
@@ -105,15 +97,14 @@ def format_failure(result: Result, style: Style, number: int | None = None) -> s
     lines += [*difference_lines(result, style), *_drift_lines(result, style)]
     if style.verbose and result.explanation:
         lines.append(style.paint("  in detail", "dim"))
-        lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
-        hidden_count = len(result.explanation) - _MOST_EXPLAINED
-        lines += [f"    … and {hidden_count:,} more lines"] if hidden_count > 0 else []
+        explanation = [*map(one_line, result.explanation)]
+        lines += [f"    {line}" for line in wording.first_of(explanation, _MOST_EXPLAINED, "line")]
     lines += [f"  {style.paint('note', 'yellow')} {cut_line(note)}" for note in result.notes]
     return format_lines(lines)
 
 
 def _heading_lines(result: Result, style: Style, number: int | None) -> Iterator[str]:
-    word = style.paint(f"{result.outcome.upper():<7} ", _OUTCOME_COLOURS[result.outcome])
+    word = style.paint(f"{result.outcome.upper():<7} ", wording.OUTCOME_COLOURS[result.outcome])
     title = cut_line(result.name or "", 200)
     if result.criticality:
         title = f"{title} ({one_line(result.criticality)})".strip()
@@ -143,7 +134,7 @@ def difference_lines(result: Result, style: Style) -> Iterator[str]:
         padding = " " * (column - width(head))
         place = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
         yield f"  {style.paint(block.path, 'bold')}{head.removeprefix(block.path)}{place}"
-        yield from (f"    {style.paint(line.text, TONES[line.tone])}" for line in block.lines)
+        yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in block.lines)
     if left_out:
         yield style.paint(f"  {wording.describe_unshown(left_out)}", "dim")
 
@@ -158,10 +149,8 @@ def _drift_lines(result: Result, style: Style) -> Iterator[str]:
         yield style.paint(f"  changed since capture: {commits}", "dim")
         return
     yield style.paint("  changed since capture", "dim")
-    for name, captured, now in changed[:_MOST_DRIFTS]:
-        yield f"    {short(name)}: {short(captured)} -> {short(now)}"
-    if len(changed) > _MOST_DRIFTS:
-        yield f"    … and {len(changed) - _MOST_DRIFTS} more"
+    drifts = [f"{short(name)}: {short(captured)} -> {short(now)}" for name, captured, now in changed]
+    yield from (f"    {drift}" for drift in wording.first_of(drifts, _MOST_DRIFTS))
     if commits:
         yield style.paint(f"    {commits}", "dim")
 
@@ -188,24 +177,13 @@ def format_results(results: Sequence[Result], style: Style) -> str:
     widest = max((len(one_line(result.id)) for result in results), default=0)
     lines = []
     for result in results:
-        word = style.paint(f"{result.outcome:<8}", _OUTCOME_COLOURS[result.outcome])
+        word = style.paint(f"{result.outcome:<8}", wording.OUTCOME_COLOURS[result.outcome])
         place = style.paint(one_line(format_place(result)), "cyan")
         duration = wording.format_duration(result.seconds)
         usage = wording.describe_usage(result.usage)
         line = f"{word}  {one_line(result.id):<{widest}}  {duration:>7}  {place}"
         lines.append(f"{line}   {usage}" if usage else line)
     return format_lines(lines)
-
-
-def format_summary(report: Report, style: Style) -> str:
-    """Format the last line: `1 failed, 2 passed in 0.21s`, and the usage of models."""
-    parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in wording.count_outcomes(report)]
-    note = wording.describe_incomplete(report)
-    counted = ", ".join(parts) or wording.describe_nothing(report)
-    spent = wording.describe_spent(report)
-    line = f"{counted} in {wording.format_duration(report.seconds)}{wording.describe_shard(report)}"
-    line += f", {spent}" if spent else ""
-    return line + (f" ({style.paint(note, 'yellow')})" if note else "")
 
 
 def format_progress(

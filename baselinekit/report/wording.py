@@ -167,15 +167,6 @@ def describe_shard(report: Report) -> str:
     return f", shard {report.shard} of {count_noun(report.shard.total, 'baseline')}"
 
 
-def headline(report: Report) -> str:
-    """Return `1 failed, 2 passed in 0.21s`, without colours."""
-    counted = ", ".join(text for _, text in count_outcomes(report)) or describe_nothing(report)
-    note = describe_incomplete(report)
-    spent = f", {describe_spent(report)}" if describe_spent(report) else ""
-    timing = f"in {format_duration(report.seconds)}{describe_shard(report)}{spent}"
-    return f"{counted} {timing}" + (f" ({note})" if note else "")
-
-
 def in_repository(folder: str, file: str) -> str:
     """Return the path of a project file in its repository."""
     return normpath(join(folder, file)) if folder else file
@@ -268,9 +259,31 @@ class Style(Struct):
         return f"\x1b[{codes}m{text}\x1b[0m"
 
 
+PLAIN = Style()
+
+
 def format_lines(lines: Iterable[str]) -> str:
     """Return the lines as one text that is safe for a terminal."""
     return escape_ci_commands("".join(f"{line}\n" for line in lines))
+
+
+OUTCOME_COLOURS: dict[Outcome, str] = {
+    "failed": "bold red",
+    "error": "bold red",
+    "unscored": "bold yellow",
+    "skipped": "yellow",
+    "passed": "green",
+}
+
+
+def headline(report: Report, style: Style = PLAIN) -> str:
+    """Return `1 failed, 2 passed in 0.21s`, and the usage of models."""
+    parts = [style.paint(text, OUTCOME_COLOURS[outcome]) for outcome, text in count_outcomes(report)]
+    counted, spent = ", ".join(parts) or describe_nothing(report), describe_spent(report)
+    line = f"{counted} in {format_duration(report.seconds)}{describe_shard(report)}"
+    line += f", {spent}" if spent else ""
+    note = describe_incomplete(report)
+    return line + (f" ({style.paint(note, 'yellow')})" if note else "")
 
 
 def width(text: str) -> int:

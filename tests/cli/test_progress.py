@@ -127,16 +127,6 @@ def test_a_terminal_shows_a_bar_which_is_gone_in_the_end(
     assert Terminal().show(sent) == [""]
 
 
-def test_a_full_bar_that_stays_says_what_is_done_afterwards() -> None:
-    code = (
-        "with progress(2, sys.stderr, 'replaying', afterwards='waiting') as advance:\n"
-        "    advance('passed'), advance('passed')\n"
-        "    time.sleep(1)\n"
-    )
-    lines = [line for line in Child(code).end().decode().split("\r\x1b[K") if "2/2" in line]
-    assert [line.split()[0] for line in lines] == ["replaying", "waiting"]
-
-
 @pytest.mark.parametrize("term", ["dumb", "unknown"])
 def test_a_terminal_that_cannot_draw_over_a_line_gets_nothing(term: str) -> None:
     assert Child(THREE.format("auto"), TERM=term).end() == b""

@@ -8,8 +8,8 @@ from report.reports import NASTY, report, result, spot
 
 from baselinekit.model.results import Report, Result
 from baselinekit.report import terminal
+from baselinekit.report.differences import share
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.grouping import share
 from baselinekit.report.wording import Style
 
 PLAIN = Style(width=80)

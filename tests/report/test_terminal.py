@@ -159,7 +159,7 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
         terminal.format_failure(nasty, replace(PLAIN, verbose=True)),
         terminal.format_warnings(run, PLAIN),
         terminal.format_results(run.results, PLAIN),
-        terminal.format_summary(run, PLAIN),
+        wording.headline(run, PLAIN),
         "\n".join(next_commands.after_compare(run)),
     ):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
@@ -189,8 +189,8 @@ def test_colours_come_only_when_wanted() -> None:
 )
 def test_summary(outcomes: list[str], more: dict[str, object], line: str) -> None:
     run = report(*(result(f"r{number}", outcome) for number, outcome in enumerate(outcomes)), **more)
-    assert terminal.format_summary(run, PLAIN) == line
-    assert re.sub(r"\x1b\[[0-9;]*m", "", terminal.format_summary(run, COLOURED)) == line
+    assert wording.headline(run, PLAIN) == line
+    assert re.sub(r"\x1b\[[0-9;]*m", "", wording.headline(run, COLOURED)) == line
 
 
 def test_listing_and_warnings() -> None:

@@ -65,7 +65,7 @@ def test_what_a_run_took(spent: ModelUsage | None, text: str) -> None:
     told = spending(spent)
     assert wording.headline(told).partition("s")[0]
     assert wording.headline(told).endswith(f"s{text}")
-    assert terminal.format_summary(told, Style()).endswith(f"s{text}")
+    assert wording.headline(told, Style()).endswith(f"s{text}")
     assert text in render_report(told, "x.md").splitlines()[0]
 
 

@@ -9,10 +9,9 @@ from baselinekit.escape import markdown_block, markdown_code, markdown_html, mar
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.report import beside
-from baselinekit.report.differences import blocks
+from baselinekit.report.differences import SharedChange, blocks, format_counts, share
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.evalreport import describe_parts, evidence
-from baselinekit.report.grouping import SharedChange, format_counts, share
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (

@@ -16,9 +16,9 @@ from baselinekit.model.results import (
     Trend,
 )
 from baselinekit.report import beside
+from baselinekit.report.differences import SharedChange, share
 from baselinekit.report.evals import evalreport
 from baselinekit.report.evals.evalreport import format_share
-from baselinekit.report.grouping import SharedChange, share
 from baselinekit.report.history import format_rate, worst_first
 from baselinekit.report.html import markup, results
 from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table

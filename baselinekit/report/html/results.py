@@ -16,7 +16,7 @@ from baselinekit.report.confusion import (
     describe_given,
     table_rows,
 )
-from baselinekit.report.differences import Bounds, DiffLine, Tone, blocks, diff_lines, unified
+from baselinekit.report.differences import Bounds, DiffLine, SharedChange, Tone, blocks, diff_lines, unified
 from baselinekit.report.evals.evalreport import (
     all_grades_of,
     evidence,
@@ -25,7 +25,6 @@ from baselinekit.report.evals.evalreport import (
     grades_of,
     place_of,
 )
-from baselinekit.report.grouping import SharedChange
 from baselinekit.report.html.markup import (
     Child,
     Markup,
