@@ -10,7 +10,7 @@ from unicodedata import normalize
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.report.values import LONGEST, as_text, cut
-from baselinekit.values.alignment import pair_equal
+from baselinekit.values.alignment import count_shared, pair_equal
 from baselinekit.values.texts import count_noun, cut_position, note
 
 Stretch = tuple[int, int, int, int]
@@ -237,11 +237,6 @@ def _narrow(old: str, new: str, stretch: Stretch) -> Iterator[Stretch]:
         tail = min(count_shared(old_part[::-1], new_part[::-1]), min(len(old_part), len(new_part)) - head)
         o1, o2, n1, n2 = o1 + head, o2 - tail, n1 + head, n2 - tail
     yield o1, o2, n1, n2
-
-
-def count_shared(first: str, second: str) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((n for n, (left, right) in pairs if left != right), min(len(first), len(second)))
 
 
 def _move_off_number(text: str, place: int, step: int) -> int:
