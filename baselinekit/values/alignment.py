@@ -16,16 +16,25 @@ Gap = tuple[int, int, int, int]
 """A stretch of each sequence, as begin and end of the one and begin and end of the other."""
 
 
+def count_shared(before: Sequence[Hashable], after: Sequence[Hashable]) -> int:
+    """Count the items that are equal from the head on."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((n for n, (old, new) in pairs if old != new), min(len(before), len(after)))
+
+
 def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> tuple[Pairs, list[Gap]]:
-    """Pair equal items that are in the same order; also return the stretches between them, which differ."""
-    pairs: Pairs = []
-    gaps: list[Gap] = []
-    for tag, b1, b2, a1, a2 in SequenceMatcher(None, before, after).get_opcodes():
+    """Pair equal items that are in the same order, those at both ends first; also return the stretches
+    between them, which differ."""
+    head = count_shared(before, after)
+    tail = count_shared(before[head:][::-1], after[head:][::-1])
+    pairs, gaps = [(n, n) for n in range(head)], []
+    inside = before[head : len(before) - tail], after[head : len(after) - tail]
+    for tag, b1, b2, a1, a2 in SequenceMatcher(None, *inside).get_opcodes():
         if tag == "equal":
-            pairs += zip(range(b1, b2), range(a1, a2), strict=True)
+            pairs += zip(range(head + b1, head + b2), range(head + a1, head + a2), strict=True)
         else:
-            gaps.append((b1, b2, a1, a2))
-    return pairs, gaps
+            gaps.append((head + b1, head + b2, head + a1, head + a2))
+    return [*pairs, *((len(before) - n, len(after) - n) for n in range(tail, 0, -1))], gaps
 
 
 def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
