@@ -96,7 +96,6 @@ _LEAST_FORMAT = 10
 _DIGITS = lazy_pattern(r"[0-9]+")
 _NUMBER = lazy_pattern(NUMBER_IN_TEXT)
 _LAST_SEPARATOR = lazy_pattern(r".*[-_:.~%/]", re.DOTALL)
-_SEPARATOR = lazy_pattern(r"([-_:.~/])")
 _BEGINS = r"(?:(?<![0-9A-Za-z])|(?<=%[0-9A-F][0-9A-F]))"
 """The position after a sign, or after an escaped one in a URL."""
 
@@ -207,10 +206,7 @@ class TextPieces:
         before, after = self._common_ends(column)
         middle = [text[len(before) : len(text) - len(after)] for text in column]
         inner = self._known_placeholder(middle) if all(middle) else None
-        if inner is not None:
-            parts = [(inner, True)]
-        else:
-            parts = self._split_by_separators(middle) or [(self._wide_placeholder(middle), True)]
+        parts = [(inner or self._wide_placeholder(middle), True)]
         around = [(before, False)] if before else []
         return [*around, *parts, *([(after, False)] if after else [])]
 
@@ -250,24 +246,6 @@ class TextPieces:
         if not all(text[: len(text) - len(after)] for text in rests):
             after = ""
         return (before, after) if all(rests) else ("", "")
-
-    def _split_by_separators(self, column: Column) -> list[tuple[str, bool]] | None:
-        """The parts of texts such as `17-2026-a`, if each part between the separators is the same in all
-        texts or has a known form. Otherwise None: such texts are generated, and their separators are where
-        they are by chance."""
-        rows = [_SEPARATOR.split(text) for text in column]
-        if len({(len(row), *row[1::2]) for row in rows}) > 1 or len(rows[0]) < 3:
-            return None
-        parts: list[tuple[str, bool]] = []
-        for number, segment in enumerate(zip(*rows, strict=True)):
-            if number % 2 or not self.varies(segment):
-                parts.append((segment[0], False))
-                continue
-            placeholder = self._known_placeholder(segment) if all(segment) else None
-            if placeholder is None:
-                return None
-            parts.append((placeholder, True))
-        return parts
 
     def _wide_placeholder(self, column: Column) -> str:
         return _TOKEN if all(map(is_random, column)) else WIDE[0] if all(column) else WIDE[1]
