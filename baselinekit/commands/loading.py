@@ -67,8 +67,7 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     if paths or os.curdir in map(os.path.normpath, project.folders):
         discovery.pass_over_foreign([path for path in project.folders if os.path.normpath(path) != os.curdir])
     own_folders = (folder for folder, _, _ in os.walk(os.path.join(project.root, STATE_FOLDER)))
-    named = (os.path.join(project.root, folder) for folder in discovery.folders)
-    sweep([*named, *own_folders], discovery.temporaries)
+    sweep({*own_folders, *(os.path.dirname(os.path.join(project.root, file)) for file in discovery.files)})
     return discovery
 
 

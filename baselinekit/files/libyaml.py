@@ -135,7 +135,6 @@ class _Reader:
         stack: list[tuple[Any, bool, Any, str | None, int]] = []
         box: Any = []
         in_mapping, key = False, _NO_KEY
-        interned: dict[str, str] = {}
         while True:
             event = get()
             kind = event.__class__
@@ -183,7 +182,7 @@ class _Reader:
             else:
                 if value.__class__ is not str or value in box or value == "<<":
                     value = self.check_key(value, event, box, stack)
-                key = interned.setdefault(value, value)  # rows repeat the same few keys
+                key = value
                 if key in self.watched:
                     self.watch(key, box, parser.peek_event())
                 continue

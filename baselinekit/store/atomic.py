@@ -15,7 +15,6 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from secrets import token_hex
 from typing import BinaryIO
 
@@ -124,7 +123,6 @@ def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: 
 def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
     """Replace a file anywhere; errors call it `label`. It keeps its mode and owner."""
     folder = os.path.dirname(target)
-    _sweep_once(folder)
     try:
         old = os.lstat(target) if os.path.lexists(target) else None
         if old and not stat.S_ISREG(old.st_mode):
@@ -195,23 +193,19 @@ def already_exists(file: str) -> Problem:
     return Problem("BK113", "the file already exists", hint, Place(file))
 
 
-@lru_cache(maxsize=1024)
-def _sweep_once(folder: str) -> None:
-    sweep([folder])
-
-
-def sweep(folders: Iterable[str], seen: Iterable[str] = ()) -> None:
-    """Remove what killed processes left beside the files that they wrote. `seen`: paths of possible temporary
-    files that the caller has already found."""
-    paths = [*seen]
+def sweep(folders: Iterable[str]) -> None:
+    """Remove what killed processes left beside the files that they wrote."""
     for folder in folders:
         with contextlib.suppress(OSError):
-            paths += [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".tmp")]
-    for path in paths:
-        if os.path.basename(path).startswith(".baselinekit-"):
-            with contextlib.suppress(OSError), open(path, "rb", opener=_without_following) as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails as long as it is being written
-                os.unlink(path)
+            for name in os.listdir(folder):
+                if name.startswith(".baselinekit-") and name.endswith(".tmp"):
+                    _remove_unlocked(os.path.join(folder, name))
+
+
+def _remove_unlocked(path: str) -> None:
+    with contextlib.suppress(OSError), open(path, "rb", opener=_without_following) as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails as long as it is being written
+        os.unlink(path)
 
 
 def _without_following(path: str, flags: int) -> int:

@@ -30,10 +30,6 @@ class Discovery:
 
     def __init__(self, root: str):
         self.files: dict[str, None] = {}
-        self.folders: set[str] = set()
-        """The folders of the files that were named."""
-        self.temporaries: list[str] = []
-        """Paths in the listed folders that look like temporary files."""
         self.configs: list[str] = []
         """The configuration files in the listed folders: of projects inside this one."""
         self.passed_over: list[str] = []
@@ -44,7 +40,6 @@ class Discovery:
     def add(self, file: str) -> None:
         """Add a file that was named."""
         self._named.add(file)
-        self.folders.add(os.path.dirname(file))
         self.files[file] = None
 
     def add_below(
@@ -59,9 +54,7 @@ class Discovery:
                 prompts.add(folder)
             for name in names:
                 file = os.path.normpath(os.path.join(name_in_project(self._root, folder), name))
-                if name.startswith(".") and name.endswith(".tmp"):
-                    self.temporaries.append(os.path.join(folder, name))
-                elif name == CONFIG_NAME and name.endswith(endings):
+                if name == CONFIG_NAME and name.endswith(endings):
                     self.configs.append(file)
                 elif (
                     not name.startswith(".")

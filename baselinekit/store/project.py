@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePath
 
 from baselinekit.clients.trust import check_inside, follow_links
@@ -57,11 +58,12 @@ def read(root: str, file: str, limit: int | None = None) -> bytes:
     path = resolve(root, file)
     try:
         with open(path, "rb", opener=lambda path, _: os.open(path, _FLAGS)) as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 message = "cannot be read: it is not a regular file"
                 raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
             check_open_file(root, opened.fileno(), path, file)
-            data = opened.read(limit + 1)
+            data = opened.read(min(status.st_size, limit) + 1)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
     if len(data) > limit:
@@ -79,7 +81,7 @@ def check_open_file(root: str, handle: int, path: str, file: str) -> None:
             real_path = os.readlink(f"/proc/self/fd/{handle}")
         except OSError:
             real_path = os.path.realpath(path)
-        check_inside(os.path.realpath(root), real_path, file)
+        check_inside(_real_root(root), real_path, file)
 
 
 def resolve(root: str, file: str) -> str:
@@ -88,10 +90,14 @@ def resolve(root: str, file: str) -> str:
     try:
         if os.path.isabs(file):
             return os.path.realpath(file)
-        real_root = os.path.realpath(root)
-        return follow_links(real_root, real_root, file, link_at)
+        return follow_links(_real_root(root), _real_root(root), file, link_at)
     except ValueError as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(file, error)) from None
+
+
+@lru_cache(maxsize=64)
+def _real_root(root: str) -> str:
+    return os.path.realpath(root)
 
 
 def link_at(path: str) -> str | None:
@@ -153,28 +159,22 @@ _DECLARATION_KEYS = frozenset(Variable.__struct_fields__)
 
 def nearest_config(start: str) -> str | None:
     """Return the path of the configuration that applies to a folder, if there is one."""
-    folder = os.path.abspath(start)
-    while True:
-        path = os.path.join(folder, CONFIG_NAME)
-        if os.path.isfile(path):
-            return path
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
+    paths = (os.path.join(folder, CONFIG_NAME) for folder in _upward(start))
+    return next(filter(os.path.isfile, paths), None)
 
 
 def project_root(config_path: str | None, start: str) -> str:
     """Return the configuration's folder, else the git root, else the folder itself."""
     if config_path is not None:
         return os.path.dirname(os.path.abspath(config_path))
-    folder = start = os.path.abspath(start)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return start
-        folder = parent
-    return folder
+    repositories = (folder for folder in _upward(start) if os.path.exists(os.path.join(folder, ".git")))
+    return next(repositories, os.path.abspath(start))
+
+
+def _upward(start: str) -> Iterator[str]:
+    """Yield a folder and those above it."""
+    path = PurePath(os.path.abspath(start))
+    return map(str, (path, *path.parents))
 
 
 def repository_of(root: str, file: str) -> str:

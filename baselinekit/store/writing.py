@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
-from baselinekit.files.text import count_characters, decode, encode, mark, newline
+from baselinekit.files.text import decode, encode, mark, newline
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -107,9 +107,8 @@ def add_baseline(
 
 
 def is_large(output: Json, limit: int) -> bool:
-    """Whether an output takes more than `limit` bytes as YAML. The size of its texts alone is checked
-    first."""
-    return count_characters(output) > limit or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
+    """Whether an output takes more than `limit` bytes as YAML."""
+    return len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
 
 
 def split_large_output(
@@ -357,9 +356,6 @@ def add_origin(root: str, config_file: str | None, origin: str) -> str:
 def with_settings(body: str, file: str, edits: Sequence[Edit]) -> str:
     """Return the text of a configuration with other values."""
     if not any(YAML.load(body, file)):
-        if any(line.strip() in ("...", "---") for line in body.splitlines()):
-            message = "a host cannot be named there: the file holds no setting yet, and marks of a document"
-            raise NotRecorded(Problem("BK122", message, "write `version: 1` into it"))
         start = body if not body or body.endswith(("\n", "\r")) else body + newline(body)
         body = f"{start}version: 1{newline(body)}"
     text = edited(body, edits, YAML, hints=_CONFIG_HINTS)

@@ -7,7 +7,7 @@ import pytest
 from baselinekit.errors import InvalidInput
 from baselinekit.files.libyaml import most_nodes
 from baselinekit.model.recipes import Limits
-from baselinekit.store.discovery import discover, discover_files
+from baselinekit.store.discovery import discover
 from baselinekit.store.project import USUAL, limits_of, read, set_limits
 
 
@@ -56,10 +56,6 @@ def test_how_large_a_file_is_is_a_setting(root: Path) -> None:
         read(str(root), "b/a.yaml")
     set_limits(str(root), Limits(file_size=8))
     assert read(str(root), "b/a.yaml") == b"b/a.yaml"
-
-
-def test_the_folders_of_the_files_that_were_named(root: Path) -> None:
-    assert discover_files(["b", "f.yaml"], str(root)).folders == {""}
 
 
 @pytest.mark.parametrize(("size", "most"), [(10, 200_000), (2_000_000, 200_000), (20_000_000, 2_000_000)])
