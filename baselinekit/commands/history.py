@@ -1,6 +1,7 @@
 """Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -44,7 +45,8 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_SHARD_OPTION = lazy_pattern(r" --shard[ =]\S+")
+_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
+_OWN_OPTIONS = ("--shard", "-o")
 _LONGEST_SHOWN = 60
 
 
@@ -99,7 +101,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     return replace(
         min(reports, key=lambda report: report.started),
         seconds=max(report.seconds for report in reports),
-        command=_SHARD_OPTION.sub("", reports[0].command),
+        command=_without_shard_options(reports[0].command) if shards else reports[0].command,
         results=results,
         complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
@@ -110,6 +112,20 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         shard=None,
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
+    )
+
+
+def _without_shard_options(command: str) -> str:
+    """Return the command of a shard without its own options: its number, and the file of its results."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a line of an older version, which did not quote
+        words = command.split()
+    pairs = zip(["", *words], words, strict=False)
+    return shlex.join(
+        word
+        for before, word in pairs
+        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
     )
 
 
@@ -188,10 +204,11 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
         return []
     of, total = shards[0].of, shards[0].total
     numbers = {*range(1, of + 1)} - {shard.number for shard in shards}
-    missing = f"{len(numbers)} of {of} shards missing: {list_names(list(map(str, sorted(numbers))))}; "
-    if not numbers and present == total:
-        return []
-    return [f"{missing if numbers else ''}{total - present:,} baselines are not in here"]
+    left = f"{total - present:,}"
+    if numbers:
+        names = list_names([str(number) for number in sorted(numbers)])
+        return [f"{len(numbers)} of {of} shards missing: {names}; {left} baselines are not in here"]
+    return [f"{left} of {total:,} baselines are in no shard"] if present < total else []
 
 
 def _spent(reports: Sequence[Report]) -> ModelUsage | None:

@@ -294,13 +294,15 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     """Return the baselines below the paths among the words, and those with the ids among them. A word that
-    leads to a file or a folder is a path."""
-    paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
-    globs = [word for word in words if word not in paths]
-    everything = load(project, ()) if globs or not words else []
+    could be both, such as the name of a folder, is an id."""
+    existing = {word for word in words if os.path.lexists(os.path.join(project.cwd, word))}
+    certain = {word for word in existing if os.sep in word or os.path.splitext(word)[1] or word == os.curdir}
+    everything = load(project, ()) if set(words) - certain or not words else []
     ids = [baseline.id for baseline in everything]
-    for word in globs:
-        if not any(fnmatchcase(id, word) for id in ids):
+    globs = [word for word in words if word not in certain and any(fnmatchcase(id, word) for id in ids)]
+    paths = [word for word in words if word not in globs]
+    for word in paths:
+        if word not in existing:
             hint = suggest(word, ids) or (f"the ids are {list_names(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
     named = [one for one in everything if not words or any(fnmatchcase(one.id, word) for word in globs)]

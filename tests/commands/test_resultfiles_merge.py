@@ -69,11 +69,14 @@ def test_what_differs_from_machine_to_machine_is_settled() -> None:
 @pytest.mark.parametrize(
     ("typed", "read"),
     [
-        ("baselinekit compare --shard 1/3 -o x.json", "baselinekit compare -o x.json"),
-        ("baselinekit compare --shard=1/3 -k it's -q", "baselinekit compare -k it's -q"),
+        ("baselinekit compare --shard 1/3 -o out/1.json --base main", "baselinekit compare --base main"),
+        ("baselinekit compare --shard=1/3 -oout/1.json -q", "baselinekit compare -q"),
+        ("baselinekit compare -o 'my results/1.json' -k 'a and b'", "baselinekit compare -k 'a and b'"),
+        ("baselinekit compare -o github --secret token='***'", "baselinekit compare --secret 'token=***'"),
+        ("baselinekit compare -k it's --shard 1/2", "baselinekit compare -k 'it'\"'\"'s'"),
     ],
 )
-def test_the_command_of_the_whole_has_no_shard(typed: str, read: str) -> None:
+def test_the_command_of_the_whole_has_no_part_that_was_a_shard_s_own(typed: str, read: str) -> None:
     (name, first), other = cut(a_run(["passed"] * 3), 2)
     assert merge([(name, replace(first, command=typed)), other]).command == read
 
@@ -110,7 +113,7 @@ def test_an_incomplete_shard_makes_it_incomplete() -> None:
     failing = replace(a_run(["failed", "passed"] * 5), interrupted=True)
     assert merge([("x.json", failing)]).exit_code == 1, "a regression was seen, whoever stopped the rest"
     less = replace(first, results=first.results[1:])
-    assert merge([(name, less), other]).warnings[0] == "1 baselines are not in here"
+    assert merge([(name, less), other]).warnings[0] == "1 of 9 baselines are in no shard"
 
 
 def with_(part: tuple[str, Report], **more: Any) -> tuple[str, Report]:
