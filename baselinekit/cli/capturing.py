@@ -51,14 +51,7 @@ from baselinekit.commands.importing import worst_of
 from baselinekit.commands.loading import load
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    NothingSelected,
-    Place,
-    Problem,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.learning.evidence import MOST_VALUES
 from baselinekit.learning.templating import with_names

@@ -33,13 +33,7 @@ from baselinekit.commands import gitsetup
 from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
 from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    NothingSelected,
-    Problem,
-    first_of_each_file,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judgeprograms import describe_judges
