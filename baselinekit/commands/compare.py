@@ -67,7 +67,7 @@ def compare(
     plan = _plan(project, paths, selection, policy, context, checker, elsewhere)
     entries = [entry for _, entry in plan.chosen]
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
-    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources)
+    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop.wait)
     by_key, failed, warnings = dict[Key, Result](), list[Entry](), set[str]()
 
     def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:

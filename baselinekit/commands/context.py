@@ -9,6 +9,7 @@ from typing import Self
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, ModelQuestion
+from baselinekit.store.atomic import SHORT_WAIT, WAIT
 from baselinekit.structs import Struct, field, replace
 
 SIGNAL_CHECK = 1.0
@@ -39,6 +40,10 @@ class Stop:
 
     def is_set(self) -> bool:
         return self._asked
+
+    def wait(self) -> float:
+        """How many seconds to wait for a lock."""
+        return SHORT_WAIT if self._asked else WAIT
 
 
 # Several questions to models at the same time. A run sends no more than `-j` questions at once, for replays

@@ -32,7 +32,7 @@ class Recorder:
         now: Callable[[], str],
         daily: bool,
         sources: Iterable[Source],
-        wait: float = WAIT,
+        wait: Callable[[], float] = lambda: WAIT,
     ):
         self._record = lambda marks: record_all(marks, root, now(), daily, wait)
         self._open = Counter(source.file for source in sources)

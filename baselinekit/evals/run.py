@@ -202,7 +202,9 @@ def _recorded(
     if policy.record == "never":
         pairs = []
     sources = [baseline.source for baseline, _ in pairs]
-    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources)
+    recorder = Recorder(
+        project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop.wait
+    )
     is_recorded = {id(case.baseline): memory.is_recorded(case) for case in cases}
     for baseline, result in pairs:
         verdict = _VERDICTS.get(result.outcome)

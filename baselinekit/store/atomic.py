@@ -64,13 +64,16 @@ def cannot_write(name: str, error: OSError) -> Problem:
 
 STRIPES = 64
 WAIT = 30.0
+SHORT_WAIT = 1.0
+"""Seconds to wait for a lock; the second once a run is to end, or where little is lost."""
 
 _SIGNATURE_SIZE = 40  # fixed, so that a short signature overwrites all of a longer one
 
 
 @contextlib.contextmanager
-def lock(root: str, file: str, wait: float = WAIT) -> Iterator[None]:
-    """Keep other writers of a file out. Waits for them for at most `wait` seconds."""
+def lock(root: str, file: str, wait: Callable[[], float] = lambda: WAIT) -> Iterator[None]:
+    """Keep other writers of a file out. Waits for them for at most `wait()` seconds, which may become less
+    meanwhile."""
     name = f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
     path = os.path.join(state_folder(root, "locks"), name)
     try:
@@ -80,7 +83,7 @@ def lock(root: str, file: str, wait: float = WAIT) -> Iterator[None]:
     started, pause = time.monotonic(), 0.001
     try:
         while not _try_lock(handle, file):
-            if time.monotonic() >= started + wait:
+            if time.monotonic() >= started + wait():
                 owner = os.pread(handle, _SIGNATURE_SIZE, 0).decode("utf-8", "replace").strip()
                 message = f"not recorded: its lock is held by {owner or 'another process'}"
                 message += ", and waiting was not enough"

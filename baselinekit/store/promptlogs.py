@@ -44,7 +44,7 @@ def note_use(root: str, folder: str, row: UsageRow) -> list[str]:
 
 def _append_row(root: str, file: str, row: Json, subject: str) -> list[str]:
     try:
-        with atomic.lock(root, file):
+        with atomic.lock(root, file, lambda: atomic.SHORT_WAIT):
             return _append_line(root, file, jsontext.to_bytes(row) + b"\n")
     except BaselinekitError as error:
         reason = "; ".join(

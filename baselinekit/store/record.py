@@ -4,7 +4,7 @@ Only `last_passed` and `failure_count` are changed, and no other byte. The file 
 since others may have written it meanwhile. A case that was edited since is left alone: the verdict was about
 the earlier version."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.files.jsontext import plain_scalar
@@ -37,7 +37,7 @@ def record_all(
     root: str,
     now: str,
     daily: bool = False,
-    wait: float = atomic.WAIT,
+    wait: Callable[[], float] = lambda: atomic.WAIT,
 ) -> Recorded:
     """Record verdicts on baselines, one file after the other. A pass sets `last_passed` to now (with `daily`
     only once a day, and never to an earlier time), a failure adds 1 to `failure_count`."""

@@ -78,7 +78,7 @@ def test_f03_a_lock_that_is_not_given_back_is_named(here: Drill) -> None:
         holder.stdout.readline()
         with (
             pytest.raises(NotRecorded, match=rf"BK121 .* held by process {holder.pid}, "),
-            lock(str(here.folder), "baselines/b.yaml", wait=0.1),
+            lock(str(here.folder), "baselines/b.yaml", wait=lambda: 0.1),
         ):
             pass
     finally:

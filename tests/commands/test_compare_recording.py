@@ -60,7 +60,7 @@ def test_a_file_that_stays_locked_is_given_up_while_the_others_are_written(tmp_p
     files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(2)]
     held, free = load(files, str(tmp_path))
     sources = [held.source, free.source]
-    writer = Recorder(str(tmp_path), lambda: "2024-02-01T00:00:00Z", False, sources, wait=0.1)
+    writer = Recorder(str(tmp_path), lambda: "2024-02-01T00:00:00Z", False, sources, wait=lambda: 0.1)
     with lock(str(tmp_path), files[0]), closing(writer):
         writer.add(held.source, False)
         writer.add(free.source, False)

@@ -30,12 +30,12 @@ def test_whoever_waits_too_long_is_told_for_whom(tmp_path: Path) -> None:
             pytest.raises(
                 NotRecorded, match=f"BK121 f.yaml: .* held by process {owner.pid}, .*waiting was not enough"
             ),
-            lock(str(tmp_path), "f.yaml", wait=0.2),
+            lock(str(tmp_path), "f.yaml", wait=lambda: 0.2),
         ):
             pass
         owner.kill()
         owner.wait()
-        with lock(str(tmp_path), "f.yaml", wait=2):
+        with lock(str(tmp_path), "f.yaml", wait=lambda: 2):
             pass
     finally:
         owner.kill()

@@ -80,7 +80,7 @@ def test_a_held_file_is_told_and_the_others_are_recorded(tmp_path: Path) -> None
     marks = [Mark(one.source, False) for one in load(files, str(tmp_path))]
     began = time.monotonic()
     with lock(str(tmp_path), files[1]):
-        done = record_all(marks, str(tmp_path), NOW, wait=0.2)
+        done = record_all(marks, str(tmp_path), NOW, wait=lambda: 0.2)
     assert time.monotonic() - began < 5
     assert [problem.code for failure in done.failures for problem in failure.problems] == ["BK121"]
     assert counts(tmp_path, files) == [1, 0, 1]
