@@ -253,7 +253,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         parse(path)
     planned: dict[str, RefreshPlan] = {}
     refusals, passing, elsewhere = list[RefreshRefusal](), list[str](), None
-    for answer in found:
+    for answer in _or_stored(found, chosen) if scope.rules else found:
         if isinstance(answer, RefreshRefusal):
             refusals.append(answer)
         elif isinstance(answer, str):
@@ -274,6 +274,20 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
+
+
+def _or_stored(found: Iterable[Found], chosen: Iterable[Baseline]) -> Iterator[Found]:
+    """Yield the stored output where there is no new one: rules are written without an answer, too."""
+    stored = {one.id: (one, one.baseline.output) for one in chosen if one.baseline is not None}
+    for answer in found:
+        id = answer if isinstance(answer, str) else ""
+        if isinstance(answer, RefreshRefusal) and answer.problem.code == "BK530":
+            id = answer.id
+        if id in stored:
+            baseline, output = stored[id]
+            yield baseline, KeptOutput(id, recipe_hash(baseline.current), output, "", origin=STORED)
+        else:
+            yield answer
 
 
 def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
@@ -336,6 +350,10 @@ def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: Refre
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
+
+
+STORED = "stored"
+"""The origin of an output that is the stored one: rules are written without a new answer."""
 
 
 def plan_of(
@@ -766,7 +784,7 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
                 values[("baseline", key)] = value or ABSENT
         if stamp.version:
             values[("baseline_version",)] = stamp.version
-    if approval.is_whole:
+    if approval.is_whole and seen.origin != STORED:
         values[("metadata", "failure_count")] = 0
     if after.comparison.ignore_fields != plan.on_file.ignore_fields:
         values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
