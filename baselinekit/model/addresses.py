@@ -17,9 +17,12 @@ PORT_HINT = "a port is a number from 1 to 65535"
 def has_no_such_port(url: str) -> bool:
     """Whether a URL names a port by a number that no port has."""
     try:
-        return urlsplit(url).port == 0
+        netloc = urlsplit(url).netloc
     except ValueError:
-        return bool(re.search(r":[0-9]+$", url.partition("//")[2].partition("/")[0]))
+        return False
+    port = re.search(r":([0-9]+)$", netloc)
+    digits = port[1].lstrip("0") if port else "1"
+    return not digits or len(digits) > 5 or int(digits) > 65_535
 
 
 def why_unclear(url: str) -> tuple[str, str]:

@@ -385,13 +385,14 @@ def test_a_file_that_another_process_has_written_meanwhile(pytester: pytest.Pyte
             assert 1 == baseline
             file = pathlib.Path("baselines/test_it/test_it.yaml")
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("theirs")
+            current = "{input: {test: 'test_it.py::test_it'}, execution: {type: pytest}}"
+            file.write_text(f"id: test_it.test_it\\nbaseline: {{output: 2}}\\ncurrent: {current}\\n")
         """
     )
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*baselinekit: BK113*test_it.yaml: *another process*"])
-    assert stored(pytester, "baselines/test_it/test_it.yaml") == "theirs"
+    assert "output: 2" in stored(pytester, "baselines/test_it/test_it.yaml")
 
 
 def test_a_test_that_compares_nothing_is_warned(pytester: pytest.Pytester) -> None:
