@@ -324,6 +324,14 @@ def load_foreign(body: str, file: str) -> list[Any]:
 
 
 class _ForeignLoader(SafeLoader):
+    def construct_mapping(self, node: Any, deep: bool = True) -> dict[Any, Any]:
+        """Unlike PyYAML's, a list may be a key, as in a `!!set`: it becomes a tuple."""
+        self.flatten_mapping(node)
+        pairs = [
+            (self.construct_object(key, True), self.construct_object(item, True)) for key, item in node.value
+        ]
+        return {_hashable(key): item for key, item in pairs}
+
     def construct_odd(self, node: Any) -> Any:
         value: Any = node.value
         if isinstance(node, yaml.MappingNode):
@@ -335,3 +343,7 @@ class _ForeignLoader(SafeLoader):
 
 
 _ForeignLoader.add_constructor(None, _ForeignLoader.construct_odd)
+
+
+def _hashable(key: Any) -> Any:
+    return tuple(map(_hashable, key)) if isinstance(key, list) else key

@@ -23,7 +23,7 @@ from baselinekit.placeholders.lines import with_values
 from baselinekit.report.values import LONGEST, as_text, cut, cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown, list_first
 from baselinekit.structs import Struct, replace
-from baselinekit.values.alignment import pair_equal
+from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.texts import count_noun, cut_position, note
@@ -176,7 +176,7 @@ def _move_off_number(text: str, place: int, step: int) -> int:
 def changes(old: list[str], new: list[str]) -> list[Stretch]:
     """Return the stretches between common items, found from the items that occur once in each sequence."""
     stretches: list[Stretch] = []
-    for o1, o2, n1, n2 in pair_equal(old, new)[1]:
+    for o1, o2, n1, n2 in gaps(old, new):
         if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # too long to divide
             stretches.append((o1, o2, n1, n2))
             continue

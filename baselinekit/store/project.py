@@ -57,13 +57,17 @@ def read(root: str, file: str, limit: int | None = None) -> bytes:
     limit = limits_of(root).file_size if limit is None else limit
     path = resolve(root, file)
     try:
-        with open(path, "rb", opener=lambda path, _: os.open(path, _FLAGS)) as opened:
-            status = os.fstat(opened.fileno())
+        handle = os.open(path, _FLAGS)
+        try:
+            status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 message = "cannot be read: it is not a regular file"
                 raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
-            check_open_file(root, opened.fileno(), path, file)
-            data = opened.read(min(status.st_size, limit) + 1)
+            check_open_file(root, handle, path, file)
+            with open(handle, "rb", closefd=False) as opened:
+                data = opened.read(min(status.st_size, limit) + 1)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
     if len(data) > limit:

@@ -1,6 +1,7 @@
 """Pairs the elements of two sequences: aligned in their order, or matched where the order is free."""
 
-from collections import defaultdict, deque
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import product
@@ -16,25 +17,64 @@ Gap = tuple[int, int, int, int]
 """A stretch of each sequence, as begin and end of the one and begin and end of the other."""
 
 
-def count_shared(before: Sequence[Hashable], after: Sequence[Hashable]) -> int:
-    """Count the items that are equal from the head on."""
-    pairs = enumerate(zip(before, after, strict=False))
-    return next((n for n, (old, new) in pairs if old != new), min(len(before), len(after)))
+def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
+    """The stretches that differ, in rising order, found from the landmarks. Between two stretches both
+    sequences have the same items."""
+    b1 = a1 = 0
+    for b2, a2 in [*landmarks(before, after), (len(before), len(after))]:
+        while b1 < b2 and a1 < a2 and before[b1] == after[a1]:
+            b1, a1 = b1 + 1, a1 + 1
+        tail = 0
+        while b1 < b2 - tail and a1 < a2 - tail and before[b2 - tail - 1] == after[a2 - tail - 1]:
+            tail += 1
+        if b1 < b2 - tail or a1 < a2 - tail:
+            yield b1, b2 - tail, a1, a2 - tail
+        b1, a1 = b2 + 1, a2 + 1
+
+
+def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The places of items that occur once on both sides: the longest chain of them in the same order."""
+    times = Counter(before), Counter(after)
+    places = {item: a for a, item in enumerate(after) if times[1][item] == 1}
+    common = [(b, places[item]) for b, item in enumerate(before) if times[0][item] == 1 and item in places]
+    ends: list[int] = []
+    last: list[int] = []
+    came_from: list[int] = []
+    for number, (_, a) in enumerate(common):
+        length = bisect_left(ends, a)
+        came_from.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [a]
+        last[length : length + 1] = [number]
+    chain = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        chain.append(common[number])
+        number = came_from[number]
+    return chain[::-1]
 
 
 def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> tuple[Pairs, list[Gap]]:
-    """Pair equal items that are in the same order, those at both ends first; also return the stretches
-    between them, which differ."""
-    head = count_shared(before, after)
-    tail = count_shared(before[head:][::-1], after[head:][::-1])
-    pairs, gaps = [(n, n) for n in range(head)], []
-    inside = before[head : len(before) - tail], after[head : len(after) - tail]
-    for tag, b1, b2, a1, a2 in SequenceMatcher(None, *inside).get_opcodes():
-        if tag == "equal":
-            pairs += zip(range(head + b1, head + b2), range(head + a1, head + a2), strict=True)
-        else:
-            gaps.append((head + b1, head + b2, head + a1, head + a2))
-    return [*pairs, *((len(before) - n, len(after) - n) for n in range(tail, 0, -1))], gaps
+    """Pair equal items that are in the same order; also return the stretches that remain between them. A
+    stretch of very many pairs is not searched for equal items."""
+    if before == after:
+        return [(n, n) for n in range(len(before))], []
+    pairs: Pairs = []
+    remaining: list[Gap] = []
+    b = a = 0
+    for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
+        b1, b2, a1, a2 = gap
+        pairs += zip(range(b, b1), range(a, a1), strict=True)
+        b, a = b2, a2
+        if (b2 - b1) * (a2 - a1) > _MOST_ALIGNED:
+            remaining.append(gap)
+            continue
+        matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
+        for tag, c1, c2, d1, d2 in matcher.get_opcodes():
+            if tag == "equal":
+                pairs += zip(range(b1 + c1, b1 + c2), range(a1 + d1, a1 + d2), strict=True)
+            else:
+                remaining.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
+    return pairs, remaining
 
 
 def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
@@ -226,7 +266,7 @@ def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accept
     for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
         same, total = count_unchanged(old[e], new[a], accepts)
         if same == total or (total > 1 and same / total >= _ENOUGH):
-            scored.append((same / total, e, a))
+            scored.append((same / total if total else 1.0, e, a))
     return pairs + pair_best_first(scored)
 
 
