@@ -23,7 +23,7 @@ Masked = TypeVar("Masked", bound=Struct)
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none. Those on a file are written by a thread of its own
+    """Takes a verdict on each of the baselines, or none. Those on a file are written by threads of its own
     when all its baselines are judged, or when the run ends. `close` waits until all is written."""
 
     def __init__(
@@ -38,7 +38,8 @@ class Recorder:
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
         """By file, as long as not all its baselines are judged."""
-        self._writer = ThreadPoolExecutor(1, "record")
+        # Several threads: a file whose lock another process holds does not keep the others waiting.
+        self._writer = ThreadPoolExecutor(4, "record")
         self._written: list[Future[Recorded]] = []
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
@@ -54,19 +55,19 @@ class Recorder:
         self._open[source.file] -= 1
         if passed is not None:
             self._marks.setdefault(source.file, []).append(Mark(source, passed))
-        if not self._open[source.file]:
-            self._write(self._marks.pop(source.file, []))
+        if not self._open[source.file] and source.file in self._marks:
+            self._write(self._marks.pop(source.file))
 
     def close(self) -> None:
-        self._write([mark for marks in self._marks.values() for mark in marks])
+        for marks in self._marks.values():
+            self._write(marks)
         self._writer.shutdown()
         for future in self._written:
             self.notes += future.result().notes
             self.failures += future.result().failures
 
     def _write(self, marks: Sequence[Mark]) -> None:
-        if marks:
-            self._written.append(self._writer.submit(self._record, marks))
+        self._written.append(self._writer.submit(self._record, marks))
 
 
 def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:
