@@ -217,7 +217,7 @@ def test_recorded_answers_need_neither_service_nor_key(here: Console) -> None:
     file.write_text(file.read_text().replace("Summarise:", "Summarise, please:"))
     missed = run(here, "compare --offline cassettes", 3)
     assert "BK630" in missed
-    assert "the nearest one differs in message 1 of 1, line 1" in missed
+    assert "the nearest one differs in message 1 of 1" in missed
     assert "2 passed" in missed
     for path in here.folder.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path

@@ -30,17 +30,6 @@ def test_a_body_of_another_address_is_a_change(tmp_path: Path) -> None:
     ]
 
 
-def test_the_port_of_a_peer_is_another_one_after_a_restart(tmp_path: Path) -> None:
-    line = "id={id} addr=127.0.0.1:{peer} laddr=127.0.0.1:{port} age=4"
-    stored = line.format(id=3, peer=50546, port=9916)
-    plan = learn(tmp_path, "clients", f'"{stored}"', line.format(id=3, peer=45340, port=9916))
-    assert not plan.stays
-    assert plan.volatile
-    assert "laddr=127.0.0.1:9916" in plan.volatile[0].proposal.text
-    plan = learn(tmp_path / "other", "clients", f'"{stored}"', line.format(id=3, peer=50546, port=9917))
-    assert plan.stays
-    assert not plan.volatile
-
 
 def test_a_key_that_is_gone_is_not_learnt_by_unchanged_either() -> None:
     """So that nobody is told to add --unchanged for it."""

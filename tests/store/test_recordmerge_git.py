@@ -92,7 +92,6 @@ def test_a_real_conflict_is_told_as_ever(clone: Console) -> None:
     text = (clone.folder / FILE).read_text()
     assert "<<<<<<< " in text
     assert f"last_passed: {NEW}    # the record\n  failure_count: 3\n" in text
-    assert "failure_count" not in asked(clone, "git diff")
     asked(clone, "git merge --abort")
     asked(clone, "git -c merge.conflictStyle=diff3 merge other", 1)
     assert "||||||| " in (clone.folder / FILE).read_text()
