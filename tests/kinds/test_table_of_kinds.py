@@ -201,7 +201,7 @@ def test_a_limit_of_time_shortens_what_states_one() -> None:
 
 def test_the_question_of_a_command_is_what_its_program_is_given() -> None:
     question = kind_of(RUN).question(RUN)
-    assert (question.argv, question.files, kind_of(RUN).working_folder(RUN)) == (["-v"], [], "sub")
+    assert (question.argv, question.files) == (["-v"], [])
     assert kind_of(SKILL).question(SKILL) == {"diff": "x"}
 
 
