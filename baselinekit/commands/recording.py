@@ -24,9 +24,9 @@ Masked = TypeVar("Masked", bound=Struct)
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none. Those on a file are written by threads of its own
-    when all its baselines are judged, or when the run ends. `close` waits until all is written; in a `hurry`
-    nothing waits long for a lock."""
+    """Takes a verdict on each of the baselines, or none. Those on a file are written together when all its
+    baselines are judged, or when the run ends. `close` waits until all is written; in a `hurry` nothing waits
+    long for a lock."""
 
     def __init__(
         self,

@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from baselinekit.clients.programs.children import (
-    SHELL,
-    child_environment,
-    last_error_line,
-    needs_shell,
-)
+from baselinekit.clients.programs.children import SHELL, child_environment, last_error_line, needs_shell
 from baselinekit.errors import (
     CannotReplay,
     InvalidInput,

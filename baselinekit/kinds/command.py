@@ -12,12 +12,7 @@ from baselinekit.clients.programs.children import (
     program_at,
 )
 from baselinekit.clients.trust import Trust
-from baselinekit.errors import (
-    Problem,
-    Refused,
-    cannot_replay,
-    describe_exit,
-)
+from baselinekit.errors import Problem, Refused, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there

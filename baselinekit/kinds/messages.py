@@ -5,10 +5,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, TypeGuard, TypeVar
 
-from baselinekit.errors import (
-    Problem,
-    cannot_replay,
-)
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, pretty
 from baselinekit.kinds.kind import MessageFiles, RecipeKind, Trouble, is_blank
 from baselinekit.kinds.settings import INPUT

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Literal
 
-from baselinekit.errors import (
-    Problem,
-)
+from baselinekit.errors import Problem
 from baselinekit.kinds.messages import (
     ConversationInput,
     ConversationKind,

@@ -4,12 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Literal
 
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    Problem,
-    cannot_replay,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot_replay
 from baselinekit.kinds.http import HTTP, HttpExecution, check_headers, check_url
 from baselinekit.kinds.messages import (
     ConversationKind,

@@ -31,15 +31,7 @@ from baselinekit.kinds.kind import (
 )
 from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
-from baselinekit.model.recipes import (
-    Message,
-    ModelQuestion,
-    Observation,
-    Recipe,
-    Scores,
-    Seconds,
-    Tool,
-)
+from baselinekit.model.recipes import Message, ModelQuestion, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as

@@ -4,13 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from baselinekit.errors import (
-    InvalidInput,
-    Place,
-    Problem,
-    cannot_replay,
-    suggest,
-)
+from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.kinds.files import parse_document, read_text
 from baselinekit.kinds.messages import (
