@@ -23,8 +23,8 @@ Masked = TypeVar("Masked", bound=Struct)
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none. Those on a file are written by threads of its own
-    when all its baselines are judged, or when the run ends. `close` waits until all is written."""
+    """Takes a verdict on each of the baselines, or none. Those on a file are written together when all its
+    baselines are judged, or when the run ends. `close` waits until all is written."""
 
     def __init__(
         self,

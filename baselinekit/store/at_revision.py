@@ -15,8 +15,12 @@ from baselinekit.store import reading, records
 from baselinekit.store.discovery import looks_like_baselines
 from baselinekit.store.project import (
     CONFIG_NAME,
+    EVALS,
     MAX_OUTPUT_BYTES,
+    METAS,
+    TEMPLATE,
     USUAL,
+    is_prompt_folder,
     limits_of,
     read_config,
 )
@@ -69,9 +73,18 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
         try:
             baselines += reading.parse(data, name)
         except BaselinekitError:
-            if looks_like_baselines(name, data):
+            if not _is_below_a_prompt(name, tree) or looks_like_baselines(name, data):
                 unreadable.append(name)
     return list(with_outputs(git, tree, baselines)), sorted(unreadable)
+
+
+def _is_below_a_prompt(name: str, tree: Mapping[str, CommitFile]) -> bool:
+    """Whether one of the folders above a file is a prompt folder."""
+    return any(
+        is_prompt_folder([last for last in (TEMPLATE, *METAS, *EVALS) if f"{name[:end]}/{last}" in tree])
+        for end, character in enumerate(name)
+        if character == "/"
+    )
 
 
 def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:

@@ -56,6 +56,17 @@ def test_closing_writes_what_waits(tmp_path: Path) -> None:
     assert [one.metadata.failure_count for one in load(files, str(tmp_path))] == [1] * 70 + [0] * 30
 
 
+def test_recorder_writes_the_other_files_while_one_is_locked(tmp_path: Path) -> None:
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(2)]
+    held, free = load(files, str(tmp_path))
+    with recorder(tmp_path, [held, free]) as writer, lock(str(tmp_path), files[0]):
+        writer.add(held.source, False)
+        writer.add(free.source, False)
+        until(lambda: counts(tmp_path, files[1]) == [1])
+        assert counts(tmp_path, files[0]) == [0]
+    assert counts(tmp_path, files[0]) == [1]
+
+
 def test_a_file_that_stays_locked_is_given_up_while_the_others_are_written(tmp_path: Path) -> None:
     files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(2)]
     held, free = load(files, str(tmp_path))

@@ -30,7 +30,6 @@ def test_a_body_of_another_address_is_a_change(tmp_path: Path) -> None:
     ]
 
 
-
 def test_a_key_that_is_gone_is_not_learnt_by_unchanged_either() -> None:
     """So that nobody is told to add --unchanged for it."""
     gone, other = (
