@@ -5,7 +5,7 @@ Most runs deliver none, so the report modules are imported only by the functions
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
@@ -69,16 +69,51 @@ def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[st
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
 
+_FLAGS = ("--allow-exec", "--cache")
+_WITH_A_PATH = ("--config", "--env-file", "--targets", "--offline")
+
+
 def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> Typed:
     """What the commands of a report repeat. Those of a merge take the answers from its result file, or from
-    those that it has `read`. After a CI job readers are elsewhere, where nothing is pending."""
-    is_ci = in_ci(os.environ)
+    those that it has `read`. After a CI job readers are elsewhere, in the top folder of another clone:
+    nothing is pending there."""
+    ours, is_ci = form_of("x.json"), in_ci(os.environ)
+    files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
     if not (read or is_ci):
         return typed
-    ours = form_of("x.json")
-    files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
-    results = tuple(os.path.basename(name) if os.path.isabs(name) else name for name in files)
-    return replace(typed, results=results, unkept=typed.unkept or not (read or results))
+    here = _folder_in_repository(os.getcwd()) if is_ci else ""
+
+    def from_top(path: str) -> str:
+        return os.path.normpath(os.path.join(here, path)) if here and not os.path.isabs(path) else path
+
+    results = tuple(os.path.basename(name) if os.path.isabs(name) else from_top(name) for name in files)
+    if read:  # of a job, so that the rest is as readers need it
+        return replace(typed, results=results)
+
+    def words_from_top(words: Sequence[str]) -> Iterator[str]:
+        remaining = iter(words)
+        for word in remaining:
+            value = "" if word in _FLAGS else next(remaining)
+            if word == "--var-file":
+                name, equals, file = value.rpartition("=")
+                value = f"{name}{equals}{from_top(file)}"
+            value = from_top(value) if word in _WITH_A_PATH else value
+            yield from (word,) if word in _FLAGS else (word, value)
+
+    operator, paths = tuple(words_from_top(typed.operator)), tuple(map(from_top, typed.paths))
+    if here and "--config" not in operator:
+        config = nearest_config(os.getcwd())
+        name = config and from_top(os.path.relpath(config, os.getcwd()))
+        operator += ("--config", name) if name and os.path.dirname(name) else ()
+    asking = tuple(words_from_top(typed.asking))
+    return replace(
+        typed,
+        operator=operator,
+        asking=asking,
+        paths=paths,
+        results=results,
+        unkept=typed.unkept or not results,
+    )
 
 
 def write_report(path: str, text: str) -> str:
