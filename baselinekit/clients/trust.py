@@ -61,6 +61,9 @@ _METADATA = _words(
 
 _NUMBERS = lazy_pattern(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_ISATAP = 0x5EFE
+"""The third quarter of an IPv6 address that leads to the IPv4 address in its last quarter."""
+
 _LINK_LOCAL = "a link-local address or cloud metadata"
 
 
@@ -89,6 +92,8 @@ def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> NetworkK
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return _network(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+        if int(address) >> 32 & 0xFCFF_FFFF == _ISATAP:
+            return NetworkKind.LINK_LOCAL
         address = address.ipv4_mapped or address
     kinds = (kind for net, kind in _NETWORK_TABLE if net.version == address.version and address in net)
     return next(kinds, NetworkKind.PUBLIC)
@@ -127,10 +132,14 @@ _PYTHONS = _words("python pypy ipython")
 
 _FALSE_WORDS = frozenset(("", "0", "false"))
 _CI_VARIABLES = _words(
-    "GITHUB_ACTIONS GITLAB_CI TF_BUILD TEAMCITY_VERSION JENKINS_URL CODEBUILD_BUILD_ID bamboo_buildKey"
+    """
+    GITHUB_ACTIONS GITLAB_CI TF_BUILD BUILDKITE TEAMCITY_VERSION JENKINS_URL CIRCLECI TRAVIS APPVEYOR DRONE
+    WOODPECKER_CI BITBUCKET_BUILD_NUMBER CODEBUILD_BUILD_ID SEMAPHORE CIRRUS_CI BITRISE_IO CM_BUILD_ID
+    HARNESS_BUILD_ID GO_PIPELINE_NAME BUDDY CF_BUILD_ID bamboo_buildKey NEVERCODE GITEA_ACTIONS
+    FORGEJO_ACTIONS
+    """
 )
-"""Set by GitHub, GitLab, Azure Pipelines, TeamCity, Jenkins, CodeBuild and Bamboo, of which some do not set
-`CI`."""
+"""Each is set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
 
 _MAX_LINKS = 40  # the limit of Linux
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -400,17 +400,19 @@ class BodyWatch:
 
     def __init__(self, parse: str | None, take: int | None, content_type: str):
         self._form, self._take = form_of(content_type, parse), take
-        self._body = bytearray()
+        self._rest = b""
+        self._rows = 0
 
     def has_enough(self, chunk: bytes) -> bool:
         """Whether the body holds as many rows as are taken, with this chunk."""
         if self._form.rows is None or self._take is None:
             return False
-        self._body += chunk
-        ends = (self._body.rfind(end) + len(end) for end in self._form.ends if end in self._body)
-        complete = max(ends, default=0)
-        text = self._body[:complete].decode("utf-8", "replace")
-        return sum(1 for _ in self._form.rows(text)) >= self._take
+        self._rest += chunk
+        ends = (self._rest.rfind(end) + len(end) for end in self._form.ends if end in self._rest)
+        if complete := max(ends, default=0):
+            self._rows += sum(1 for _ in self._form.rows(self._rest[:complete].decode("utf-8", "replace")))
+            self._rest = self._rest[complete:]
+        return self._rows >= self._take
 
     def too_late(self, seconds: float) -> CannotReplay | None:
         """Return the error of a stream that did not end within its time limit; None for another body."""

@@ -47,7 +47,7 @@ from baselinekit.model.recipes import (
     Scalar,
     Seconds,
 )
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.finding import is_secret_header
@@ -136,17 +136,35 @@ def collected_of(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, st
 
 # Values from answers: those that a step saves for later steps, and those that the flow collects.
 
+_COMPUTED = lazy_pattern(r"(\$.+)\.(`(?:len|sorted|str\(\)|split\(., +\d+, +(?:\d+|-1)\))`)")
+"""A path, and what jsonpath-ng computes from the value there."""
+
 
 def pick(text: str, output: Json, step: str, at: Path) -> Json:
     """Return the value at a path in a step's output, which has every header of the answer in lower case: from
     `$`, or from whichever of the whole output and its body has it. A path with wildcards that matches several
-    values gives a list of them."""
-    pattern = parse(text)
+    values gives a list of them. A path may end in a function."""
+    pattern = _pattern_in(text)
     values = _values_at(pattern, output, at) or _values_at(_with_lower_case_header(pattern), output, at)
     if not values:
         hint = suggest_path(pattern, output) or f"its status was {output['status']}"
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
-    return values[0] if len(values) == 1 else values
+    value = values[0] if len(values) == 1 else values
+    if match := _COMPUTED.fullmatch(text):
+        from jsonpath_ng.ext import parse as parse_function  # few flows need it
+
+        try:
+            (found,) = parse_function(f"$.{match[2]}").find(value)
+            value = found.value
+        except Exception:  # for values of another type it finds nothing, or raises one of many errors
+            message = f"{step}: {text!r} cannot be computed from {json_type(value)}"
+            raise CannotReplay(Problem("BK313", message, "look at the output", at=at)) from None
+    return value
+
+
+def _pattern_in(text: str) -> Pattern:
+    match = _COMPUTED.fullmatch(text)
+    return parse(match[1] if match else text)
 
 
 def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
@@ -173,7 +191,7 @@ def _headers_used(http_input: HttpRequest | HttpFlow, index: int) -> set[str]:
     names = step_names(http_input)
     paths = [*steps_of(http_input)[index][0].save.values()] if isinstance(http_input, HttpFlow) else []
     paths += [path for name, path in collected_of(http_input).values() if path and names.get(name) == index]
-    return {_header_in(parse(path)) for path in paths} - {""}
+    return {_header_in(_pattern_in(path)) for path in paths} - {""}
 
 
 def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
@@ -190,7 +208,7 @@ def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
 
 def _problems_of_path(text: str, at: Path) -> list[Problem]:
     try:
-        parse(text)
+        _pattern_in(text)
     except InvalidInput as error:
         return [replace(problem, at=at) for problem in error.problems]
     return []
@@ -509,53 +527,68 @@ def all_headers(response: Response) -> dict[str, str]:
     return headers
 
 
-# The cookies of one recipe: later steps send back what an answer sets, to the same host and port only,
-# whatever its `Domain` is. No cookie outlives the recipe (F50). The jar of the standard library and of httpx
-# fails on broken cookies and writes about it to the terminal, and sends a cookie to every port of its host.
+# The cookies of one recipe: later steps send back what an answer sets, to the same host and port. No cookie
+# outlives the recipe (F50), and none is for all hosts of a public suffix. The jar of the standard library and
+# of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port of its
+# host, and lets the host 10.0.0.1 set one for 11.0.0.1.
 
 _LARGEST_COOKIE = 4_096
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
+_ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
+_PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
+"""`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
 _LONGEST_DATE = 100
 
 
 class Cookies:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool]] = {}
-        """By host, port, path and name: the value, and whether it is for https only."""
+        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool, bool]] = {}
+        """By port, host, path and name: the value, whether it is for subdomains, and for https only."""
 
     def take(self, url: str, response: Response) -> None:
-        """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out."""
+        """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
+        is one that this host may not set."""
         _, host, port, path = _destination(url)
         for text in (text for header, text in response.headers if header.lower() == "set-cookie"):
             pair, *parts = text.split(";")
             pairs = (part.partition("=") for part in parts)  # the last of a repeated attribute counts
             attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
-            name, sign, value = (part.strip() for part in pair.partition("="))
-            if not name or not sign or len(pair) > _LARGEST_COOKIE or _CONTROL.search(pair):
+            name, _, value = (part.strip() for part in pair.partition("="))
+            is_large = len(name) + len(value) > _LARGEST_COOKIE
+            domain = attributes.get("domain", "").lower().removeprefix(".")
+            is_above = _is_below(host, domain) and not _PUBLIC_SUFFIX.fullmatch(domain)
+            is_foreign = bool(domain) and domain != host and not is_above
+            if not name or "=" not in pair or is_large or is_foreign or _CONTROL.search(name + value):
                 continue
             folder = attributes.get("path", "")
             folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
-            self._cookies.pop((host, port, folder, name), None)
+            key = (port, domain or host, folder, name)
+            self._cookies.pop(key, None)
             expires = _http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
             if not is_expired:  # a server revokes a cookie by an expiry in the past
-                self._cookies[host, port, folder, name] = value, "secure" in attributes
+                self._cookies[key] = value, bool(domain), "secure" in attributes
 
     def header_for(self, url: str) -> str:
         """Return the value of the Cookie header for a URL, cookies with longer paths first."""
         scheme, to_host, to_port, to_path = _destination(url)
         chosen = [
             (len(path), f"{name}={value}")
-            for (host, port, path, name), (value, is_secure) in self._cookies.items()
-            if (host, port) == (to_host, to_port)
+            for (port, host, path, name), (value, is_wide, is_secure) in self._cookies.items()
+            if port == to_port
+            and (to_host == host or (is_wide and _is_below(to_host, host)))
             and (to_path == path or to_path.startswith(path.rstrip("/") + "/"))
             and (scheme == "https" or not is_secure)
         ]
         chosen.sort(key=lambda cookie: -cookie[0])
         return "; ".join(text for _, text in chosen)
+
+
+def _is_below(host: str, domain: str) -> bool:
+    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
 
 
 def _destination(url: str) -> tuple[str, str, str, str]:

@@ -132,20 +132,22 @@ class OncePerRun:
     error is kept too."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._outcomes: dict[object, Any] = {}
+        self._lock = threading.Lock()
+        self._outcomes: dict[object, tuple[threading.Lock, list[Any]]] = {}
 
     def get(self, key: object, make: Callable[[], Any]) -> Any:
         with self._lock:
-            if key not in self._outcomes:
+            lock, outcome = self._outcomes.setdefault(key, (threading.Lock(), []))
+        with lock:
+            if not outcome:
                 try:
-                    self._outcomes[key] = make()
+                    value = make()
                 except BaselinekitError as error:
-                    self._outcomes[key] = error
-        outcome = self._outcomes[key]
-        if isinstance(outcome, BaselinekitError):  # a new one each time: several threads raise it
-            raise type(outcome)(*outcome.problems)
-        return outcome
+                    value = error
+                outcome.append(value)
+        if isinstance(outcome[0], BaselinekitError):  # a new one each time: several threads raise it
+            raise type(outcome[0])(*outcome[0].problems)
+        return outcome[0]
 
 
 class Clients(Struct):

@@ -43,10 +43,12 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
         ("http://api.test:8000/", "a=1; Path=/", True),
         ("http://api.test:9000/v1/users", "a=1; Path=/", False),
         ("http://sub.api.test:8000/", "a=1; Path=/", False),
-        ("http://sub.api.test:8000/", "a=1; Path=/; Domain=api.test", False),
+        ("http://sub.api.test:8000/", "a=1; Path=/; Domain=api.test", True),
         ("http://api.test:8000/", "a=1; Path=/; Domain=.API.test", True),
         ("http://other.test:8000/", "a=1; Path=/; Domain=other.test", False),
         ("http://other.test:8000/", "a=1; Path=/; Domain=test", False),
+        (HERE, "a=1; Domain=test", False),
+        (HERE, "a=1; Domain=pi.test", False),
         (HERE, "a=1; Secure", False),
         ("https://api.test:8000/v1/users", "a=1; Secure", True),
         (HERE, "no pair", False),
@@ -58,6 +60,29 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
 def test_where_a_cookie_goes(url: str, text: str, goes: bool) -> None:
     found = sent(url, text, by=HERE)
     assert found == ("a=1" if goes else "")
+
+
+@pytest.mark.parametrize(
+    ("host", "domain", "goes_to"),
+    [
+        ("a.co.uk", "co.uk", []),
+        ("a.shop.co.uk", "shop.co.uk", ["a.shop.co.uk", "b.shop.co.uk"]),
+        ("localhost", "localhost", ["localhost", "a.localhost"]),
+        ("localhost", "LOCALHOST", ["localhost", "a.localhost"]),
+        ("localhost", "", ["localhost"]),
+        ("a.localhost", "localhost", []),
+    ],
+)
+def test_no_cookie_is_for_all_hosts_of_a_public_suffix(host: str, domain: str, goes_to: list[str]) -> None:
+    hosts = ["a.co.uk", "evil.co.uk", "a.shop.co.uk", "b.shop.co.uk", "localhost", "a.localhost"]
+    text = f"a=1; Domain={domain}"
+    assert [to for to in hosts if sent(f"http://{to}/", text, by=f"http://{host}/")] == goes_to
+
+
+def test_an_address_has_no_subdomains() -> None:
+    by = "http://10.0.0.1:80/"
+    assert sent("http://10.0.0.1:80/", "a=1; Domain=10.0.0.1", by=by) == "a=1"
+    assert sent("http://10.0.0.1:80/", "a=1; Domain=0.0.1", by=by) == ""
 
 
 def test_the_more_exact_path_goes_first_and_the_last_value_counts() -> None:

@@ -1,0 +1,100 @@
+"""What a flow computes of an answer: a count, a part of a text, a sorted list."""
+
+import json
+from typing import Any
+
+import pytest
+from replay_world import FakeDoors, answer
+
+from baselinekit.errors import CannotReplay, InvalidInput
+from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.http import HttpExecution, HttpFlow, pick
+from baselinekit.kinds.settings import Setting
+from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.values import Json
+from baselinekit.structs import replace
+
+BODY = {
+    "items": [{"id": 2, "name": "b"}, {"id": 1, "name": "a"}],
+    "name": "ORD-2024-17",
+    "count": 4,
+    "tags": ["red", "blue"],
+    "on": True,
+}
+OUTPUT = {"status": 200, "headers": {"location": "/orders/17"}, "body": BODY}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("$.body.items.`len`", 2),
+        ("$.body.name.`len`", 11),
+        ("$.body.name.`split(-, 0, 1)`", "ORD"),
+        ("$.body.name.`split(-, 2, -1)`", "17"),
+        ("$.headers.Location.`split(/, 2, -1)`", "17"),
+        ("$.body.tags.`sorted`", ["blue", "red"]),
+        ("$.body.count.`str()`", "4"),
+        ("$.body.items[?(@.id == 1)].name.`len`", 1),
+        ("$.body.items[*].id.`len`", 2),
+    ],
+)
+def test_pick_with_a_function_computes_one_value(text: str, value: Json) -> None:
+    found = pick(text, OUTPUT, "step login", ())
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$.body.name.`sub(/(a+)+$/, b)`",
+        "$.body.name.`parent`",
+        "$.body.`keys`",
+        "$.body.`len",
+        "$.body.`len`.name",
+        "$.body.name.`split(-)`",
+        "$.body.price * 2",
+    ],
+)
+def test_check_of_another_function_is_an_error_before_anything_is_asked(text: str, setting: Setting) -> None:
+    fake = FakeDoors()
+    first = HttpRequest(endpoint="/a", name="a", save={"v": text})
+    flow = HttpFlow([first, HttpRequest(endpoint="/b")], {"n": f"a.{text}"})
+    recipe = Recipe(flow, HttpExecution("http", base_url="http://api.test"))
+    with pytest.raises(InvalidInput) as raised:
+        check(recipe, replace(setting, clients=fake.clients))
+    found = [(problem.code, problem.at) for problem in raised.value.problems]
+    assert ("BK201", ("current", "input", "steps", 0, "save", "v")) in found
+    assert ("BK201", ("current", "input", "collect", "n")) in found
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("$.body.nothing.`len`", "nothing at"),
+        ("$.body.count.`len`", "cannot be computed from number"),
+        ("$.body.on.`sorted`", "cannot be computed from boolean"),
+        ("$.body.items.`sorted`", "cannot be computed from array"),
+    ],
+)
+def test_pick_of_a_value_that_has_no_such_function_names_step_and_path(text: str, why: str) -> None:
+    with pytest.raises(CannotReplay) as raised:
+        pick(text, OUTPUT, "step login", ())
+    (problem,) = raised.value.problems
+    assert problem.code == "BK313"
+    assert [part for part in ("step login", text, why) if part not in problem.message] == []
+
+
+def test_a_flow_hands_on_what_it_computed(setting: Setting) -> None:
+    fake = FakeDoors(answer(json.dumps(BODY).encode()), answer(b'{"ok": true}'))
+    saved = {"last": "$.body.items.`len`", "year": "$.body.name.`split(-, 1, -1)`"}
+    steps = [
+        HttpRequest(endpoint="/list", name="list", save=saved),
+        HttpRequest(endpoint="/page/{{last}}", name="page", json={"year": "{{year}}", "last": "{{last}}"}),
+    ]
+    collect: dict[str, Any] = {"ok": "page.body.ok", "count": "list.$.body.tags.`len`"}
+    recipe = Recipe(HttpFlow(steps, collect), HttpExecution("http", base_url="http://api.test"))
+    setting = replace(setting, clients=fake.clients)
+    check(recipe, setting)
+    assert replay(recipe, setting).output == {"ok": True, "count": 2}
+    assert fake.requests[1].url == "http://api.test/page/2"
+    assert json.loads(fake.requests[1].content or b"") == {"year": "2024", "last": 2}
