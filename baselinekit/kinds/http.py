@@ -151,10 +151,10 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     value = values[0] if len(values) == 1 else values
     if match := _COMPUTED.fullmatch(text):
-        from jsonpath_ng.ext import parse as parse_function  # few flows need it
+        from baselinekit.values.jsonpath import parsed  # jsonpath-ng, which few flows need
 
         try:
-            (found,) = parse_function(f"$.{match[2]}").find(value)
+            (found,) = parsed(f"$.{match[2]}").find(value)
             value = found.value
         except Exception:  # for values of another type it finds nothing, or raises one of many errors
             message = f"{step}: {text!r} cannot be computed from {json_type(value)}"

@@ -158,7 +158,7 @@ def monorepo(tmp_path: Path) -> Iterator[Console]:
 
 
 @pytest.mark.parametrize("typed", ["", " stored/sub", " --var-file greeting.yml"])
-def test_what_a_job_in_a_folder_of_a_repository_proposes_works_there(
+def test_what_a_job_in_a_folder_of_a_repository_proposes_works_from_its_top(
     monorepo: Console, tmp_path: Path, typed: str
 ) -> None:
     """Its reader has a clone of the branch, without the commit whose configuration counted in the job."""
@@ -175,7 +175,7 @@ def test_what_a_job_in_a_folder_of_a_repository_proposes_works_there(
     assert all("--from results.json" in command for command in accepting)
     assert not [command for command in found if "--config-from" in command]
     kept = tmp_path / "kept"
-    shutil.copytree(monorepo.folder, kept, ignore=shutil.ignore_patterns(".git", ".baselinekit"))
+    shutil.copytree(tmp_path / "repo", kept, ignore=shutil.ignore_patterns(".git", ".baselinekit"))
     shutil.copy(tmp_path / "results.json", kept)
     with console(tmp_path / "clone") as clone:
         try_all(clone, found, kept)

@@ -39,7 +39,7 @@ ORDER = Order(uuid.UUID(int=1), Decimal("4.25"), datetime.date(2024, 1, 15))
         ({"id": any_uuid, "total": number(4.2, abs=0.1), "day": "2024-01-15"}, ORDER, None, []),
         ({"id": "<<any_uuid>>"}, {"id": str(uuid.UUID(int=2))}, None, []),
         ([1, 2], (1, 2), None, []),
-        ([1, 2], [2, 1], None, ["[0]"]),
+        ([1, 2], [2, 1], None, ["[1]"]),
         ([1, 2], [2, 1], Rules(arrays={"$": "unordered"}), []),
         ({"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 2}}, Rules(ignore=["a.b"]), ["a.c"]),
         ({"a": 1.0}, {"a": 1.05}, Rules(tolerance={"a": {"abs": 0.1}}), []),

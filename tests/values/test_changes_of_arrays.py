@@ -20,7 +20,7 @@ CASES: list[tuple[list[Any], list[Any], list[int | None]]] = [
     ([1, 2, 3], [1, 3], [0, 2]),
     ([1, 2, 3], [1, 5, 3], [0, 1, 2]),
     ([1, 1, 1], [1, 1], [0, 1]),
-    ([1, 1, 2, 1], [1, 2, 1, 1], [0, 2, 1, 3]),
+    ([1, 1, 2, 1], [1, 2, 1, 1], [0, 2, 3, 1]),
     ([1, True, 1.0], [True, 1.0, 1], [1, 2, 0]),
     ([A, B, C], [C, A, B], [2, 0, 1]),
     ([A, B, C], [like(A, price=0), B, like(C, name="x")], [0, 1, 2]),
@@ -49,6 +49,12 @@ def test_a_key_decides_where_it_names_an_element() -> None:
         "a key that two have"
     )
     assert match_elements([A, "x"], ["x", A], "id") == [1, 0]
+
+
+def test_many_elements_that_all_changed_are_told_by_the_field_that_names_them() -> None:
+    old = [{"n": n, "price": n} for n in range(3_000)]
+    new = [{"n": -1, "price": -1}, *({"n": n, "price": 0} for n in range(3_000))]
+    assert match_elements(old, new) == [None, *range(3_000)]
 
 
 @given(
