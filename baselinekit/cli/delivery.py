@@ -14,7 +14,7 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.results import Report, Typed
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
-from baselinekit.store.atomic import cannot_write, sweep
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
 from baselinekit.structs import replace
@@ -120,7 +120,6 @@ def write_report(path: str, text: str) -> str:
     """Write a text; return the error message if that failed, else an empty text."""
     try:
         write_text(path, text)
-        sweep([os.path.dirname(os.path.abspath(path))])
     except BaselinekitError as error:
         return str(error)
     except OSError as error:

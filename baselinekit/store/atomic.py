@@ -15,6 +15,7 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from secrets import token_hex
 from typing import BinaryIO
 
@@ -126,6 +127,7 @@ def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: 
 def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
     """Replace a file anywhere; errors call it `label`. It keeps its mode and owner."""
     folder = os.path.dirname(target)
+    _sweep_once(folder)
     try:
         old = os.lstat(target) if os.path.lexists(target) else None
         if old and not stat.S_ISREG(old.st_mode):
@@ -194,6 +196,11 @@ def try_folder(folder: str) -> None:
 def already_exists(file: str) -> Problem:
     hint = "give it another --id, or remove the file first"
     return Problem("BK113", "the file already exists", hint, Place(file))
+
+
+@lru_cache(maxsize=1024)
+def _sweep_once(folder: str) -> None:
+    sweep([folder])
 
 
 def sweep(folders: Iterable[str]) -> None:
