@@ -533,12 +533,9 @@ class ReviewSession(MutableStruct):
         steps = len(review.ledger.steps)
         review.press(key)
         if len(review.ledger.steps) > steps:
-            by_verb: dict[Decision, list[Member]] = {}
-            for member in review.ledger.last:
-                by_verb.setdefault(review.ledger.decided[member], []).append(member)
-            for decision, members in by_verb.items():
+            if members := review.ledger.last:
                 changes = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
-                region.say(describe_decision(changes, decision, style) + "\n")
+                region.say(describe_decision(changes, review.ledger.decided[members[0]], style) + "\n")
         elif len(review.ledger.steps) < steps:
             region.say(style.paint("undone", "dim") + "\n")
 

@@ -14,7 +14,7 @@ from baselinekit.changes.alternatives import (
     rules_for,
 )
 from baselinekit.changes.changes import with_after
-from baselinekit.changes.reviewing import Ledger, Review, ReviewContext
+from baselinekit.changes.reviewing import Ledger, Review
 from baselinekit.commands.judging import target_of
 from baselinekit.commands.project import Project, flatten
 from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
@@ -55,7 +55,9 @@ def begin_review(project: Project, proposal: RefreshProposal) -> Review:
         proposal.plans,
         masked.plans,
         Ledger(tuple(group.members for group in proposal.groups)),
-        ReviewContext(knowing.offers, knowing.problem, knowing.about),
+        knowing.offers,
+        knowing.problem,
+        knowing.about,
     )
 
 
