@@ -9,9 +9,9 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import chain
 
-from baselinekit.changes.alternatives import covered_changes
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.placing import placed, places_of
+from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
 from baselinekit.commands.capture import check_placeholders, nothing_there

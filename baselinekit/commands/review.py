@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from baselinekit.changes.alternatives import (
+from baselinekit.changes.changes import with_after
+from baselinekit.changes.reviewing import (
     Changed,
+    Ledger,
+    Review,
     covered_changes,
     no_placeholder,
     no_rule,
@@ -13,8 +16,6 @@ from baselinekit.changes.alternatives import (
     rule_problem,
     rules_for,
 )
-from baselinekit.changes.changes import with_after
-from baselinekit.changes.reviewing import Ledger, Review
 from baselinekit.commands.judging import target_of
 from baselinekit.commands.project import Project, flatten
 from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
