@@ -117,7 +117,7 @@ def expression(text: str) -> Test:
     try:
         tree = ast.parse(source, mode="eval").body
     except (SyntaxError, MemoryError, RecursionError):
-        tree = ast.Tuple()
+        tree = ast.Tuple([])
     if not all(isinstance(node, _NODES) for node in ast.walk(tree)):
         message = f"the expression {text!r} cannot be read"
         raise InvalidInput(Problem("BK507", message, 'as in "users and not slow"'))
