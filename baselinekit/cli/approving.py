@@ -511,7 +511,8 @@ class ReviewSession(MutableStruct):
         if self.options.as_json:
             screen.show_json(texts.format_decisions_json(self.proposal, applied, counts, remaining))
         else:
-            screen.line(texts.count_decisions(counts, len(remaining), self.style))
+            left = f", {len(remaining):,} left" if remaining else ""
+            screen.line(texts.count_verbs(counts, self.style) + left)
             wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
             for line in first_of(wrote, _MOST_FILES, "file"):
                 screen.line(line)

@@ -29,7 +29,6 @@ from baselinekit.model.changes import (
     Decision,
     Member,
     Offer,
-    Offers,
     RefreshPlan,
     RefreshProposal,
     Verb,
@@ -117,16 +116,13 @@ def _facts(plan: RefreshPlan) -> dict[str, str | None]:
 def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str] = ()) -> str:
     """Return all pending changes, with the choices for each. `operator`: the options about the project."""
     knows = ChangeAdvisor(project)
-    members = sorted(member for group in proposal.groups for member in group.members)
-    offers = {
-        (n, number): Offers(
-            () if no_placeholder(change) else tuple(knows.offers([(plan, change)])),
-            () if no_rule(change) else tuple(rules_for(plan, change)),
-        )
-        for n, number in members
-        for plan in (proposal.plans[n],)
-        for change in (plan.changes[number],)
-    }
+    offers: dict[Member, dict[str, Sequence[Offer]]] = {}
+    for n, number in (member for group in proposal.groups for member in group.members):
+        plan, change = proposal.plans[n], proposal.plans[n].changes[number]
+        offers[n, number] = {
+            "placeholders": () if no_placeholder(change) else knows.offers([(plan, change)]),
+            "rules": () if no_rule(change) else rules_for(plan, change),
+        }
     return format_pending_json(mask_proposal(proposal, project.redactor), offers, operator)
 
 
