@@ -34,7 +34,7 @@ from baselinekit.learning.lesson import Lesson, learn_again
 from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Rules, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Rules, known_path
 from baselinekit.model.changes import (
     NO_RULES,
     Applied,
@@ -827,15 +827,12 @@ def propose_learning(
     `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
     user says that nothing was changed on the service, so that whatever differs varies."""
     if not scope.names_something:
-        raise InvalidInput(
-            Problem("BK508", "no baseline is named to learn from", "name ids or paths, or pass --all-failed")
-        )
-    pending = pending_ids(project.root)
-    chosen = [
-        baseline
-        for baseline in select(find_baselines(project, scope.words), scope.selection)
-        if not scope.all_failed or baseline.id in pending
-    ]
+        hint = "name ids or paths, or pass --all-failed"
+        raise InvalidInput(Problem("BK508", "no baseline is named to learn from", hint))
+    chosen = select(find_baselines(project, scope.words), scope.selection)
+    if scope.all_failed:
+        pending = pending_ids(project.root)
+        chosen = [baseline for baseline in chosen if baseline.id in pending]
     if not chosen:
         message = "there is nothing to learn: no compare has failed since"
         raise NothingSelected(Problem("BK530", message, "baselinekit compare"))
@@ -849,52 +846,46 @@ def propose_learning(
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
     for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
-        baseline, matcher, setting = prepared[number]
         try:
             if isinstance(replays, BaselinekitError):
                 raise replays
-            plans.append(
-                _learn_plan(project, baseline, matcher, setting, replays, replaces_handwritten, is_unchanged)
-            )
+            how = is_unchanged, replaces_handwritten
+            plans.append(_learn_plan(project, prepared[number], replays, *how))
         except BaselinekitError as error:
-            failures += locate_problems(baseline, error.problems, project.root)
+            failures += locate_problems(prepared[number][0], error.problems, project.root)
     return LearnProposal(tuple(plans), tuple(failures))
 
 
 def _learn_plan(
     project: Project,
-    baseline: Baseline,
-    matcher: Matcher,
-    setting: Setting,
-    replays: Sequence[Observation],
-    replaces_handwritten: bool,
+    prepared: tuple[Baseline, Matcher, Setting],
+    replays: list[Observation],
     is_unchanged: bool,
+    replaces_handwritten: bool,
 ) -> LearnPlan:
-    for observation in replays:
-        refuse_what_went_wrong(baseline, observation)
-    stored = baseline.baseline
+    baseline, matcher, setting = prepared
+    stored, kind = baseline.baseline, kind_of(baseline.current)
     assert stored is not None
+    for replay in replays:
+        for message in new_troubles(baseline, kind.troubles(baseline.current, replay)):
+            raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
+        if replay.reason_not_to_store is not None:
+            raise CannotReplay(Problem("BK526", f"{replay.reason_not_to_store}: nothing is learnt of that"))
 
     def compare(matcher: Matcher, replay: Observation) -> Comparison:
         return compare_settled(matcher, replay, setting)
 
-    kept, redactor = kept_answer(project, baseline), project.redactor.knowing([r.output for r in replays])
+    mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
+    kept = kept_answer(project, baseline)
     settled = [compare(matcher, replay) for replay in replays]
     words, now = project.words_of(baseline), setting.clients.now()
-    lesson = learn_again(
-        LearningCase(baseline, matcher, replays, settled, words, now, compare),
-        redactor.mask_value,
-        kept,
-        is_unchanged=is_unchanged,
-        replaces_handwritten=replaces_handwritten,
-    )
-    lesson = replace(lesson, volatile=masked_places(lesson.volatile, redactor.mask_value))
+    case = LearningCase(baseline, matcher, replays, settled, words, now, compare)
+    how = {"is_unchanged": is_unchanged, "replaces_handwritten": replaces_handwritten}
+    lesson = learn_again(case, mask, kept, **how)
+    lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
     values: dict[Path, Json] = {}
-    arrays = lesson.baseline.comparison.arrays
-    if arrays != baseline.comparison.arrays:
-        values["comparison", "arrays"] = {
-            path: {"by": mode.by} if isinstance(mode, By) else mode for path, mode in arrays.items()
-        }
+    if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
+        values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
     if not lesson.refusals:
         values["metadata", "failure_count"] = 0
     if lesson.volatile and baseline.source.form == "native":
@@ -903,11 +894,10 @@ def _learn_plan(
         if not stored.variants:
             learnt = select_valid_evidence(learnt, stored.output, lesson.output)
         values["baseline", "learnt"] = {**learnt, **evidence}
+    renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
     is_new = lesson.volatile or lesson.lists
-    renewal = (
-        Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values) if is_new else None
-    )
-    return LearnPlan(baseline, len(replays), lesson, renewal, kept.captured_at if kept else None)
+    kept_at = kept.captured_at if kept else None
+    return LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
@@ -922,29 +912,19 @@ def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
         return None
     on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
     is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
-    is_stale = (
-        seen.variant != baseline.variant or seen.compared_with is None or _changed_since(baseline, seen)
-    )
-    return None if is_older or is_stale or _troubles_of(baseline, seen) else seen
-
-
-def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
-    """Refuse an answer that went wrong, unless the one on file went wrong in the same way."""
-    for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, observation)):
-        raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
-    if observation.reason_not_to_store is not None:
-        raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
+    is_other = seen.variant != baseline.variant or seen.compared_with is None
+    is_other = is_other or bool(_changed_since(baseline, seen) or _troubles_of(baseline, seen))
+    return None if is_older or is_other else seen
 
 
 def apply_learning(
     project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote, dry_run: bool = False
 ) -> Applied:
     """Write the placeholders; the answers kept from failed compares are no longer needed."""
-    notes = {"approved_by": stamp.by, "reason": stamp.reason}
-    given: dict[Path, Json] = {("baseline", key): text for key, text in notes.items() if text is not None}
-    renewals = [
-        replace(plan.renewal, values={**plan.renewal.values, **given}) for plan in plans if plan.renewal
-    ]
+    notes = {("baseline", "approved_by"): stamp.by, ("baseline", "reason"): stamp.reason}
+    given = {path: text for path, text in notes.items() if text is not None}
+    found = (plan.renewal for plan in plans if plan.renewal)
+    renewals = [replace(renewal, values={**renewal.values, **given}) for renewal in found]
     applied = write(project, renewals, dry_run=dry_run)
     for id in () if dry_run else applied.ids:
         drop_pending(project.root, id)
