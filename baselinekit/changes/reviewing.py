@@ -1,17 +1,13 @@
 """A review as a state machine: keys and decisions go in, scenes and approvals come out; no terminal."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from itertools import groupby
 
-from baselinekit.changes.alternatives import (
-    Changed,
-    covered_changes,
-    no_placeholder,
-    no_rule,
-    rule_problem,
-    rules_for,
-)
 from baselinekit.changes.changes import with_after
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
     Approval,
@@ -26,61 +22,167 @@ from baselinekit.model.changes import (
     Scene,
     Verb,
 )
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import tokens_in, unescaped
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import compile_text
+from baselinekit.structs import MutableStruct, field
+from baselinekit.values.paths import find, of_any_row, parse, render
+from baselinekit.values.places import value_at
 from baselinekit.values.texts import count_noun
 
-# The questions of a review, the decisions on them, and what follows for each baseline.
+# What can be done instead of storing a new value.
+
+Changed = tuple[RefreshPlan, Change]
+WordsOf = Callable[[Baseline], PlaceholderContext]
+
+_MOST_OFFERS = 6
+_NOT_THE_OUTPUT = "this is recorded at capture and is not part of the output"
+_NOT_A_PLACEHOLDER = "that is not a placeholder: one looks like <<any_string>>"
+_WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
+
+
+def new_value_of(plan: RefreshPlan, change: Change) -> Json:
+    """Return the new value as it came back: the one that would be written may have variable names in it
+    already."""
+    try:
+        return unescaped(value_at(plan.seen.resolved, change.path))
+    except (LookupError, TypeError):
+        return unescaped(change.after)
+
+
+def no_placeholder(change: Change) -> str:
+    """Return why no placeholder can stand for this change; empty if one can."""
+    if change.part != "output":
+        return _NOT_THE_OUTPUT
+    if change.kind == "removed":
+        return "there is no new value here that a placeholder could stand for"
+    return "no placeholder can stand for an order" if change.kind == "order" else ""
+
+
+def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offer]:
+    """Return the narrowest placeholders that accept the old and the new values of all members."""
+    values: list[Json] = []
+    for plan, change in members:
+        if change.kind != "added" and not any(tokens_in(change.before)):
+            values.append(unescaped(change.before))
+        values.append(new_value_of(plan, change))
+    values = list({repr(value): value for value in values}.values())  # the same in many places
+    proposals = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
+    return [Offer(proposal.text, proposal.reason) for proposal in proposals]
+
+
+def placeholder_problem(
+    text: str, members: Sequence[Changed], words_of: WordsOf, is_hidden: Callable[[Change], bool]
+) -> str:
+    """Return why a text cannot stand for the new values, as far as they may be shown; empty if it can."""
+    try:
+        for plan, change in members:
+            template = compile_text(text, words_of(plan.baseline))
+            if isinstance(template, str):
+                return _NOT_A_PLACEHOLDER
+            if not is_hidden(change) and not template.accepts(new_value_of(plan, change), {}):
+                return f"it does not accept the new value at {render(change.path)}"
+    except BaselinekitError as error:
+        return error.problems[0].with_hint
+    return ""
+
+
+def no_rule(change: Change) -> str:
+    """Return why no path can be ignored instead; empty if one can."""
+    if change.part != "output":
+        return _NOT_THE_OUTPUT
+    if change.path in _WHOLE:
+        return "ignoring the whole output would compare nothing"
+    if change.kind == "order":
+        return "an order is ignored by `arrays: {path: unordered}` in the file"
+    if change.kind in ("added", "removed") and isinstance(change.path[-1], int):
+        return "a whole row was added or removed, and only a field of a row can be ignored"
+    return ""
+
+
+def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
+    """Return the path that would ignore a change, in every row of its arrays: a row has no place of its own
+    once others come before it."""
+    shape = of_any_row(change.path)
+    count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
+    in_rows = "in every row" + (f" ({count} differ)" if count > 1 else "")
+    return [Offer(_unambiguous(render(shape), plan), "here only" if shape == change.path else in_rows)]
+
+
+def rule_problem(text: str, members: Sequence[Changed]) -> str:
+    """Return why a path cannot be ignored instead of these changes; empty if it can."""
+    try:
+        for plan, change in members:
+            if change.number not in covered_changes(plan, text):
+                return f"it does not lead to {render(change.path)}"
+    except InvalidInput as error:
+        return error.problems[0].message
+    return ""
+
+
+def covered_changes(plan: RefreshPlan, text: str) -> frozenset[int]:
+    """Return the changes of a plan to which a path leads, or to something that contains them."""
+    pattern, stored, kind = parse(text), plan.baseline.baseline, kind_of(plan.baseline.current)
+
+    def places_in(output: Json) -> set[Path]:
+        found = {path for path, _ in find(pattern, output)}
+        if kind.paths_start_in_answer and not pattern.absolute and isinstance(output, dict):
+            found |= {(kind.answer, *path) for path, _ in find(pattern, output.get(kind.answer))}
+        return found
+
+    old, new = places_in(stored.output if stored else None), places_in(plan.seen.resolved)
+    return frozenset(
+        change.number
+        for change in plan.changes
+        for selected in [old if change.kind == "removed" else new]
+        if change.part == "output"
+        and any(change.path[:length] in selected for length in range(len(change.path) + 1))
+    )
+
+
+def _unambiguous(text: str, plan: RefreshPlan) -> str:
+    """Return the path, from the root of the output if it would be ambiguous otherwise."""
+    stored = plan.baseline.baseline
+    starts = kind_of(plan.baseline.current).starts(parse(text), stored.output if stored else None)
+    return f"$.{text}" if len(starts) > 1 else text
+
+
+# The decisions.
 
 
 def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) -> list[Approval]:
     """Return what was decided about each plan in which anything but skips was decided."""
-    by_plan: dict[int, dict[int, Decision]] = {}
-    for (n, number), decision in decisions.items():
-        if decision.verb != "skip":
-            by_plan.setdefault(n, {})[number] = decision
-    return [settle_plan(plans[n], decided) for n, decided in sorted(by_plan.items())]
-
-
-def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Approval:
-    numbers: dict[Verb, set[int]] = {verb: set() for verb in VERBS}
-    for number, decision in sorted(decided.items()):
-        numbers[decision.verb].add(number)
-        if decision.verb == "placeholder":
-            plan = with_after(plan, number, decision.text)
-    covered = frozenset(numbers["ignore"])
-    return Approval(
-        plan,
-        frozenset(numbers["accept"] | numbers["placeholder"]),
-        tuple(dict.fromkeys(decided[number].text for number in sorted(covered))),
-        covered,
-        frozenset(numbers["reject"]),
-    )
+    taken = sorted(member for member, decision in decisions.items() if decision.verb != "skip")
+    approvals = []
+    for n, members in groupby(taken, lambda member: member[0]):
+        decided, plan = {member[1]: decisions[member] for member in members}, plans[n]
+        numbers: dict[Verb, set[int]] = {verb: set() for verb in VERBS}
+        for number, decision in decided.items():
+            numbers[decision.verb].add(number)
+            if decision.verb == "placeholder":
+                plan = with_after(plan, number, decision.text)
+        ignored = dict.fromkeys(decided[number].text for number in sorted(numbers["ignore"]))
+        covered, rejected = frozenset(numbers["ignore"]), frozenset(numbers["reject"])
+        accepted = frozenset(numbers["accept"] | numbers["placeholder"])
+        approvals.append(Approval(plan, accepted, tuple(ignored), covered, rejected))
+    return approvals
 
 
 def count_verbs(decisions: Iterable[Decision]) -> dict[Verb, int]:
     """Count the changes by decision."""
-    verbs = [decision.verb for decision in decisions]
-    return {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
-
-
-# What a review asks before a decision takes effect.
-
-_VERB_TEXTS: dict[Verb, str] = {"accept": "accept", "reject": "reject", "skip": "leave"}
-
-
-def needs_words(change: Change) -> bool:
-    """Whether accepting needs a confirmation: somebody may rely on the value, or wrote a placeholder."""
-    return change.risk == "high" or bool(change.lost)
+    counts = Counter(decision.verb for decision in decisions)
+    return {verb: counts[verb] for verb in VERBS if counts[verb]}
 
 
 _RISKS = {"removed": ("removes", "guarded key"), "retyped": ("changes the type of", "value")}
 
 
 def confirmation_question(changes: Sequence[Change]) -> str:
-    """Return the question, with the reasons against a yes; empty if there are none."""
-    high = Counter(change.kind for change in changes if change.risk == "high")
+    """Return the question that names why somebody may rely on what changes; empty without a reason."""
     reasons = []
-    for kind, number in high.items():
+    for kind, number in Counter(change.kind for change in changes if change.risk == "high").items():
         verb, noun = _RISKS.get(kind, ("makes", "high-risk change"))
         reasons.append(f"{verb} {count_noun(number, noun)}")
     if lost := Counter(loss.text for change in changes for loss in change.lost):
@@ -88,14 +190,9 @@ def confirmation_question(changes: Sequence[Change]) -> str:
     return f"this {' and '.join(reasons)}: accept?" if reasons else ""
 
 
-def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
-    """Split `y yes` into the key and what it does."""
-    return tuple((key, action) for key, _, action in (word.partition(" ") for word in words))
-
-
 class Ledger(MutableStruct):
-    """`at` is the current question, or one after the last when all is decided. `steps`: what there was before
-    each step."""
+    """The questions and the decisions on them. `at` is the current question, or one after the last when all
+    is decided. `steps`: what there was before each step."""
 
     questions: tuple[Question, ...]
     decided: Mapping[Member, Decision] = field(default_factory=dict)
@@ -105,13 +202,11 @@ class Ledger(MutableStruct):
     @property
     def in_sight(self) -> list[Member]:
         """The undecided changes of the current question."""
-        if self.at >= len(self.questions):
-            return []
-        return [member for member in self.questions[self.at] if member not in self.decided]
+        return [one for question in self.questions[self.at : self.at + 1] for one in self._open(question)]
 
     @property
     def last(self) -> list[Member]:
-        """The changes that the last step decided; none if it only split a question."""
+        """The changes that the last step decided, all alike; none if it only split a question."""
         return [member for member in self.decided if self.steps and member not in self.steps[-1][2]]
 
     @property
@@ -120,21 +215,23 @@ class Ledger(MutableStruct):
 
     def remaining(self) -> list[Member]:
         """Return all undecided changes."""
-        return [one for question in self.questions for one in question if one not in self.decided]
+        return [one for question in self.questions for one in self._open(question)]
 
-    def decide(self, decisions: Mapping[Member, Decision]) -> None:
-        """Store decisions and move on to the next question with an undecided change, counted from here."""
+    def _open(self, question: Question) -> list[Member]:
+        return [member for member in question if member not in self.decided]
+
+    def decide(self, members: Iterable[Member], decision: Decision) -> None:
+        """Store a decision and move on to the next question with an undecided change, counted from here."""
         self.steps.append((self.at, self.questions, self.decided))
-        self.decided = {**self.decided, **decisions}
+        self.decided = {**self.decided, **dict.fromkeys(members, decision)}
         indexes = [*range(self.at, len(self.questions)), *range(self.at)]
-        unfinished = (n for n in indexes if any(part not in self.decided for part in self.questions[n]))
-        self.at = next(unfinished, len(self.questions))
+        self.at = next((n for n in indexes if self._open(self.questions[n])), len(self.questions))
 
-    def take_apart(self, members: Sequence[Member]) -> None:
-        """Split the current question into one for each of these changes."""
+    def take_apart(self) -> None:
+        """Split the current question into one for each undecided change."""
         self.steps.append((self.at, self.questions, self.decided))
         decided = tuple(part for part in self.questions[self.at] if part in self.decided)
-        questions = (*((decided,) if decided else ()), *((member,) for member in members))
+        questions = (*((decided,) if decided else ()), *((member,) for member in self.in_sight))
         self.questions = (*self.questions[: self.at], *questions, *self.questions[self.at + 1 :])
         self.at += bool(decided)
 
@@ -146,223 +243,191 @@ class Ledger(MutableStruct):
         return True
 
 
-# A review as a machine: keys go in, a scene comes out, and decisions are collected until they are written.
-# Nothing here knows a terminal.
+# A review: a key of the current question decides, or begins a conversation: a generator that yields dialogs
+# and receives the keys typed in them. Decisions are collected until they are written.
 
 
 ENTER, ESCAPE = ("\r", "\n"), "\x1b"
 _BACKSPACE, _CLEAR_LINE = ("\x7f", "\b"), "\x15"
 _LONGEST = 500
-
-
 _YES = ("y", "Y")
-Answer = Callable[[str], None]
+_YES_OR_NO = (("y", "yes"), ("n", "no"))
 
-
-class ReviewContext(Struct):
-    """What the caller provides: the placeholders that fit, why a text is not one that fits, and the context
-    of a change."""
-
-    offers: Callable[[Sequence[Changed]], Sequence[Offer]]
-    problem: Callable[[str, Sequence[Changed]], str]
-    about: Callable[[RefreshPlan, Change], ChangeContext]
+Conversation = Generator[Dialog, str, None]
 
 
 class Review(MutableStruct):
-    """`shown`: the plans as they may be shown, without secrets. `ended`: "write" when the decisions are to be
-    applied, "nothing" when they are not."""
+    """`shown`: the plans as they may be shown, without secrets. `offers`: the placeholders that fit;
+    `problem`: why a text is not one that fits; `about`: the context of a change. `ended`: "write" when the
+    decisions are to be applied, "nothing" when they are not."""
 
     plans: Sequence[RefreshPlan]
     shown: Sequence[RefreshPlan]
     ledger: Ledger
-    knowing: ReviewContext
+    offers: Callable[[Sequence[Changed]], Sequence[Offer]]
+    problem: Callable[[str, Sequence[Changed]], str]
+    about: Callable[[RefreshPlan, Change], ChangeContext]
     ended: str = ""
     _dialog: Dialog | None = None
-    _answer: Answer | None = None
+    _conversation: Conversation | None = None
     _message: str = ""
     _with_info: bool = False
     _with_help: bool = False
 
     @property
     def scene(self) -> Scene:
-        ledger, in_sight = self.ledger, self.ledger.in_sight
-        about = self.knowing.about(*self._look_up(in_sight[0])) if in_sight else None
-        members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in in_sight)
-        counts = count_verbs(ledger.decided.values())
-        number = min(ledger.at + 1, len(ledger.questions))
-        dialog = self._dialog
-        if dialog is None and not members:
+        ledger, in_sight, dialog = self.ledger, self.ledger.in_sight, self._dialog
+        about = self.about(*self._look_up(in_sight[0])) if in_sight else None
+        if dialog is None and not in_sight:
             decided = sum(decision.verb != "skip" for decision in ledger.decided.values())
             many = f"{decided} changes are" if decided > 1 else "one change is"
             end = f"that was the last: {many} decided. Write the files?"
-            dialog = Dialog(end, keys_of("Enter write", "u undo", "n no"))
-        display = (dialog, self._message, self._with_info, self._with_help)
-        return Scene(number, len(ledger.questions), members, about, counts, *display)
+            dialog = Dialog(end, (("Enter", "write"), ("u", "undo"), ("n", "no")))
+        return Scene(
+            min(ledger.at + 1, len(ledger.questions)),
+            len(ledger.questions),
+            tuple((self.shown[n], self.shown[n].changes[number]) for n, number in in_sight),
+            about,
+            count_verbs(ledger.decided.values()),
+            dialog,
+            self._message,
+            self._with_info,
+            self._with_help,
+        )
 
     def press(self, key: str) -> None:
         """Handle one key, as it was typed."""
         self._message, self._with_help = "", False
-        if self._dialog is not None and self._answer is not None:
-            dialog, answer = self._dialog, self._answer
-            if dialog.typed is not None or not dialog.keys:
-                self._choose(dialog, answer, key)
-            else:
-                self._dialog = self._answer = None
-                answer(key)
-        elif not self.ledger.in_sight:
-            self._press_at_end(key)
-        elif key in _COMMANDS:
-            _COMMANDS[key](self)
-        elif key and key.isprintable():
+        commands = _COMMANDS if self.ledger.in_sight else _COMMANDS_AT_END
+        if self._conversation is not None:
+            self._go_on(lambda conversation: conversation.send(key))
+        elif key in commands:
+            self._conversation = commands[key](self)
+            self._go_on(next)
+        elif key.isprintable() and key and self.ledger.in_sight:
             self._message = f"{key!r} does nothing here: ? lists the keys"
+
+    def _go_on(self, step: Callable[[Conversation], Dialog]) -> None:
+        try:
+            self._dialog = step(self._conversation) if self._conversation else None
+        except StopIteration:
+            self._dialog = self._conversation = None
 
     def _look_up(self, member: Member) -> Changed:
         plan = self.plans[member[0]]
         return plan, plan.changes[member[1]]
 
-    def _ask(self, dialog: Dialog, answer: Answer) -> None:
-        self._dialog, self._answer = dialog, answer
+    def _in_sight(self) -> list[Changed]:
+        return [self._look_up(member) for member in self.ledger.in_sight]
 
-    def _decide(self, decisions: Mapping[Member, Decision]) -> None:
-        self.ledger.decide(decisions)
+    def _decide(self, members: Sequence[Member], verb: Verb, text: str = "") -> None:
+        self.ledger.decide(members, Decision(verb, text))
         if not self.ledger.in_sight and self.ledger.is_all_skipped:
             self.ended = "write"  # nothing is to be written, so there is no question
 
-    def decide(self, verb: Verb, members: Sequence[Member] | None = None) -> None:
-        """Decide on these members, or on the current question."""
-        members = self.ledger.in_sight if members is None else members
-        if members:
-            self._decide(dict.fromkeys(members, Decision(verb)))
+    def decide(self, verb: Verb) -> None:
+        self._decide(self.ledger.in_sight, verb)
 
-    def accept(self) -> None:
-        members = self.ledger.in_sight
-        blocked = next((change.blocked for _, change in map(self._look_up, members) if change.blocked), None)
-        if blocked is not None:
+    def accept(self) -> Conversation:
+        changes = [change for _, change in self._in_sight()]
+        if blocked := next((change.blocked for change in changes if change.blocked), None):
             self._message = f"it cannot be accepted: {blocked.message}: p and g can help"
-            return
-        changes = [self._look_up(member)[1] for member in members]
-        self._confirm(changes, lambda: self.decide("accept", members))
+        elif (yield from _confirm(changes)):
+            self.decide("accept")
 
-    def _confirm(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
-        """Continue at once, or after a confirmation where somebody may rely on what would change."""
-        words = confirmation_question(changes)
-        if not words:
-            go_on()
-        else:
-            dialog = Dialog(words, keys_of("y yes", "n no"))
-            self._ask(dialog, lambda key: go_on() if key in _YES else None)
-
-    def decide_all(self, verb: Verb) -> None:
+    def decide_all(self, verb: Verb) -> Conversation:
         """Decide on all remaining changes, except accept those that somebody may rely on."""
         members = remaining = self.ledger.remaining()
         if verb == "accept":
             changes = {member: self._look_up(member)[1] for member in remaining}
-            members = [
-                member for member, change in changes.items() if not (change.blocked or needs_words(change))
-            ]
+            members = [n for n, one in changes.items() if not (one.blocked or confirmation_question([one]))]
         if not members:
             self._message = "each of these needs a decision of its own"
             return
         others = len(remaining) - len(members)
         suffix = f" ({others} more need a decision of their own)" if others else ""
-        number = f"{len(members)}" if others else f"all {len(members)}"
-        dialog = Dialog(f"{_VERB_TEXTS[verb]} {number} that remain?{suffix}", keys_of("y yes", "n no"))
-        self._ask(dialog, lambda key: self.decide(verb, members) if key in _YES else None)
+        number = f"{'' if others else 'all '}{len(members)}"
+        word = "leave" if verb == "skip" else verb
+        if (yield Dialog(f"{word} {number} that remain?{suffix}", _YES_OR_NO)) in _YES:
+            self._decide(members, verb)
 
-    def ask_for_placeholder(self) -> None:
-        members = [self._look_up(member) for member in self.ledger.in_sight]
-        self._message = next((reason for _, change in members if (reason := no_placeholder(change))), "")
-        if not self._message:
-            offers = tuple(self.knowing.offers(members))
-            self._ask(Dialog("which placeholder should stand here?", offers=offers), self._take_placeholder)
-
-    def _take_placeholder(self, text: str) -> None:
-        members = self.ledger.in_sight
-        pairs = [self._look_up(member) for member in members]
-        self._message = self.knowing.problem(text, pairs)
+    def put_placeholder(self) -> Conversation:
+        changed = self._in_sight()
+        self._message = next((reason for _, change in changed if (reason := no_placeholder(change))), "")
         if self._message:
             return
-        self._dialog = self._answer = None
-        changed = [with_after(plan, change.number, text).changes[change.number] for plan, change in pairs]
-        decision = Decision("placeholder", text)
-        self._confirm(changed, lambda: self._decide(dict.fromkeys(members, decision)))
-
-    def ask_for_rule(self) -> None:
-        members = [self._look_up(member) for member in self.ledger.in_sight]
-        self._message = next((reason for _, change in members if (reason := no_rule(change))), "")
-        if self._message:
+        offers = tuple(self.offers(changed))
+        text = yield from self._choose("which placeholder should stand here?", offers, changed, self.problem)
+        if not text:
             return
-        offers = [rule for rule in rules_for(*members[0]) if not rule_problem(rule.text, members)]
-        ids = dict.fromkeys(plan.baseline.id for plan, _ in members)
-        suffix = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        question = f"which path is added to comparison.ignore_fields of {next(iter(ids))}{suffix}?"
-        self._ask(Dialog(question, offers=tuple(offers)), self._take_rule)
+        after = [with_after(plan, change.number, text).changes[change.number] for plan, change in changed]
+        if (yield from _confirm(after)):
+            self._decide(self.ledger.in_sight, "placeholder", text)
 
-    def _take_rule(self, text: str) -> None:
+    def ignore(self) -> Conversation:
         """Ignore a path; the changes that the rule covers need no decision."""
-        members = self.ledger.in_sight
-        self._message = rule_problem(text, [self._look_up(member) for member in members])
+        changed = self._in_sight()
+        self._message = next((reason for _, change in changed if (reason := no_rule(change))), "")
         if self._message:
             return
-        self._dialog = self._answer = None
-        plans = dict.fromkeys(n for n, _ in members)
-        covered = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
-        undecided = [member for member in covered if member not in self.ledger.decided]
-        self._decide(dict.fromkeys(undecided, Decision("ignore", text)))
+        offers = tuple(rule for rule in rules_for(*changed[0]) if not rule_problem(rule.text, changed))
+        ids = list(dict.fromkeys(plan.baseline.id for plan, _ in changed))
+        suffix = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        question = f"which path is added to comparison.ignore_fields of {ids[0]}{suffix}?"
+        if text := (yield from self._choose(question, offers, changed, rule_problem)):
+            plans = dict.fromkeys(n for n, _ in self.ledger.in_sight)
+            covered = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
+            self._decide([member for member in covered if member not in self.ledger.decided], "ignore", text)
 
-    def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:
-        """A number takes an offer and Enter the first one, `t` and `<` begin a typed text; Esc leaves. The
-        chosen text is checked: the dialog stays open until it is valid."""
-        offers, typed = [offer.text for offer in dialog.offers], dialog.typed
-        if key == ESCAPE or (typed is None and key in ("n", "q")):
-            self._dialog = self._answer = None
-        elif key in ENTER and (typed is not None or offers):
-            answer(offers[0] if typed is None else typed)
-        elif typed is not None:
-            if key in _BACKSPACE:
+    def _choose(
+        self,
+        question: str,
+        offers: tuple[Offer, ...],
+        changed: Sequence[Changed],
+        problem: Callable[[str, Sequence[Changed]], str],
+    ) -> Generator[Dialog, str, str]:
+        """Return the chosen text; empty if none is. A number takes an offer and Enter the first one, `t` and
+        `<` begin a typed text; Esc leaves. The dialog stays open until the text is valid."""
+        texts: dict[str, str] = {str(n): offer.text for n, offer in enumerate(offers, 1)}
+        first, typed = texts.get("1", ""), None
+        while True:
+            key = yield Dialog(question, offers=offers, typed=typed)
+            if key == ESCAPE or (typed is None and key in ("n", "q")):
+                return ""
+            if (key in ENTER and (typed is not None or offers)) or (typed is None and key in texts):
+                text = typed if typed is not None else texts.get(key, first)
+                self._message = problem(text, changed)
+                if not self._message:
+                    return text
+            elif typed is None and key in ("t", "<"):
+                typed = key if key == "<" else first
+            elif typed is None:
+                self._message = f"1 to {len(offers)} takes one, t types one, Esc cancels" if key else ""
+            elif key in _BACKSPACE:
                 typed = typed[:-1]
             elif key == _CLEAR_LINE:
                 typed = ""
             elif key.isprintable() and len(typed) < _LONGEST:
                 typed += key
-            self._dialog = replace(dialog, typed=typed)
-        elif key.isdecimal() and 0 < int(key) <= len(offers):
-            answer(offers[int(key) - 1])
-        elif key in ("t", "<"):
-            self._dialog = replace(dialog, typed=key if key == "<" else "".join(offers[:1]))
-        elif key:
-            self._message = f"1 to {len(offers)} takes one, t types one, Esc cancels"
 
     def take_apart(self) -> None:
-        members = self.ledger.in_sight
-        if len(members) == 1:
-            self._message = "it is one change only"
-            return
-        self.ledger.take_apart(members)
-        self._message = f"{len(members)} questions instead of one"
+        number = len(self.ledger.in_sight)
+        self._message = f"{number} questions instead of one" if number > 1 else "it is one change only"
+        if number > 1:
+            self.ledger.take_apart()
 
     def undo(self) -> None:
         self._message = "" if self.ledger.undo() else "nothing is decided yet"
 
-    def quit(self) -> None:
-        if self.ledger.is_all_skipped:
-            self.ended = "write"
-            return
-        ends = {"y": "write", "Y": "write", "n": "nothing", "N": "nothing"}
+    def quit(self) -> Conversation:
+        key = "y"
+        if not self.ledger.is_all_skipped:
+            keys = (("y", "write it"), ("n", "discard it"), ("Esc", "go on"))
+            key = yield Dialog("keep the decisions made so far?", keys)
+        self.ended = {"y": "write", "Y": "write", "n": "nothing", "N": "nothing"}.get(key, "")
 
-        def answer(key: str) -> None:
-            self.ended = ends.get(key, "")
-
-        keys = keys_of("y write it", "n discard it", "Esc go on")
-        self._ask(Dialog("keep the decisions made so far?", keys), answer)
-
-    def _press_at_end(self, key: str) -> None:
-        if key in ENTER or key in _YES:
-            self.ended = "write"
-        elif key in ("n", "N", "q"):
-            self.quit()
-        elif key == "u":
-            self.undo()
+    def write(self) -> None:
+        self.ended = "write"
 
     def toggle_info(self) -> None:
         self._with_info = not self._with_info
@@ -371,18 +436,29 @@ class Review(MutableStruct):
         self._with_help = True
 
 
-_COMMANDS: dict[str, Callable[[Review], None]] = {
+def _confirm(changes: Sequence[Change]) -> Generator[Dialog, str, bool]:
+    """Return at once, or after a confirmation where somebody may rely on what would change."""
+    words = confirmation_question(changes)
+    return not words or (yield Dialog(words, _YES_OR_NO)) in _YES
+
+
+_COMMANDS: dict[str, Callable[[Review], Conversation | None]] = {
     "a": Review.accept,
     "r": lambda review: review.decide("reject"),
     "s": lambda review: review.decide("skip"),
     "A": lambda review: review.decide_all("accept"),
     "R": lambda review: review.decide_all("reject"),
     "S": lambda review: review.decide_all("skip"),
-    "p": Review.ask_for_placeholder,
-    "g": Review.ask_for_rule,
+    "p": Review.put_placeholder,
+    "g": Review.ignore,
     "m": Review.take_apart,
     "i": Review.toggle_info,
     "u": Review.undo,
     "?": Review.show_help,
     "q": Review.quit,
+}
+_COMMANDS_AT_END: dict[str, Callable[[Review], Conversation | None]] = {
+    **dict.fromkeys((*ENTER, *_YES), Review.write),
+    **dict.fromkeys(("n", "N", "q"), Review.quit),
+    "u": Review.undo,
 }

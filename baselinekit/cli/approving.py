@@ -4,7 +4,8 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import click
 
@@ -24,54 +25,21 @@ from baselinekit.cli.options import (
 )
 from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands import review as reviewing
+from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
-from baselinekit.commands.refresh import (
-    REPLAYS,
-    LearnPlan,
-    LearnProposal,
-    Permit,
-    RefreshScope,
-    accepted_by,
-    apply,
-    apply_learning,
-    compare_command,
-    mask_proposal,
-    propose,
-    propose_learning,
-    reason_against,
-    version_of,
-)
+from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.learning.lists import ListRule
-from baselinekit.model.changes import (
-    NO_RULES,
-    Applied,
-    Approval,
-    Decision,
-    Member,
-    NewRules,
-    RefreshProposal,
-    Rewritten,
-)
+from baselinekit.model import changes as model
+from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
 from baselinekit.model.values import Json
+from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
-from baselinekit.report.reviewing import (
-    count_changes,
-    count_decisions,
-    describe_decision,
-    format_decisions_json,
-    format_file_diff,
-    format_pending,
-    format_refresh,
-    format_refresh_json,
-    format_screen,
-)
 from baselinekit.report.wording import Style, first_of
 from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.paths import render
@@ -96,14 +64,12 @@ def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> Re
         message = "--from and --replay cannot be combined"
         raise InvalidInput(Problem("BK508", message, "pass one"))
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
-    texts = [(name, read_text("--from", name, "what compare -o results.json wrote")) for name in results]
-    rules = NO_RULES
+    files = tuple((name, read_text("--from", name, "what compare -o results.json wrote")) for name in results)
+    rules = model.NO_RULES
     if isinstance(options, RefreshOptions):
         placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
-        rules = NewRules(placeholders, parse_path_rules(options))
-    return RefreshScope(
-        options.words, selection, everything, tuple(texts), options.replay, options.jobs, rules
-    )
+        rules = model.NewRules(placeholders, parse_path_rules(options))
+    return RefreshScope(options.words, selection, everything, files, options.replay, options.jobs, rules)
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
@@ -111,9 +77,9 @@ def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
         screen.line(line, err=True)
 
 
-def show_diffs(files: Sequence[Rewritten], style: Style) -> None:
-    for rewritten in files:
-        screen.show(format_file_diff(rewritten, style) + "\n")
+def show_diffs(applied: Applied, style: Style) -> None:
+    for rewritten in applied.files:
+        screen.show(texts.format_file_diff(rewritten, style) + "\n")
 
 
 def again(*more: str) -> str:
@@ -122,11 +88,24 @@ def again(*more: str) -> str:
     return screen.safe_line(shlex.join(["baselinekit", *words]))
 
 
-def confirm(question: str, what_is_written: str) -> bool:
-    if not screen.can_ask():
-        message = f"{what_is_written}; nothing was written: there is no terminal to ask in"
+def write_if_wanted(
+    options: RefreshOptions, verb: str, counted: str, write: Callable[[], Applied], commands: Sequence[str]
+) -> Applied | None:
+    """Write what is counted, at once with --yes or after a question; `commands` would write what is only
+    shown."""
+    if options.as_json:
+        return write() if options.yes and not options.dry_run else None
+    if options.dry_run:
+        screen.line(f"{counted}; nothing was written")
+        screen.next_commands(commands)
+        return None
+    if not options.yes and not screen.can_ask():
+        message = f"{counted}; nothing was written: there is no terminal to ask in"
         raise InvalidInput(Problem("BK508", message, f"{again('--yes')} (or --dry-run)"))
-    return bool(click.confirm(question, default=False))
+    if options.yes or click.confirm(f"{verb} {counted}?", default=False):
+        return write()
+    screen.line("nothing was written")
+    return None
 
 
 def suggest_checks(session: "RefreshSession | LearningSession | ReviewSession", applied: Applied) -> None:
@@ -138,17 +117,14 @@ def suggest_checks(session: "RefreshSession | LearningSession | ReviewSession", 
     diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
     if is_repository(Git(session.context.clients.execute, project.root)):
         screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
-    replayed, own_commands = [], []
-    for baseline in (plan.baseline for plan in session.proposal.plans if plan.baseline.id in applied.ids):
-        if own_command := kind_of(baseline.current).own_command(baseline.current):
-            own_commands.append(shlex.join(own_command))
-        else:
-            replayed.append((baseline.id, baseline.source.file))
+    written = [plan.baseline for plan in session.proposal.plans if plan.baseline.id in applied.ids]
+    own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
+    replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
     arguments = (*typed_command().asking, *typed_command().operator)
     screen.next_commands(
         check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
     )
-    screen.next_commands(own_commands[:_MOST_NAMED])
+    screen.next_commands([shlex.join(command) for command in own.values() if command][:_MOST_NAMED])
 
 
 # `baselinekit refresh`.
@@ -159,26 +135,25 @@ def refresh(options: RefreshOptions) -> int:
     scope = parse_scope(options, options.all_failed)
     project = project_of(options.project)
     style = screen.style_of(options.color, options.verbose)
-    action = "" if options.as_json else "asking"
     with real_context() as context:
-        context = (
-            with_models(context, project, options.recording) if scope.replay or options.learn else context
-        )
+        if scope.replay or options.learn:
+            context = with_models(context, project, options.recording)
+        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+            if options.learn:
+                times, drop = options.repeat or refreshing.REPLAYS, options.drop_placeholders
+                lessons = refreshing.propose_learning(project, scope, times, asking, drop, options.unchanged)
+            else:
+                proposal = refreshing.propose(project, scope, asking)
         if options.learn:
-            with with_progress(context, action, options.color) as asking:
-                times, drop = options.repeat or REPLAYS, options.drop_placeholders
-                lessons = propose_learning(project, scope, times, asking, drop, options.unchanged)
             return LearningSession(project, context, options, style, lessons).run()
-        with with_progress(context, action, options.color) as asking:
-            proposal = propose(project, scope, asking)
-        accepted = accepted_by(proposal.plans, options.paths)
+        accepted = refreshing.accepted_by(proposal.plans, options.paths)
         return RefreshSession(project, context, options, style, proposal, accepted).run()
 
 
 def has_no_answers(proposal: RefreshProposal) -> bool:
     """Whether none of the named baselines has a stored answer."""
-    refusals = proposal.refusals
-    return not proposal.plans and bool(refusals) and all(r.problem.code == _NO_ANSWERS for r in refusals)
+    codes = {refusal.problem.code for refusal in proposal.refusals}
+    return not proposal.plans and codes == {_NO_ANSWERS}
 
 
 class RefreshSession(MutableStruct):
@@ -193,39 +168,39 @@ class RefreshSession(MutableStruct):
     held: dict[str, Problem] = field(default_factory=dict)
 
     def run(self) -> int:
-        options = self.options
-        approvals = self.collect_approvals()
-        stamp = options.approved.stamp(version_of(self.project, self.context.clients))
-        if options.as_json:
-            applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
-            self.print_json(applied)
-            return self.exit_code(applied)
-        screen.show(
-            format_refresh(mask_proposal(self.proposal, self.project.redactor), self.accepted, self.style)
-        )
-        if options.dry_run or options.results:
-            show_diffs(apply(self.project, approvals, stamp, dry_run=True).files, self.style)
-        self.show_held()
-        if not approvals and self.held:  # everything needs an explicit permission
+        options, approvals = self.options, self.collect_approvals()
+        stamp = options.approved.stamp(refreshing.version_of(self.project, self.context.clients))
+        write = partial(refreshing.apply, self.project, approvals, stamp)
+        masked = mask_proposal(self.proposal, self.project.redactor)
+        if not options.as_json:
+            screen.show(texts.format_refresh(masked, self.accepted, self.style))
+            if options.dry_run or options.results:
+                show_diffs(write(dry_run=True), self.style)
+            self.show_held()
+        applied = None
+        if approvals or options.as_json:
+            plans = [approval.plan for approval in approvals]
+            counted = texts.count_changes(plans, [approval.accepted for approval in approvals])
+            commands = self.commands_to_apply(approvals)
+            applied = write_if_wanted(options, "apply", counted, write, commands)
+        elif self.held:  # everything needs an explicit permission
             screen.line("nothing was written")
             screen.next_commands(self.commands_to_apply(()))
-        if not approvals:
-            return self.exit_code(None)
-        if options.dry_run:
-            screen.line(f"{self.describe_count(approvals)}; nothing was written")
-            screen.next_commands(self.commands_to_apply(approvals))
-            return self.exit_code(None)
-        if not options.yes and not confirm(self.question(approvals), self.describe_count(approvals)):
-            screen.line("nothing was written")
-            return self.exit_code(None)
-        applied = apply(self.project, approvals, stamp)
-        complain(applied.failures, _MOST_TOLD)
-        if applied.ids:
+        if options.as_json:
+            reasons: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
+            written_ids = applied.ids if applied else ()
+            screen.show_json(texts.format_refresh_json(masked, self.accepted, written_ids, reasons))
+        complain(applied.failures if applied else (), _MOST_TOLD)
+        if applied and applied.ids and not options.as_json:
             files = count_noun(len(applied.files), "file")
             screen.line(f"refreshed {count_noun(len(applied.ids), 'baseline')} in {files}")
             suggest_checks(self, applied)
             self.show_pending(approvals)
-        return self.exit_code(applied)
+        if has_no_answers(self.proposal):
+            return 5
+        only_looks = options.dry_run or (options.as_json and not options.yes)
+        failed = (self.held and not only_looks) or (applied is not None and applied.failures)
+        return _PENDING if self.proposal.refusals or failed else 0
 
     def show_pending(self, approvals: Sequence[Approval]) -> None:
         """After rules were written: say what they do not settle, and name the review of it."""
@@ -244,27 +219,14 @@ class RefreshSession(MutableStruct):
         permit = Permit(options.allow_high_risk or is_asked, options.drop_placeholders)
         approvals = []
         for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
-            reason = reason_against(plan, accepted, permit)
+            reason = refreshing.reason_against(plan, accepted, permit)
             if reason is not None:
                 self.held[plan.baseline.id] = reason
             if reason is not None and options.dry_run:  # it is shown with what needs a permission
-                reason = reason_against(plan, accepted, Permit(high_risk=True, drop_placeholders=True))
+                reason = refreshing.reason_against(plan, accepted, Permit(True, True))
             if reason is None and (accepted or plan.ruled):
                 approvals.append(Approval(plan, accepted))
         return approvals
-
-    def question(self, approvals: Sequence[Approval]) -> str:
-        risky = sum(
-            change.risk == "high" and change.number in approval.accepted
-            for approval in approvals
-            for change in approval.plan.changes
-        )
-        number = sum(len(approval.accepted) for approval in approvals)
-        changes = count_noun(number, "change")
-        if rules := sum(len(approval.plan.ruled) for approval in approvals):
-            changes = count_noun(rules, "rule") + (f" and {changes}" if number else "")
-        risk_note = f" ({risky} of high risk)" if risky else ""
-        return f"apply {changes} to {count_noun(len(approvals), 'baseline')}?{risk_note}"
 
     def show_held(self) -> None:
         complain([refusal.problem for refusal in self.proposal.refusals], _MOST_TOLD)
@@ -272,11 +234,6 @@ class RefreshSession(MutableStruct):
         complain([problem.placed(Place(files[id])) for id, problem in self.held.items()], _MOST_TOLD)
         if self.proposal.passing:
             screen.line(f"{count_noun(len(self.proposal.passing), 'baseline')} already as in the file")
-
-    def describe_count(self, approvals: Sequence[Approval]) -> str:
-        return count_changes(
-            [approval.plan for approval in approvals], [approval.accepted for approval in approvals]
-        )
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
         """The same command with `--yes` for what needs no permission, unless it would name too many, and a
@@ -300,22 +257,6 @@ class RefreshSession(MutableStruct):
             commands.append(screen.safe_line(shlex.join(words)))
         return commands or [again()]
 
-    def print_json(self, applied: Applied | None) -> None:
-        reasons: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
-        masked = mask_proposal(self.proposal, self.project.redactor)
-        written_ids = applied.ids if applied else ()
-        screen.show_json(format_refresh_json(masked, self.accepted, written_ids, reasons))
-        complain(applied.failures if applied else (), _MOST_TOLD)
-
-    def exit_code(self, applied: Applied | None) -> int:
-        refusals = self.proposal.refusals
-        if has_no_answers(self.proposal):
-            return 5
-        only_looks = self.options.dry_run or (self.options.as_json and not self.options.yes)
-        held = {} if only_looks else self.held
-        failed = applied is not None and applied.failures
-        return _PENDING if refusals or held or failed else 0
-
 
 # `baselinekit refresh --learn`.
 
@@ -331,26 +272,19 @@ class LearningSession(MutableStruct):
 
     def run(self) -> int:
         options, plans = self.options, [plan for plan in self.proposal.plans if plan.renewal]
-        stamp = options.approved.stamp(None)
-        applied: Applied | None = None
-        if options.as_json:
-            applied = (
-                apply_learning(self.project, plans, stamp) if options.yes and not options.dry_run else None
-            )
-            self.print_json(applied)
-        else:
+        write = partial(refreshing.apply_learning, self.project, plans, options.approved.stamp(None))
+        counted, applied = count_learnt(plans), None
+        if not options.as_json:
             self.show()
-            counted = count_learnt(plans)
-            if plans and options.dry_run:
-                show_diffs(apply_learning(self.project, plans, stamp, dry_run=True).files, self.style)
-                screen.line(f"{counted}; nothing was written")
-                screen.next_commands([again("--yes")])
-            elif plans and (options.yes or confirm(f"store {counted}?", counted)):
-                applied = apply_learning(self.project, plans, stamp)
-                screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
-                suggest_checks(self, applied)
-            elif plans:
-                screen.line("nothing was written")
+        if plans and options.dry_run and not options.as_json:
+            show_diffs(write(dry_run=True), self.style)
+        if plans or options.as_json:
+            applied = write_if_wanted(options, "store", counted, write, [again("--yes")])
+        if options.as_json:
+            self.print_json(applied)
+        elif applied:
+            screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
+            suggest_checks(self, applied)
         complain((*self.proposal.failures, *(applied.failures if applied else ())))
         if not options.as_json:
             self.suggest_rest(applied)
@@ -374,9 +308,8 @@ class LearningSession(MutableStruct):
         if commands := rule_commands(rules, typed_command().operator):
             screen.next_commands(commands)
         elif plans and not (applied and applied.ids):
-            is_one = len(plans) == 1
-            compare = compare_command(self.project, plans[0].baseline) if is_one else "baselinekit compare"
-            screen.next_commands([compare])
+            compare = refreshing.compare_command(self.project, plans[0].baseline)
+            screen.next_commands([compare if len(plans) == 1 else "baselinekit compare"])
 
     def print_json(self, applied: Applied | None) -> None:
         written_ids = applied.ids if applied else ()
@@ -454,7 +387,7 @@ def review(options: ReviewOptions) -> int:
     with real_context() as context:
         context = with_models(context, project, options.recording) if scope.replay else context
         try:
-            proposal = propose(project, scope, context)
+            proposal = refreshing.propose(project, scope, context)
         except NothingSelected as nothing:
             if options.words or nothing.problems[0].code != _NO_ANSWERS:
                 raise
@@ -467,7 +400,7 @@ def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProp
     """The proposal without the questions about other paths."""
     if not paths:
         return proposal
-    accepted = accepted_by(proposal.plans, paths)
+    accepted = refreshing.accepted_by(proposal.plans, paths)
     groups = [
         replace(group, members=tuple((n, number) for n, number in group.members if number in accepted[n]))
         for group in proposal.groups
@@ -492,7 +425,7 @@ class ReviewSession(MutableStruct):
         elif not self.proposal.groups or not screen.can_ask():
             masked, operator = mask_proposal(self.proposal, self.project.redactor), typed_command().operator
             words = repeat_command(without=("as_json", "dry_run", "color"))[1:]
-            screen.show(format_pending(masked, self.style, words, operator))
+            screen.show(texts.format_pending(masked, self.style, words, operator))
             complain([refusal.problem for refusal in self.proposal.refusals])
         else:
             complain([refusal.problem for refusal in self.proposal.refusals])
@@ -512,7 +445,7 @@ class ReviewSession(MutableStruct):
                     style = replace(self.style, width=size.columns)
                     if scene.dialog is not None and scene.dialog.keys:
                         keys.forget()
-                    region.draw(format_screen(scene, style, size.lines))
+                    region.draw(texts.format_screen(scene, style, size.lines))
                     key = keys.key()
                     if key == "d" and scene.members and scene.dialog is None:
                         region.say(self.format_diff(review, style))
@@ -533,12 +466,9 @@ class ReviewSession(MutableStruct):
         steps = len(review.ledger.steps)
         review.press(key)
         if len(review.ledger.steps) > steps:
-            by_verb: dict[Decision, list[Member]] = {}
-            for member in review.ledger.last:
-                by_verb.setdefault(review.ledger.decided[member], []).append(member)
-            for decision, members in by_verb.items():
+            if members := review.ledger.last:
                 changes = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
-                region.say(describe_decision(changes, decision, style) + "\n")
+                region.say(texts.describe_decision(changes, review.ledger.decided[members[0]], style) + "\n")
         elif len(review.ledger.steps) < steps:
             region.say(style.paint("undone", "dim") + "\n")
 
@@ -548,14 +478,14 @@ class ReviewSession(MutableStruct):
         plans = {n for n, _ in members}
         decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
         files = self.preview({**decided, **dict.fromkeys(members, Decision("accept"))})
-        diffs = [format_file_diff(file, style) for file in files]
+        diffs = [texts.format_file_diff(file, style) for file in files.files]
         omitted = len(review.ledger.in_sight) - len(members)
         note = f"… and {omitted:,} more\n" if omitted else ""
         return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
 
-    def preview(self, decided: dict[Member, Decision]) -> Sequence[Rewritten]:
+    def preview(self, decided: dict[Member, Decision]) -> Applied:
         approvals = settle_plans(self.proposal.plans, decided)
-        return apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True).files
+        return refreshing.apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True)
 
     def decide_from_file(self, name: str) -> int:
         text = read_text("--decide", name, "a file with decisions in JSON")
@@ -573,15 +503,16 @@ class ReviewSession(MutableStruct):
 
     def finish(self, decided: Mapping[Member, Decision]) -> int:
         """Write the decisions, and print the outcome of everything."""
-        version = version_of(self.project, self.context.clients)
+        version = refreshing.version_of(self.project, self.context.clients)
         approvals = settle_plans(self.proposal.plans, decided)
-        applied = apply(self.project, approvals, self.options.approved.stamp(version))
+        applied = refreshing.apply(self.project, approvals, self.options.approved.stamp(version))
         remaining = list(reviewing.undecided(self.proposal.plans, decided))
         counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
         if self.options.as_json:
-            screen.show_json(format_decisions_json(self.proposal, applied, counts, remaining))
+            screen.show_json(texts.format_decisions_json(self.proposal, applied, counts, remaining))
         else:
-            screen.line(count_decisions(counts, len(remaining), self.style))
+            left = f", {len(remaining):,} left" if remaining else ""
+            screen.line(texts.count_verbs(counts, self.style) + left)
             wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
             for line in first_of(wrote, _MOST_FILES, "file"):
                 screen.line(line)

@@ -213,22 +213,20 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
 
 def _spent(reports: Sequence[Report]) -> ModelUsage | None:
     spent = [report.spent for report in reports if report.spent is not None]
-    names = ("calls", "tokens", "usd", "unanswered", "may_tokens", "may_usd", "full_price")
     sums: dict[str, Any] = {
         name: sum((getattr(one, name) or 0 for one in spent), Decimal(0) if "usd" in name else 0)
-        for name in names
+        for name in ModelUsage.__struct_fields__
     }
     return ModelUsage(**{**sums, "full_price": sums["full_price"] or None}) if spent else None
 
 
 def _coverage(reports: Sequence[Report]) -> Coverage:
     """Return the coverage: the common one if all are equal, otherwise the choice of each run."""
-    first = reports[0].coverage
-    if all(report.coverage == first for report in reports):
-        return first
-    if any(not report.coverage.chosen for report in reports):
-        return NOT_NARROWED
-    return Coverage({"merged": [report.coverage.chosen for report in reports]}, 0)
+    covered = [report.coverage for report in reports]
+    if all(one == covered[0] for one in covered):
+        return covered[0]
+    chosen = [one.chosen for one in covered]
+    return Coverage({"merged": chosen}, 0) if all(chosen) else NOT_NARROWED
 
 
 # The history: the kept results of all runs.

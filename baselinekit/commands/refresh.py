@@ -9,9 +9,9 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import chain
 
-from baselinekit.changes.alternatives import covered_changes
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.placing import placed, places_of
+from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
 from baselinekit.commands.capture import check_placeholders, nothing_there
@@ -34,7 +34,7 @@ from baselinekit.learning.lesson import Lesson, learn_again
 from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Rules, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Rules, known_path
 from baselinekit.model.changes import (
     NO_RULES,
     Applied,
@@ -49,7 +49,7 @@ from baselinekit.model.changes import (
     Risk,
 )
 from baselinekit.model.recipes import Observation
-from baselinekit.model.results import Report, Result
+from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, split, tokens_in
 from baselinekit.placeholders.table import PlaceholderContext
@@ -87,9 +87,9 @@ def pending_answers(project: Project, chosen: Iterable[Baseline], named: Collect
             yield baseline, seen
         elif baseline.id in named:
             reason = "it passed when it was last compared, or none could be kept"
-            text = f"no answer of {baseline.id} is kept: {reason}"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
-            yield RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", text, hint))
+            problem = Problem("BK530", f"no answer of {baseline.id} is kept: {reason}", hint)
+            yield RefreshRefusal(baseline.id, baseline.source.file, problem)
 
 
 def answers_in_results(
@@ -113,11 +113,9 @@ def answers_in_results(
             yield RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", ""))
             continue
         stored = baseline.baseline.output
-        if result.expected_hash != expected_hash(stored):
-            problem = stale_problem(project, baseline, "its stored output")
-            yield RefreshRefusal(baseline.id, baseline.source.file, problem)
-            continue
         try:
+            if result.expected_hash != expected_hash(stored):
+                raise InvalidInput(stale_problem(project, baseline, "its stored output"))
             resolved = seen_through(baseline, result.resolved, project.words_of(baseline))
         except BaselinekitError as error:
             yield from refusals_of(baseline, error)
@@ -125,16 +123,13 @@ def answers_in_results(
         if identical(resolved, stored) and not identical(result.resolved, stored):
             yield baseline.id
             continue
+        environment = without_branch(report.environment)
+        endpoint, url = kind_of(baseline.current).endpoint(baseline.current), result.target.partition(" ")[2]
+        if endpoint and "base_url" not in environment and url.endswith(endpoint):  # each has its own address
+            environment["base_url"] = url.removesuffix(endpoint)
         yield (
             baseline,
-            KeptOutput(
-                id=result.id,
-                recipe_hash=result.recipe_hash,
-                resolved=resolved,
-                captured_at=captured_at,
-                environment=_run_environment(result, report, baseline),
-                origin=name,
-            ),
+            KeptOutput(result.id, result.recipe_hash, resolved, captured_at, environment, origin=name),
         )
 
 
@@ -146,17 +141,6 @@ def _reason_against(result: Result, baseline: Baseline | None) -> str:
     if baseline.baseline.variants:
         return "a result file does not say which of its variants was compared"
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
-
-
-def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
-    """Return the environment of that run, with the address that this result asked: a run has one environment,
-    but each result its own address."""
-    endpoint = kind_of(baseline.current).endpoint(baseline.current)
-    url = result.target.partition(" ")[2]
-    environment = without_branch(report.environment)
-    if not endpoint or "base_url" in environment or not url.endswith(endpoint):
-        return environment
-    return {**environment, "base_url": url.removesuffix(endpoint)}
 
 
 def replayed_answers(
@@ -232,9 +216,9 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
     """Return what would change, in everything that is selected. Nothing is replayed unless that is
     requested."""
     if not scope.names_something:
-        kept_ids = pending_ids(project.root)
+        kept_ids = sorted(pending_ids(project.root))
         number = f"{len(kept_ids):,} answer{'s are' if len(kept_ids) != 1 else ' is'}"
-        kept_names = f" ({list_names(sorted(kept_ids))})" if kept_ids else ""
+        kept_names = f" ({list_names(kept_ids)})" if kept_ids else ""
         message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
     chosen = select(find_baselines(project, scope.words), scope.selection)
@@ -253,7 +237,9 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         parse(path)
     planned: dict[str, RefreshPlan] = {}
     refusals, passing, elsewhere = list[RefreshRefusal](), list[str](), None
-    for answer in _or_stored(found, chosen) if scope.rules else found:
+    for answer in found:
+        if scope.rules and not isinstance(answer, tuple):
+            answer = _stored_instead(answer, chosen)
         if isinstance(answer, RefreshRefusal):
             refusals.append(answer)
         elif isinstance(answer, str):
@@ -276,27 +262,22 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
-def _or_stored(found: Iterable[Found], chosen: Iterable[Baseline]) -> Iterator[Found]:
-    """Yield the stored output where there is no new one: rules are written without an answer, too."""
-    stored = {one.id: (one, one.baseline.output) for one in chosen if one.baseline is not None}
-    for answer in found:
-        id = answer if isinstance(answer, str) else ""
-        if isinstance(answer, RefreshRefusal) and answer.problem.code == "BK530":
-            id = answer.id
-        if id in stored:
-            baseline, output = stored[id]
-            yield baseline, KeptOutput(id, recipe_hash(baseline.current), output, "", origin=STORED)
-        else:
-            yield answer
+def _stored_instead(answer: RefreshRefusal | str, chosen: Iterable[Baseline]) -> Found:
+    """Return the stored output where there is no new one: rules are written without an answer, too."""
+    id = answer if isinstance(answer, str) else answer.id if answer.problem.code == "BK530" else None
+    for one in chosen:
+        if one.id == id and one.baseline is not None:
+            hash = recipe_hash(one.current)
+            return one, KeptOutput(one.id, hash, one.baseline.output, "", origin=STORED)
+    return answer
 
 
 def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
     """Return for each plan the changes that are below one of the paths; without paths, all, or with rules of
     the operator only those that are one of the placeholders."""
-    if not paths and any(plan.ruled for plan in plans):
-        return [plan.placed for plan in plans]
     if not paths:
-        return [frozenset(range(len(plan.changes))) for plan in plans]
+        has_rules = any(plan.ruled for plan in plans)
+        return [plan.placed if has_rules else frozenset(range(len(plan.changes))) for plan in plans]
     covered = {text: [covered_changes(plan, text) for plan in plans] for text in paths}
     for text, numbers in covered.items():
         if not any(numbers):
@@ -326,14 +307,10 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
 
 def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
     """Return the plan with the lines of the placeholders that would be lost."""
-    lost_paths = [lost.path for change in plan.changes for lost in change.lost]
-    if not lost_paths:
-        return plan
-    at = plan.baseline.output_path
-    found = iter(locate_all(plan.baseline.source, [(*at, *path) for path in lost_paths], root))
+    at, lost = plan.baseline.output_path, [lost for change in plan.changes for lost in change.lost]
+    found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
     changes = (
-        replace(change, lost=tuple(lost.placed(next(found)) for lost in change.lost))
-        for change in plan.changes
+        replace(change, lost=tuple(one.placed(next(found)) for one in change.lost)) for change in plan.changes
     )
     return replace(plan, changes=tuple(changes))
 
@@ -344,9 +321,9 @@ def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: Refre
         return f"nothing failed in {names}", "it has no answer to accept"
     kept_ids = sorted(pending_ids(project.root))
     others = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
-    message = f"no answer is kept: none has failed since, or what came could not be kept{others}"
     command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
-    return message, f"{command}, or refresh --replay"
+    message = "no answer is kept: none has failed since, or what came could not be kept"
+    return f"{message}{others}", f"{command}, or refresh --replay"
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
@@ -370,16 +347,15 @@ def plan_of(
         raise InvalidInput(stale_problem(project, baseline, part))
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
-    words = project.words_of(baseline)
+    words, on_file = project.words_of(baseline), baseline.comparison
     ruled: tuple[str, ...] = ()
-    on_file = baseline.comparison
     if rules:
         baseline, seen, ruled = with_rules(project, baseline, seen, rules)
-    before = compile_baseline(baseline, words)
+    arrays = compile_baseline(baseline, words).arrays
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     seen_at = parse_time(seen.captured_at)
     when = seen_at.timestamp() if seen_at else 0.0
-    ways = ComparisonRules(before.arrays, _make_accepts(words), _make_to_stored(words), outcomes, words, when)
+    ways = ComparisonRules(arrays, _make_accepts(words), _make_to_stored(words), outcomes, words, when)
     old = baseline.baseline.output if baseline.baseline else ABSENT
     difference = changes_of(old, seen.resolved, ways)
     changes = tuple(block_secrets(change, project, seen) for change in difference.changes)
@@ -387,14 +363,11 @@ def plan_of(
     if not changes and not rules:
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
-    keys = {at: mode.removeprefix("by ") for at, mode in before.arrays.items() if mode.startswith("by ")}
-    troubles = _troubles_of(baseline, seen)
-    if troubles:
+    keys = {at: mode.removeprefix("by ") for at, mode in arrays.items() if mode.startswith("by ")}
+    if troubles := _troubles_of(baseline, seen):
         changes = tuple(replace(change, risk="high") for change in changes)
-    texts = rules.placeholders.values()
-    placed_alone = frozenset(
-        change.number for change in changes if isinstance(change.after, str) and change.after in texts
-    )
+    texts = [*rules.placeholders.values()]
+    placed_alone = frozenset(change.number for change in changes if change.after in texts)
     notes = (
         *difference.taken,
         *(f"it went wrong: {text}" for text in troubles),
@@ -434,12 +407,12 @@ def with_rules(
         if not next(tokens_in(text), None):
             raise InvalidInput(Problem("BK524", f"--placeholder {path}: {text!r} holds no placeholder"))
         at_places = places_of(new, path, kind)
-        for place in at_places:
-            placeholder = placed(value_at(new, place), text, words)
-            if placeholder is None:
-                message = f"{render(place)}: {text!r} does not accept what came"
-                raise InvalidInput(Problem("BK524", message, "choose another placeholder"))
-            new = with_values(new, {place: placeholder})
+        found = {place: placed(value_at(new, place), text, words) for place in at_places}
+        if None in found.values():
+            unfit = next(place for place in at_places if found[place] is None)
+            message = f"{render(unfit)}: {text!r} does not accept what came"
+            raise InvalidInput(Problem("BK524", message, "choose another placeholder"))
+        new = with_values(new, found)
         for place in places_of(old, path, kind):  # a value that the placeholder does not accept goes,
             value = value_at(old, place)  # but one for a part of a text leaves the text
             kept_text = value if isinstance(value, str) and len(split(text)) > 1 else text
@@ -449,7 +422,10 @@ def with_rules(
     for name, given in rules.comparison.items():
         kept = [path for path in given if path in leading]
         comparison[name] = kept if isinstance(given, list) else {path: given[path] for path in kept}
-        ruled += [f"comparison.{name}: {path}" + _shown(given, path) for path in kept]
+        for path in kept:
+            rule = {} if isinstance(given, list) else given[path]
+            shown = ", ".join(f"{key} {one}" for key, one in rule.items()) if isinstance(rule, dict) else rule
+            ruled.append(f"comparison.{name}: {path} {shown}".rstrip())
     stated, problems = read_as(Rules, comparison)
     if stated is None or problems:
         raise InvalidInput(*problems)
@@ -466,14 +442,6 @@ def with_rules(
     still_masked = {path for path, value in places(new) if is_masked(value)}
     masked = tuple(path for path in seen.masked if path in still_masked)
     return after, replace(seen, resolved=new, masked=masked), tuple(ruled)
-
-
-def _shown(given: Json, path: str) -> str:
-    if isinstance(given, list):
-        return ""
-    rule = given[path]
-    parts = (f"{key} {value}" for key, value in rule.items()) if isinstance(rule, dict) else [str(rule)]
-    return f" {', '.join(parts)}"
 
 
 def seen_through(baseline: Baseline, output: Json, words: PlaceholderContext) -> Json:
@@ -597,25 +565,22 @@ def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
     """Block a change that would write a secret into the file, or a mask in place of one."""
     if change.kind in ("removed", "order"):
         return change
-    size = len(change.path)
-    hidden = next(
-        (path for path in seen.masked if path[:size] == change.path or change.path[: len(path)] == path), None
-    )
+    at = change.path
+    masked = (path for path in seen.masked if path[: len(at)] == at or at[: len(path)] == path)
+    hidden = next(masked, None)
     if hidden is None and seen.origin != "kept" and is_masked(change.after) and not is_masked(change.before):
-        hidden = change.path
+        hidden = at
     if hidden is not None:
-        message = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
-        return replace(change, blocked=Problem("BK534", message, _way_out(seen, hidden)))
-    for path, message in secrets_in(change.after, project.redactor, change.path):
-        problem = Problem("BK534", f"{render(path)} holds {message}", _way_out(seen, path))
-        return replace(change, blocked=problem)
-    return change
-
-
-def _way_out(seen: KeptOutput, path: Path) -> str:
-    """Return the command that stores a placeholder for a value which cannot be shown."""
-    ignore = _command("refresh", seen.id, "--ignore", render(path))
-    return f"{_command('refresh', seen.id, '--placeholder', f'{render(path)}=<<any_string>>')}, or {ignore}"
+        problem = "was masked when it was kept, and what is not shown cannot be approved"
+    elif found := next(secrets_in(change.after, project.redactor, at), None):
+        hidden, secret = found
+        problem = f"holds {secret}"
+    else:
+        return change
+    place = render(hidden)
+    placeholder = _command("refresh", seen.id, "--placeholder", f"{place}=<<any_string>>")
+    hint = f"{placeholder}, or {_command('refresh', seen.id, '--ignore', place)}"
+    return replace(change, blocked=Problem("BK534", f"{place} {problem}", hint))
 
 
 def _command(*words: str) -> str:
@@ -657,18 +622,17 @@ class Permit(Struct):
 def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
     """Return why these changes cannot be accepted together, the most serious reason first."""
     chosen = [change for change in plan.changes if change.number in accepted]
-    blocked = next((change.blocked for change in chosen if change.blocked), None)
-    if blocked is not None:
+    if blocked := next((change.blocked for change in chosen if change.blocked), None):
         return blocked
     lost = [lost for change in chosen for lost in change.lost]
+    risky = [change for change in chosen if change.risk == "high"]
+    number = len(risky if permit.drop_placeholders or not lost else lost) - 1
+    further = f", and {number} more" if number > 0 else ""
     if lost and not permit.drop_placeholders:
-        further = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
         message = f"{lost[0].text} at {render(lost[0].path)} would be lost{further}"
         hint = "accept other parts (--path), edit the file by hand, or pass --drop-placeholders"
         return Problem("BK533", message, hint)
-    risky = [change for change in chosen if change.risk == "high"]
     if risky and not permit.high_risk:
-        further = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
         message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
         return Problem("BK532", message, f"decide about it: {_command('review', plan.baseline.id)}")
@@ -863,15 +827,12 @@ def propose_learning(
     `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
     user says that nothing was changed on the service, so that whatever differs varies."""
     if not scope.names_something:
-        raise InvalidInput(
-            Problem("BK508", "no baseline is named to learn from", "name ids or paths, or pass --all-failed")
-        )
-    pending = pending_ids(project.root)
-    chosen = [
-        baseline
-        for baseline in select(find_baselines(project, scope.words), scope.selection)
-        if not scope.all_failed or baseline.id in pending
-    ]
+        hint = "name ids or paths, or pass --all-failed"
+        raise InvalidInput(Problem("BK508", "no baseline is named to learn from", hint))
+    chosen = select(find_baselines(project, scope.words), scope.selection)
+    if scope.all_failed:
+        pending = pending_ids(project.root)
+        chosen = [baseline for baseline in chosen if baseline.id in pending]
     if not chosen:
         message = "there is nothing to learn: no compare has failed since"
         raise NothingSelected(Problem("BK530", message, "baselinekit compare"))
@@ -885,52 +846,46 @@ def propose_learning(
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
     for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
-        baseline, matcher, setting = prepared[number]
         try:
             if isinstance(replays, BaselinekitError):
                 raise replays
-            plans.append(
-                _learn_plan(project, baseline, matcher, setting, replays, replaces_handwritten, is_unchanged)
-            )
+            how = is_unchanged, replaces_handwritten
+            plans.append(_learn_plan(project, prepared[number], replays, *how))
         except BaselinekitError as error:
-            failures += locate_problems(baseline, error.problems, project.root)
+            failures += locate_problems(prepared[number][0], error.problems, project.root)
     return LearnProposal(tuple(plans), tuple(failures))
 
 
 def _learn_plan(
     project: Project,
-    baseline: Baseline,
-    matcher: Matcher,
-    setting: Setting,
-    replays: Sequence[Observation],
-    replaces_handwritten: bool,
+    prepared: tuple[Baseline, Matcher, Setting],
+    replays: list[Observation],
     is_unchanged: bool,
+    replaces_handwritten: bool,
 ) -> LearnPlan:
-    for observation in replays:
-        refuse_what_went_wrong(baseline, observation)
-    stored = baseline.baseline
+    baseline, matcher, setting = prepared
+    stored, kind = baseline.baseline, kind_of(baseline.current)
     assert stored is not None
+    for replay in replays:
+        for message in new_troubles(baseline, kind.troubles(baseline.current, replay)):
+            raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
+        if replay.reason_not_to_store is not None:
+            raise CannotReplay(Problem("BK526", f"{replay.reason_not_to_store}: nothing is learnt of that"))
 
     def compare(matcher: Matcher, replay: Observation) -> Comparison:
         return compare_settled(matcher, replay, setting)
 
-    kept, redactor = kept_answer(project, baseline), project.redactor.knowing([r.output for r in replays])
+    mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
+    kept = kept_answer(project, baseline)
     settled = [compare(matcher, replay) for replay in replays]
     words, now = project.words_of(baseline), setting.clients.now()
-    lesson = learn_again(
-        LearningCase(baseline, matcher, replays, settled, words, now, compare),
-        redactor.mask_value,
-        kept,
-        is_unchanged=is_unchanged,
-        replaces_handwritten=replaces_handwritten,
-    )
-    lesson = replace(lesson, volatile=masked_places(lesson.volatile, redactor.mask_value))
+    case = LearningCase(baseline, matcher, replays, settled, words, now, compare)
+    how = {"is_unchanged": is_unchanged, "replaces_handwritten": replaces_handwritten}
+    lesson = learn_again(case, mask, kept, **how)
+    lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
     values: dict[Path, Json] = {}
-    arrays = lesson.baseline.comparison.arrays
-    if arrays != baseline.comparison.arrays:
-        values["comparison", "arrays"] = {
-            path: {"by": mode.by} if isinstance(mode, By) else mode for path, mode in arrays.items()
-        }
+    if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
+        values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
     if not lesson.refusals:
         values["metadata", "failure_count"] = 0
     if lesson.volatile and baseline.source.form == "native":
@@ -939,11 +894,10 @@ def _learn_plan(
         if not stored.variants:
             learnt = select_valid_evidence(learnt, stored.output, lesson.output)
         values["baseline", "learnt"] = {**learnt, **evidence}
+    renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
     is_new = lesson.volatile or lesson.lists
-    renewal = (
-        Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values) if is_new else None
-    )
-    return LearnPlan(baseline, len(replays), lesson, renewal, kept.captured_at if kept else None)
+    kept_at = kept.captured_at if kept else None
+    return LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
@@ -958,29 +912,19 @@ def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
         return None
     on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
     is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
-    is_stale = (
-        seen.variant != baseline.variant or seen.compared_with is None or _changed_since(baseline, seen)
-    )
-    return None if is_older or is_stale or _troubles_of(baseline, seen) else seen
-
-
-def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
-    """Refuse an answer that went wrong, unless the one on file went wrong in the same way."""
-    for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, observation)):
-        raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
-    if observation.reason_not_to_store is not None:
-        raise CannotReplay(Problem("BK526", f"{observation.reason_not_to_store}: nothing is learnt of that"))
+    is_other = seen.variant != baseline.variant or seen.compared_with is None
+    is_other = is_other or bool(_changed_since(baseline, seen) or _troubles_of(baseline, seen))
+    return None if is_older or is_other else seen
 
 
 def apply_learning(
     project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote, dry_run: bool = False
 ) -> Applied:
     """Write the placeholders; the answers kept from failed compares are no longer needed."""
-    notes = {"approved_by": stamp.by, "reason": stamp.reason}
-    given: dict[Path, Json] = {("baseline", key): text for key, text in notes.items() if text is not None}
-    renewals = [
-        replace(plan.renewal, values={**plan.renewal.values, **given}) for plan in plans if plan.renewal
-    ]
+    notes = {("baseline", "approved_by"): stamp.by, ("baseline", "reason"): stamp.reason}
+    given = {path: text for path, text in notes.items() if text is not None}
+    found = (plan.renewal for plan in plans if plan.renewal)
+    renewals = [replace(renewal, values={**renewal.values, **given}) for renewal in found]
     applied = write(project, renewals, dry_run=dry_run)
     for id in () if dry_run else applied.ids:
         drop_pending(project.root, id)

@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from baselinekit.changes.alternatives import (
+from baselinekit.changes.changes import with_after
+from baselinekit.changes.reviewing import (
     Changed,
+    Ledger,
+    Review,
     covered_changes,
     no_placeholder,
     no_rule,
@@ -13,8 +16,6 @@ from baselinekit.changes.alternatives import (
     rule_problem,
     rules_for,
 )
-from baselinekit.changes.changes import with_after
-from baselinekit.changes.reviewing import Ledger, Review, ReviewContext
 from baselinekit.commands.judging import target_of
 from baselinekit.commands.project import Project, flatten
 from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
@@ -28,7 +29,6 @@ from baselinekit.model.changes import (
     Decision,
     Member,
     Offer,
-    Offers,
     RefreshPlan,
     RefreshProposal,
     Verb,
@@ -55,7 +55,9 @@ def begin_review(project: Project, proposal: RefreshProposal) -> Review:
         proposal.plans,
         masked.plans,
         Ledger(tuple(group.members for group in proposal.groups)),
-        ReviewContext(knowing.offers, knowing.problem, knowing.about),
+        knowing.offers,
+        knowing.problem,
+        knowing.about,
     )
 
 
@@ -114,16 +116,13 @@ def _facts(plan: RefreshPlan) -> dict[str, str | None]:
 def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str] = ()) -> str:
     """Return all pending changes, with the choices for each. `operator`: the options about the project."""
     knows = ChangeAdvisor(project)
-    members = sorted(member for group in proposal.groups for member in group.members)
-    offers = {
-        (n, number): Offers(
-            () if no_placeholder(change) else tuple(knows.offers([(plan, change)])),
-            () if no_rule(change) else tuple(rules_for(plan, change)),
-        )
-        for n, number in members
-        for plan in (proposal.plans[n],)
-        for change in (plan.changes[number],)
-    }
+    offers: dict[Member, dict[str, Sequence[Offer]]] = {}
+    for n, number in (member for group in proposal.groups for member in group.members):
+        plan, change = proposal.plans[n], proposal.plans[n].changes[number]
+        offers[n, number] = {
+            "placeholders": () if no_placeholder(change) else knows.offers([(plan, change)]),
+            "rules": () if no_rule(change) else rules_for(plan, change),
+        }
     return format_pending_json(mask_proposal(proposal, project.redactor), offers, operator)
 
 

@@ -1,7 +1,7 @@
 """Which baselines a run covers: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+import ast
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import TypeVar
@@ -15,7 +15,9 @@ from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Shard
 from baselinekit.structs import Struct, replace
 
-_WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
+_WORD = lazy_pattern(r"[()]|[^\s()]+")
+_OPERATORS = ("and", "or", "not", "(", ")")
+_NODES = (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.unaryop, ast.Name, ast.expr_context)
 _MOST_NAMED = 8
 _GLOB = frozenset("*?[")
 
@@ -110,43 +112,26 @@ def list_names(names: Sequence[str]) -> str:
 
 def expression(text: str) -> Test:
     """Parse `and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
-    words = deque(match[1] or match[2] for match in _WORD.finditer(text))
+    words = _WORD.findall(text)
+    source = " ".join(word if word in _OPERATORS else f"_{n}" for n, word in enumerate(words))
+    try:
+        tree = ast.parse(source, mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError):
+        tree = ast.Tuple([])
+    if not all(isinstance(node, _NODES) for node in ast.walk(tree)):
+        message = f"the expression {text!r} cannot be read"
+        raise InvalidInput(Problem("BK507", message, 'as in "users and not slow"'))
 
-    def error(reason: str) -> InvalidInput:
-        message = f"the expression {text!r} cannot be read: {reason}"
-        return InvalidInput(Problem("BK507", message, 'as in "users and not slow"'))
+    def holds(node: ast.AST, texts: Sequence[str]) -> bool:
+        if isinstance(node, ast.BoolOp):
+            return (all if isinstance(node.op, ast.And) else any)(holds(one, texts) for one in node.values)
+        if isinstance(node, ast.UnaryOp):
+            return not holds(node.operand, texts)
+        assert isinstance(node, ast.Name)
+        part = words[int(node.id[1:])].casefold()
+        return any(part in text.casefold() for text in texts)
 
-    def joined_by(word: str, operand: Callable[[], Test], join: Callable[[Iterable[bool]], bool]) -> Test:
-        tests = [operand()]
-        while words and words[0] == word:
-            words.popleft()
-            tests.append(operand())
-        return lambda baseline: join(test(baseline) for test in tests)
-
-    def either() -> Test:
-        return joined_by("or", lambda: joined_by("and", one, all), any)
-
-    def one() -> Test:
-        if not words or words[0] in ("and", "or", ")"):
-            raise error("a word is missing")
-        word = words.popleft()
-        if word == "not":
-            inner = one()
-            return lambda baseline: not inner(baseline)
-        if word != "(":
-            part = word.casefold()
-            return lambda baseline: any(
-                part in text.casefold() for text in (baseline.id, baseline.name or "", *baseline.tags)
-            )
-        test = either()
-        if not words or words.popleft() != ")":
-            raise error("a parenthesis is not closed")
-        return test
-
-    test = either()
-    if words:
-        raise error(f"nothing can follow before {words[0]!r}")
-    return test
+    return lambda baseline: holds(tree, (baseline.id, baseline.name or "", *baseline.tags))
 
 
 # Sharding: which baseline belongs to which shard of a run, and its position in the whole run.

@@ -15,7 +15,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.kinds.settings import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Config, Skill
 from baselinekit.model.results import BaselineChange, BaselineChanges
@@ -72,7 +72,7 @@ def select_touched(
         used = used_by(baseline, project)
         return not (files.isdisjoint(used.files) and folders.isdisjoint(used.folders))
 
-    return [baseline for baseline in chosen if is_touched(baseline)], notes
+    return list(filter(is_touched, chosen)), notes
 
 
 def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
@@ -230,22 +230,20 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Baselin
     def place_of(baseline: Baseline, at: Path) -> Place:
         return locate(baseline.source, at, project.root)
 
-    changes = changes_between(before, after, ways_of, place_of)
-    approvals = {baseline.id: _approval(baseline) for baseline in after}
-    former = {baseline.id: _approval(baseline) for baseline in before}
-    approved = [
-        replace(change, approved_by=approval[1], reason=approval[2])
-        if (approval := approvals.get(change.id)) and approval != former.get(change.id)
-        else change
-        for change in changes
-    ]
-    return BaselineChanges(ref, start, (*config_changes, *approved), tuple(notes), strict)
-
-
-def _approval(baseline: Baseline) -> tuple[str | None, str | None, str | None]:
-    """Return when the present output was captured, who approved it, and why."""
-    known = baseline.baseline or Known()
-    return known.captured_at, known.approved_by, known.reason
+    former, approvals = (
+        {
+            one.id: (known.captured_at, known.approved_by, known.reason)
+            for one in group
+            if (known := one.baseline)
+        }
+        for group in (before, after)
+    )
+    changes = config_changes
+    for change in changes_between(before, after, ways_of, place_of):
+        approval = approvals.get(change.id, (None, None, None))
+        is_new = approval != former.get(change.id)
+        changes.append(replace(change, approved_by=approval[1], reason=approval[2]) if is_new else change)
+    return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
 
 
 def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineChange], Config]:
@@ -266,6 +264,7 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
 
 
 T = TypeVar("T", Baseline, Case)
+CHANGES: tuple[Literal["loosened"], Literal["changed"]] = ("loosened", "changed")
 
 
 def changes_between(
@@ -284,15 +283,12 @@ def changes_between(
             yield BaselineChange(id, new.source.file, place_of(new, ("id",)).line, "added")
         else:
             ways = ways_of(old, new)
-            for weakens in (True, False):
-                chosen = [way for way in ways if way.weakens is weakens]
-                if chosen:
-                    place = place_of(new, chosen[0].at)
-                    lines = list(map(str, chosen[:_MOST_LISTED]))
-                    if len(chosen) > _MOST_LISTED:
-                        lines.append(f"and {len(chosen) - _MOST_LISTED:,} more")
-                    change: Literal["loosened", "changed"] = "loosened" if weakens else "changed"
-                    yield BaselineChange(id, place.file, place.line, change, tuple(lines))
+            for change in CHANGES:
+                if chosen := [way for way in ways if way.weakens is (change == "loosened")]:
+                    place, rest = place_of(new, chosen[0].at), len(chosen) - _MOST_LISTED
+                    lines = tuple(map(str, chosen[:_MOST_LISTED]))
+                    lines += (f"and {rest:,} more",) if rest > 0 else ()
+                    yield BaselineChange(id, place.file, place.line, change, lines)
 
 
 def _changed_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:

@@ -83,10 +83,8 @@ def weakened(
     elif then:
         ways += _compare_outputs(before, after, (words_before, words))
         for name in ("seconds", "cost_usd"):  # rules may allow a multiple of these
-            took, takes = (
-                getattr(known.observed, name, None) if known else None
-                for known in (before.baseline, after.baseline)
-            )
+            known = before.baseline, after.baseline
+            took, takes = (getattr(one.observed, name, None) if one else None for one in known)
             if took is not None and (takes is None or takes > took):
                 change = f"{took} -> {'nothing' if takes is None else takes}"
                 ways.append(Way(("baseline", "observed", name), change, takes is None))
@@ -325,9 +323,7 @@ def _is_stricter(path: Path, old: Any, new: Any) -> bool:
 def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
     left = [check for check in before.checks if not any(is_same(check, one) for one in after.checks)]
     new = [
-        (number, check)
-        for number, check in enumerate(after.checks)
-        if not any(is_same(check, one) for one in before.checks)
+        (n, one) for n, one in enumerate(after.checks) if not any(is_same(one, old) for old in before.checks)
     ]
     for check in left:
         name = next(iter(check), "")
@@ -392,9 +388,9 @@ def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Way]:
     if new.skip is not None and old.skip is None:
         yield Way(("metadata", "skip"), new.skip)
     yield from compare_values(old.criticality, new.criticality, ("metadata", "criticality"))
-    removed, added = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
-    if removed or added:
-        signed = [*(f"-{tag}" for tag in removed), *(f"+{tag}" for tag in added)]
+    signed = [f"-{tag}" for tag in sorted({*old.tags} - {*new.tags})]
+    signed += [f"+{tag}" for tag in sorted({*new.tags} - {*old.tags})]
+    if signed:
         yield Way(("metadata", "tags"), f"{' '.join(signed)}: they select what is run")
 
 

@@ -235,13 +235,6 @@ class Offer(Struct):
     reason: str = ""
 
 
-class Offers(Struct):
-    """The choices for one change: placeholders for its value, and paths that ignore it."""
-
-    placeholders: tuple[Offer, ...] = ()
-    rules: tuple[Offer, ...] = ()
-
-
 class Dialog(Struct):
     """A question that is asked before a decision takes effect. It is answered by one of `keys` (each with
     what it does), or by the number of one of `offers`; `typed` is the text typed so far."""

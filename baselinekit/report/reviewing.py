@@ -11,12 +11,13 @@ from baselinekit.errors import Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.model.changes import (
     RISKS,
+    VERBS,
     Applied,
     Change,
     Decision,
     Group,
     Member,
-    Offers,
+    Offer,
     RefreshPlan,
     RefreshProposal,
     Rewritten,
@@ -24,7 +25,7 @@ from baselinekit.model.changes import (
     Scene,
     Verb,
 )
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import wording
 from baselinekit.report.differences import (
     SHOWN_ONCE,
@@ -83,14 +84,12 @@ def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
     """Return `12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
     counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
-    number, rules = sum(map(bool, accepted)), sum(len(plan.ruled) for plan in plans)
-    changes = f"{count_noun(len(risks), 'change')} in {count_noun(number, 'baseline')}: {counted} risk"
-    if not rules:
-        return changes
-    ruled = (
-        f"{count_noun(rules, 'rule')} in {count_noun(sum(bool(plan.ruled) for plan in plans), 'baseline')}"
-    )
-    return f"{ruled}, {changes}" if risks else ruled
+    rules = [len(plan.ruled) for plan in plans if plan.ruled]
+    parts = [f"{count_noun(sum(rules), 'rule')} in {count_noun(len(rules), 'baseline')}"] if rules else []
+    if risks or not rules:
+        number = count_noun(sum(map(bool, accepted)), "baseline")
+        parts.append(f"{count_noun(len(risks), 'change')} in {number}: {counted} risk")
+    return ", ".join(parts)
 
 
 def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
@@ -105,10 +104,8 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
 
 
 def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = "") -> str:
-    kind = f"{_KINDS.get(change.kind, change.kind)}{places}"
-    return (
-        f"  {style.paint(one_line(path), 'bold')}  {kind}, {style.paint(f'{risk} risk', _RISK_COLOURS[risk])}"
-    )
+    kind, painted = _KINDS.get(change.kind, change.kind), style.paint(f"{risk} risk", _RISK_COLOURS[risk])
+    return f"  {style.paint(one_line(path), 'bold')}  {kind}{places}, {painted}"
 
 
 def lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
@@ -184,16 +181,16 @@ def group_lines(
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
     """Return the changes in order; those of one kind are bundled if there are enough of them and each fits on
     one line. Keys that came or went in two rows are enough, as when one was renamed."""
-    if not kinds:
-        return [[change] for change in changes]
-    kind_of: dict[int, int] = {}
-    for change, kind in zip(changes, kinds, strict=True):
-        is_long = any(isinstance(side, str) and "\n" in side for side in (change.before, change.after))
-        kind_of[change.number] = -1 if change.note or is_long else kind
+    kind_of = {
+        change.number: kind
+        for change, kind in zip(changes, kinds, strict=bool(kinds))
+        if not change.note
+        and not any(isinstance(side, str) and "\n" in side for side in (change.before, change.after))
+    }
     counts = Counter(kind_of.values())
     bundles: dict[tuple[int, int], list[Change]] = {}
     for change in changes:
-        kind = kind_of[change.number]
+        kind = kind_of.get(change.number, -1)
         is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
         is_alone = kind < 0 or counts[kind] < (2 if is_key else SHOWN_ONCE)
         bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
@@ -319,20 +316,8 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
 # `review`: a question at a time.
 
 
-DONE: dict[Verb, str] = {
-    "accept": "accepted",
-    "reject": "rejected",
-    "skip": "skipped",
-    "placeholder": "placeholder",
-    "ignore": "ignored",
-}
-_VERB_COLOURS: dict[Verb, str] = {
-    "accept": "green",
-    "reject": "red",
-    "skip": "yellow",
-    "placeholder": "green",
-    "ignore": "cyan",
-}
+DONE = dict(zip(VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
+_VERB_COLOURS = dict(zip(VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
 _KEYS = (
     *(("a", "accept"), ("r", "reject"), ("s", "skip"), ("p", "placeholder"), ("g", "ignore")),
     *(("d", "diff"), ("i", "info"), ("u", "undo"), ("?", "help"), ("q", "quit")),
@@ -359,13 +344,14 @@ _LEAST_ROWS = 8
 def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     """Return the lines of a question, each within the width of the terminal, and all within its rows."""
     columns = max(20, style.width - 1)
-    tail = [cut_to_width(line, columns) for line in _footer_lines(scene, style, columns)]
+    lines: Iterable[str] = _question_lines(scene, style)
     if scene.help:
         widest = max(len(key) for key, _ in _HELP)
-        lines = ["", *(f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}" for key, text in _HELP)]
-    else:
-        lines = ["", *_question_lines(scene, style)]
-    body = [cut_to_width(line, columns) for line in lines]
+        lines = [f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}" for key, text in _HELP]
+    body, tail = (
+        [cut_to_width(line, columns) for line in part]
+        for part in (("", *lines), _footer_lines(scene, style, columns))
+    )
     most = max(_LEAST_ROWS, rows - 1)
     room = max(1, most - len(tail))
     if len(body) > room:
@@ -397,34 +383,27 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
 
 def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
     """Yield the other changes of the same kind: whether their values are the same, and where they are."""
-    first, other_members = members[0], members[1:]
-    ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
-    is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in other_members)
-    names = [format_path(change) if len(ids) == 1 else plan.baseline.id for plan, change in other_members]
-    if is_same:
-        places = wording.list_first([*map(one_line, names)], _SAMPLES)
-        yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
+    (_, first), *others = members
+    ids = {plan.baseline.id for plan, _ in members}
+    names = [one_line(format_path(one) if len(ids) == 1 else plan.baseline.id) for plan, one in others]
+    if all((change.before, change.after) == (first.before, first.after) for _, change in others):
+        yield style.paint(f"  the same in {wording.list_first(names, _SAMPLES)} (m: one by one)", "yellow")
     else:
-        yield style.paint(f"  and {len(other_members):,} of this kind (m: one by one)", "yellow")
-        lines = [
-            f"{one_line(name)}  {_format_sides(change)}"
-            for name, (_, change) in zip(names, other_members, strict=True)
-        ]
+        yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
+        lines = [f"{name}  {_format_sides(one)}" for name, (_, one) in zip(names, others, strict=True)]
         yield from (f"    {line}" for line in first_of(lines, _SAMPLES))
     risk = highest_risk([change for _, change in members])
-    if risk != first[1].risk:
+    if risk != first.risk:
         yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
 
 
 def _format_sides(change: Change) -> str:
-    sides = {"added": (change.after,), "removed": (change.before,)}
-    both = (change.before, change.after)
     if change.kind == "retyped":  # 29 and "29" would look the same
-        texts = [cut_to_width(text, _LONGEST) for text in pair(*both, with_types=True)]
+        texts: tuple[str, ...] = pair(change.before, change.after, with_types=True)
     else:
-        texts = [cut_to_width(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
+        texts = tuple(short(side, 200) for side in (change.before, change.after) if side is not ABSENT)
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return sign + " -> ".join(texts)
+    return sign + " -> ".join(cut_to_width(text, _LONGEST) for text in texts)
 
 
 def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
@@ -479,14 +458,9 @@ def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: D
 
 
 def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
+    """Return `3 accepted, 1 rejected`."""
     counted = [style.paint(f"{n:,} {DONE[verb]}", _VERB_COLOURS[verb]) for verb, n in counts.items() if n]
     return ", ".join(counted) or "nothing was decided"
-
-
-def count_decisions(counts: Mapping[Verb, int], remaining: int, style: Style) -> str:
-    """Return the last line: `3 accepted, 1 rejected, 2 left`."""
-    line = count_verbs(counts, style)
-    return f"{line}, {remaining:,} left" if remaining else line
 
 
 def format_pending(
@@ -505,8 +479,7 @@ def format_pending(
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
     lines += [""] if lines[-1] else []
-    changes = [change for plan in plans for change in plan.changes]
-    if len(plans) > 1 and all(map(is_free, changes)):
+    if len(plans) > 1 and all(is_free(change) for plan in plans for change in plan.changes):
         everything = [] if len(again) > len(operator) else ["--all-failed"]
         words = ["baselinekit", "refresh", *everything, *again, "--yes"]
         lines.append(f"all of it: {one_line(shlex.join(words))}")
@@ -537,7 +510,9 @@ def is_free(change: Change) -> bool:
 
 def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None, operator: Sequence[str]) -> str:
     """Return the command that accepts these changes of a baseline, or all."""
-    words = ["baselinekit", "refresh", plan.baseline.id, *_origin_options(plan), *operator]
+    origin = plan.seen.origin
+    source = {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])  # of the same answer
+    words = ["baselinekit", "refresh", plan.baseline.id, *source, *operator]
     for change in changes or ():
         words += ["--path", render(change.path)]
     selected = plan.changes if changes is None else changes
@@ -547,34 +522,27 @@ def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None, operator
     return shlex.join(words)
 
 
-def _origin_options(plan: RefreshPlan) -> list[str]:
-    """Return the options by which a refresh gets the same answer; none if it is kept here."""
-    origin = plan.seen.origin
-    return {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])
-
-
 def format_pending_json(
-    proposal: RefreshProposal, offers: Mapping[Member, Offers], operator: Sequence[str]
+    proposal: RefreshProposal, offers: Mapping[Member, Mapping[str, Sequence[Offer]]], operator: Sequence[str]
 ) -> str:
     """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
     accepting."""
     pending = []
     for n, number in sorted(offers):
-        plan, offered = proposal.plans[n], offers[n, number]
-        change = plan.changes[number]
-        blocked = change.blocked
-        can_accept = not blocked and change.part == "output"
+        plan, change = proposal.plans[n], proposal.plans[n].changes[number]
+        can_accept = not change.blocked and change.part == "output"
         accept = accept_command(plan, (change,), operator) if can_accept else None
+        choices = {
+            name: [{"text": offer.text, "reason": offer.reason} for offer in offered]
+            for name, offered in offers[n, number].items()
+        }
         pending.append(
             {"id": plan.baseline.id, "number": number, "file": plan.baseline.source.file}
             | change_document(change)
             | {
-                "blocked": problem_document(blocked) if blocked else None,
+                "blocked": problem_document(change.blocked) if change.blocked else None,
                 "note": change.note or None,
-                **{
-                    name: [{"text": offer.text, "reason": offer.reason} for offer in choices]
-                    for name, choices in (("placeholders", offered.placeholders), ("rules", offered.rules))
-                },
+                **choices,
                 "commands": {"accept": accept},
             }
         )
