@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.checking import Checker, ReadFiles
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers, judge_chunk
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
+from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.commands.selection import Selection, wanted

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from baselinekit.commands.context import RunContext
+from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import observe
 from baselinekit.errors import BaselinekitError
@@ -16,10 +16,6 @@ from baselinekit.structs import Struct, replace
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
-
-TICK = 1.1
-"""Seconds after which a clock of whole seconds is certain to show another time: replays within one second
-agree on it by chance."""
 
 _TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread sends: only so many are lost when a run is interrupted."""

@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 
 from baselinekit import __version__
-from baselinekit.commands.checking import MOST_HELD, Checker, Key, ReadFiles, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, RunContext
-from baselinekit.commands.executor import Elsewhere, Terms, in_threads
-from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline
+from baselinekit.commands.executor import OUT_OF_BUDGET, Elsewhere, Terms, in_threads
+from baselinekit.commands.judging import (
+    MOST_HELD,
+    Checker,
+    ComparePolicy,
+    JudgedBaseline,
+    Key,
+    ReadFiles,
+    key_of,
+    unjudged_result,
+)
 from baselinekit.commands.loading import (
     find_files,
     provide_schema,

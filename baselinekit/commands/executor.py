@@ -12,17 +12,15 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from baselinekit.commands.context import SIGNAL_CHECK, RunContext, Stop
-from baselinekit.commands.judging import OUT_OF_BUDGET
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, field, replace
 
-ASKED_ELSEWHERE = "BK621"
-"""The code of a result whose worker has no share of what its model answers at once."""
-
-_SHARE_TOO_SMALL = (OUT_OF_BUDGET, ASKED_ELSEWHERE)
+OUT_OF_BUDGET, ASKED_ELSEWHERE = "BK620", "BK621"
+"""The codes of results for which a worker's share was too small: of the limits, or of what a model answers at
+once."""
 
 _MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
@@ -382,7 +380,9 @@ class Elsewhere(Generic[Item, Judged]):
             for item, judged in zip(chunk.items, results, strict=True):
                 if judged is None:
                     rest.append(item)
-                elif terms.code(judged) in _SHARE_TOO_SMALL and not (chunk.needs_all or chunk.claim == ALONE):
+                elif terms.code(judged) in (OUT_OF_BUDGET, ASKED_ELSEWHERE) and not (
+                    chunk.needs_all or chunk.claim == ALONE
+                ):
                     too_much.append(item)
                 else:
                     self._failures += terms.is_failure(item, judged)

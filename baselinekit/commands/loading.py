@@ -7,8 +7,7 @@ from contextlib import suppress
 from functools import cache
 from operator import itemgetter
 
-from baselinekit.commands.judging import check
-from baselinekit.commands.project import CaptureEnvironment, Project
+from baselinekit.commands.project import Project
 from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
@@ -16,19 +15,14 @@ from baselinekit.errors import (
     Refused,
     lacks_variables,
 )
-from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
-from baselinekit.model.values import ABSENT
 from baselinekit.store import reading
 from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import replace
-
-Prepared = tuple[Baseline, Matcher | None]
-
 
 Unfit = tuple[Source, BaselinekitError]
 """A baseline that cannot be compared as it is written, and why."""
@@ -99,32 +93,6 @@ def relative_to_root(path: str, root: str) -> str:
     if os.path.commonpath([path, root]) != root:
         path = os.path.realpath(path)
     return os.path.relpath(path, root)
-
-
-def prepare(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """Compile a baseline and check whether its recipe can work; each problem gets its place."""
-    try:
-        return compile_and_check(environment, baseline)
-    except BaselinekitError as error:
-        kind = Refused if isinstance(error, Refused) else InvalidInput
-        raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
-
-
-def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """Return a baseline with its matcher; None as matcher if it has no output yet. An unexpected exception
-    occurs again where the baseline is judged, and is reported there."""
-    prepared: Prepared = baseline, None
-    try:
-        chosen = environment.chosen(baseline)
-        if chosen.baseline is None or chosen.baseline.output is ABSENT:
-            return chosen, None
-        prepared = chosen, compile_baseline(chosen, environment.project.words_of(baseline))
-        check(baseline, environment.project.setting_of(baseline, environment.clients))
-    except BaselinekitError:
-        raise
-    except Exception:
-        return prepared
-    return prepared
 
 
 def raise_unless_variables(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:

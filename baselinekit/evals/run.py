@@ -7,8 +7,7 @@ from contextlib import closing, contextmanager, nullcontext
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
-from baselinekit.commands.executor import Elsewhere
-from baselinekit.commands.judging import OUT_OF_BUDGET
+from baselinekit.commands.executor import OUT_OF_BUDGET, Elsewhere
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder

@@ -17,9 +17,8 @@ from _pytest._code import code
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
-from baselinekit.commands.checking import Checker, Key, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, Stop
-from baselinekit.commands.judging import ComparePolicy
+from baselinekit.commands.judging import Checker, ComparePolicy, Key, key_of, unjudged_result
 from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.commands.recording import keep_seen, mask_result
