@@ -114,7 +114,7 @@ def _elsewhere(
         return compare_in_processes(job, options.processes, policy)
     from baselinekit.cli.shipping import compare_on_cluster
 
-    return compare_on_cluster(options.dask, job, policy)
+    return compare_on_cluster(options.dask, job, policy, options.paths)
 
 
 def _selection(

@@ -1,7 +1,7 @@
 """`--dask`: which options and files of the project are sent to the workers of a cluster."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from types import MappingProxyType
@@ -49,65 +49,70 @@ def check_dask_option(place: str) -> None:
         raise InvalidInput(Problem("BK508", message, hint))
 
 
-def compare_on_cluster(place: str, job: Job, policy: ComparePolicy) -> Elsewhere[Entry, JudgedBaseline]:
-    """The workers of a cluster for a compare."""
+def compare_on_cluster(
+    place: str, job: Job, policy: ComparePolicy, paths: Sequence[str]
+) -> Elsewhere[Entry, JudgedBaseline]:
+    """The workers of a cluster for a compare of these paths."""
     check_dask_option(place)
-
-    def build(order: Order, chunk: Chunk[Entry]) -> Build:
-        return partial(CompareWorker, order, policy)
-
-    return on_cluster(place, job, build, lambda entry: entry.source.file, OF_BASELINES)
+    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in paths]
+    return on_cluster(
+        place, job, lambda order, chunk: partial(CompareWorker, order, policy), named, OF_BASELINES
+    )
 
 
 def on_cluster(
     place: str,
     job: Job,
     build: Callable[[Order, Chunk[Any]], Build],
-    source_of: Callable[[Any], str],
+    named: Sequence[str],
     terms: Any,
     stated: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Elsewhere[Any, Any]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
-    made for a chunk; `source_of`: the file of an item; `stated`: files with the content that they must have
-    there, whatever they contain here."""
+    made for a chunk; `named`: files and folders that are sent wherever they are; `stated`: files with the
+    content that they must have there, whatever they contain here."""
     project, execute = job.project, job.context.clients.execute
     root = project.root
     order = order_to_send(job)
     environment = CaptureEnvironment(project, job.context.clients)
     recording = order.recording
-    answers = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
-    answers += [os.path.join(root, CACHE)] if recording.cache else []
-    answers += [answers_file(root, name_of("answers", order.about))] if order.resume else []
+    folders = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
+    folders += [os.path.join(root, CACHE)] if recording.cache else []
+    folders += [answers_file(root, name_of("answers", order.about))] if order.resume else []
+    outside = [path for path in named if os.path.commonpath([path, root]) != root]
+    folders += filter(os.path.isdir, outside)
+    tops = {repository_of(root, path) for path in filter(os.path.isfile, outside)}
 
     @cache
-    def shared() -> tuple[bytes, frozenset[str]]:
-        places = {root: listed_files(Git(execute, root)) or [root], "/": _files_of_settings(project, order)}
-        return pack(places, {project.cwd: None, **stated, **_stated_configuration(job, order)})
-
-    @cache
-    def in_repository(folder: str) -> list[str]:
-        return listed_files(Git(execute, folder))
+    def files() -> tuple[bytes, frozenset[str]]:
+        return pack(
+            {
+                **{folder: [folder] for folder in folders},
+                **{top: listed_files(Git(execute, top)) for top in tops},
+                root: listed_files(Git(execute, root)) or [root],
+                "/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)],
+            },
+            {
+                project.cwd: None,
+                **{os.path.join(top, ".git"): None for top in tops},  # marks the root of its repository there
+                **stated,
+                **_stated_configuration(job, order),
+            },
+        )
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
         if not environment.seen:
             with suppress(BaselinekitError):
                 environment.environment()
         sent = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
-        sources = {source_of(item) for item in chunk.items}
-        tops = {repository_of(root, file) for file in sources} - {root}
-        places = {
-            "/": [os.path.join(root, file) for file in sources],
-            **{top: in_repository(top) for top in tops},
-        }
-        files, paths = pack(
-            {**places, **{answer: [answer] for answer in answers}},
-            {os.path.join(top, ".git"): None for top in tops},  # marks the root of its repository there
+        paths = files()[1]
+        return Sealed(
+            Parcel(build(sent, chunk), chunk, grant),
+            lambda text: str(text) if isinstance(text, SenderPath) or text in paths else None,
         )
-        return Parcel(build(sent, chunk), chunk, grant, files).sealed(paths | shared()[1])
 
     private = is_private(project, order.operator)
-    cluster = connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed.of(shared()[0]))
-    return job.given_to(cluster, terms)
+    return job.given_to(connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed(files()[0])), terms)
 
 
 def order_to_send(job: Job) -> Order:

@@ -153,11 +153,11 @@ class EvalClients(Struct):
 
 
 class AttemptResult(Struct):
-    """An attempt; where it has a baseline also the comparison, and the observation that was compared."""
+    """An attempt, and what was observed; where it has a baseline also the comparison."""
 
     attempt: Attempt
-    comparison: Comparison | None = None
     observation: Observation | None = None
+    compared: tuple[Comparison, Observation] | None = None
 
 
 class Examiner(Struct):
@@ -187,7 +187,7 @@ class Examiner(Struct):
             sent=trace.sent,
             verified=trace.verified,
         )
-        return AttemptResult(attempt, result.comparison, result.observation)
+        return replace(result, attempt=attempt)
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """Return the attempt for one that was never made, or that failed with an unexpected error."""
@@ -241,7 +241,8 @@ class Examiner(Struct):
             output=None if outcome == "passed" else observation.output,
             environment=session.environment(observation),
         )
-        return AttemptResult(attempt, comparisons[0] if comparisons else None, observation)
+        compared = (comparisons[0], observation) if comparisons else None
+        return AttemptResult(attempt, observation, compared)
 
     def _clients(
         self,

@@ -112,7 +112,7 @@ def run(
     plan = _RunPlan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
-    order = CaseOrder(jobs, together, policy.first)
+    order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
     attempts = Attempts(project, context, memory, outside.take, order)
     worker = CaseWorker(here, Examiner(here, outside, context.clock.seconds), context, plan.prepared)
