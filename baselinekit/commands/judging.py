@@ -42,7 +42,7 @@ from baselinekit.model.baselines import (
     Variant,
 )
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Request, Scores, Usage
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, Request, Scores, Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
@@ -86,7 +86,7 @@ def check(baseline: Baseline, setting: Setting) -> None:
 def observe(recipe: Recipe, setting: Setting) -> Observation:
     """Replay the recipe; its output gets `checks` and `quality_scores` where it asks for them."""
     answer = replaying.replay(recipe, setting)
-    checks = outcomes_of_checks(recipe, answer, setting) if recipe.checks else {}
+    checks = _outcomes_of_checks(recipe, answer, setting) if recipe.checks else {}
     output, environment = answer.output, answer.environment
     if checks:
         output = {
@@ -101,18 +101,19 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
     return replace(answer, output=output, environment=environment, failed_checks=failed)
 
 
-def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
+def _outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
     """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
     from baselinekit.graders.checks import grade_checks
     from baselinekit.graders.task import GradeClients
 
     checks = setting.scope.expand(recipe.checks, CHECKS_AT)
     recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))
-    grades = grade_checks(recipe, observation, GradeClients(mask=setting.redactor.mask))
-    for grade in grades:
+    outcomes: dict[str, str] = {}
+    for grade in grade_checks(recipe, observation, GradeClients(mask=setting.redactor.mask)):
         if grade.outcome == "error":
             raise cannot_replay(grade.code or "BK704", f"{grade.grader}: {grade.reason}", "")
-    return {grade.grader: "" if grade.outcome == "passed" else grade.reason for grade in grades}
+        outcomes[grade.grader] = "" if grade.outcome == "passed" else grade.reason
+    return outcomes
 
 
 def _as_dict(output: Json) -> dict[str, Json]:
@@ -123,26 +124,24 @@ def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[st
     """Return the scores of an output, and the model that gave them."""
     from baselinekit.kinds.files import rubric_of
 
+    rubric = rubric_of(scores, setting)
     content = output.get("text", output) if isinstance(output, dict) else output
     text = content if isinstance(content, str) else pretty(content, "  ")
-    question, read_reply = _prepare_scoring(scores, rubric_of(scores, setting), text)
-    answer = setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
-    return read_reply(answer.text), answer.served
 
+    def ask(question: ModelQuestion) -> Answer:
+        return setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
 
-def _prepare_scoring(
-    scores: Scores, rubric: dict[str, str], text: str
-) -> tuple[ModelQuestion, Callable[[str], dict[str, Json]]]:
-    """Return what a judge is asked, and the function that reads its reply."""
     if scores.form == "line":
         from baselinekit.graders.by_line import SCORE, ScoreLine, score_question
 
         ((name, meaning),) = rubric.items()
-        question = score_question(ScoreLine(meaning, scores.model), text)
-        return question.ask, lambda reply: {name: int(SCORE.read(reply, question.texts)[0])}
+        line = score_question(ScoreLine(meaning, scores.model), text)
+        answer = ask(line.ask)
+        return {name: int(SCORE.read(answer.text, line.texts)[0])}, answer.served
     from baselinekit.graders.judging import read_scores, rubric_question
 
-    return rubric_question(text, rubric, scores), lambda reply: read_scores(reply, text, rubric, scores)
+    answer = ask(rubric_question(text, rubric, scores))
+    return read_scores(answer.text, text, rubric, scores), answer.served
 
 
 def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
@@ -361,8 +360,7 @@ class Checker:
             stop, sleep = self._context.stop, self._context.clients.sleep
             return replay_repeatedly(replay, self._policy.repeating, stop.is_set, sleep)
         except Exception as error:
-            expected = error if isinstance(error, BaselinekitError) else internal_error(error)
-            problem = expected.problems[0]
+            problem = internal_error(error).problems[0]
             reason = self._project.redactor.mask(problem.with_hint)
             result = unjudged_result(entry, "error", reason, code=problem.code)
             return JudgedBaseline(replace(result, name=entry.name, at=problem.at or ()))
@@ -463,10 +461,8 @@ class Checker:
         try:
             now = self._context.clock.timestamp()
             seen = seen_of(self.environment, baseline, comparison, observation, now)
-        except BaselinekitError as error:
-            return JudgedBaseline(result, warning=error.problems[0].message)
         except Exception as error:  # the verdict stays valid
-            return JudgedBaseline(result, warning=str(internal_error(error)))
+            return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))
 
     def _text_judged(
@@ -628,13 +624,11 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
     errors = [result for result in results if result.outcome == "error"]
     not_replayed = [result for result in results if result.outcome in ("skipped", "unscored")]
     count = Repeats(len(results) - len(not_replayed), len(passed), len(errors))
-    if not_replayed and not failed:
-        return not_replayed[0]
-    if errors and not failed:
-        verdict = "flaky" if passed else errors[0].verdict
-        return _with_totals(errors[0], results, count, verdict)
     if not failed:
-        return _with_totals(passed[0], results, count, None)
+        if not_replayed:
+            return not_replayed[0]
+        verdict = None if not errors else "flaky" if passed else errors[0].verdict
+        return _with_totals((errors or passed)[0], results, count, verdict)
     answered = len(passed) + len(failed)
     if passed and not errors and len(passed) >= rate * answered:
         spots = [f"{render(spot.path)} differs {spot.note}" for spot in _spots(failed, answered)]

@@ -80,10 +80,8 @@ def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str
             drop_pending(root, settled)
         if id := pending.id if pending is not None else settled:
             drop_accepted(root, id)
-    except BaselinekitError as error:
-        reason = error.problems[0].message
     except Exception as error:
-        reason = str(internal_error(error))
+        reason = internal_error(error).problems[0].message
     return f"the new output could not be kept for a refresh: {reason}" if reason else ""
 
 
