@@ -10,8 +10,7 @@ from typing import Any
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import build_outside
 from baselinekit.cli.worker import Job, Order, OrderWorker
-from baselinekit.commands.executor import Chunk, Elsewhere
-from baselinekit.commands.processes import Build
+from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.evals.attempts import EvalClients, Examiner, PendingWrites
 from baselinekit.evals.checks import Prepared, prepare_cases
@@ -19,6 +18,7 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.workers import OF_ATTEMPTS, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt
 from baselinekit.model.evals import Case
 from baselinekit.structs import replace
+from baselinekit.suites import ratings
 
 
 class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
@@ -60,25 +60,10 @@ def run_elsewhere(
     """Where the attempts of a run are made; None for threads of this process."""
     saves = options.save_answers is not None
     job = replace(job, jobs=cases.jobs, maxfail=1 if cases.first else None)
-    if options.dask is None:
-        return job.in_processes(
-            options.processes, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS
-        )
-    from baselinekit.cli.shipping import on_cluster
-    from baselinekit.suites import ratings
-
     root = job.project.root
     rated = ratings.Ratings(root).contents()
     stated = {os.path.join(root, ratings.FILE): rated} if rated else {}
-
-    def build(order: Order, chunk: Chunk[CaseTurn]) -> Build:
-        ids = {turn.case.id for turn in chunk.items}
-        together = {
-            key: questions
-            for key, questions in cases.together.items()
-            if not ids.isdisjoint(id for id, _ in questions)
-        }
-        return partial(RunWorker, order, together, saves)
-
     named = [os.path.join(root, file) for file in cases.files]
-    return on_cluster(options.dask, job, build, named, OF_ATTEMPTS, stated)
+    return job.elsewhere(
+        options, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS, named, stated
+    )

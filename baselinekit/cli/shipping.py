@@ -2,35 +2,30 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import cache, partial
-from types import MappingProxyType
+from contextlib import AbstractContextManager, suppress
+from functools import cache
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from baselinekit.cli.clients import CACHE, operator_path
-from baselinekit.cli.worker import CompareWorker, Job, Order
+from baselinekit.cli.worker import Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.cluster import (
-    Parcel,
+    Cluster,
     Sealed,
-    SenderPath,
     check_place,
     connect_to_cluster,
     listed_files,
     pack,
 )
-from baselinekit.commands.compare import OF_BASELINES
-from baselinekit.commands.executor import Chunk, Elsewhere, Grant
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
+from baselinekit.commands.executor import Chunk, Grant
 from baselinekit.commands.processes import Build
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.store.journal import answers_file, name_of
 from baselinekit.store.project import CONFIG_NAME, repository_of
@@ -49,33 +44,22 @@ def check_dask_option(place: str) -> None:
         raise InvalidInput(Problem("BK508", message, hint))
 
 
-def compare_on_cluster(
-    place: str, job: Job, policy: ComparePolicy, paths: Sequence[str]
-) -> Elsewhere[Entry, JudgedBaseline]:
-    """The workers of a cluster for a compare of these paths."""
-    check_dask_option(place)
-    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in paths]
-    return on_cluster(
-        place, job, lambda order, chunk: partial(CompareWorker, order, policy), named, OF_BASELINES
-    )
-
-
 def on_cluster(
     place: str,
     job: Job,
-    build: Callable[[Order, Chunk[Any]], Build],
+    build: Callable[[Order], Build],
     named: Sequence[str],
-    terms: Any,
-    stated: Mapping[str, bytes] = MappingProxyType({}),
-) -> Elsewhere[Any, Any]:
+    stated: Mapping[str, bytes],
+) -> AbstractContextManager[Cluster]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
-    made for a chunk; `named`: files and folders that are sent wherever they are; `stated`: files with the
-    content that they must have there, whatever they contain here."""
+    made; `named`: files and folders that are sent wherever they are; `stated`: files with the content that
+    they must have there, whatever they contain here."""
+    check_dask_option(place)
     project, execute = job.project, job.context.clients.execute
     root = project.root
     order = order_to_send(job)
     environment = CaptureEnvironment(project, job.context.clients)
-    recording = order.recording
+    operator, recording = order.operator, order.recording
     folders = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
     folders += [os.path.join(root, CACHE)] if recording.cache else []
     folders += [answers_file(root, name_of("answers", order.about))] if order.resume else []
@@ -105,14 +89,11 @@ def on_cluster(
             with suppress(BaselinekitError):
                 environment.environment()
         sent = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
-        paths = files()[1]
-        return Sealed(
-            Parcel(build(sent, chunk), chunk, grant),
-            lambda text: str(text) if isinstance(text, SenderPath) or text in paths else None,
-        )
+        paths = files()[1] | {operator.cwd, operator.config, operator.targets, *folders}
+        return Sealed((build(sent), chunk, grant), lambda text: text if text in paths else None)
 
-    private = is_private(project, order.operator)
-    return job.given_to(connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed(files()[0])), terms)
+    private = is_private(project, operator)
+    return connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed(files()[0]))
 
 
 def order_to_send(job: Job) -> Order:
@@ -120,12 +101,11 @@ def order_to_send(job: Job) -> Order:
     that are needed."""
     project, operator, recording = job.project, job.order.operator, job.recording
 
-    def path(name: str | None, folder: str = operator.cwd) -> SenderPath | None:
-        return None if name is None else SenderPath(os.path.normpath(os.path.join(folder, name)))
+    def path(name: str | None, folder: str = operator.cwd) -> str | None:
+        return None if name is None else os.path.normpath(os.path.join(folder, name))
 
     operator = replace(
         operator,
-        cwd=SenderPath(operator.cwd),
         environ=environment_to_send(project, operator),
         config=path(project.config_file or CONFIG_NAME, project.root),
         config_from=None,

@@ -1,10 +1,12 @@
 """The workers of `--processes` and `--dask`: the `Order` that each gets, and the project, clients and models
 that it builds from that. A worker writes nothing: results go back to the process of the command."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
@@ -33,6 +35,8 @@ from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 
 if TYPE_CHECKING:  # most runs ask no model
+    from baselinekit.cli.compare import CompareOptions
+    from baselinekit.cli.evals import RunOptions
     from baselinekit.clients.models.recording import Mode, Shelf
 
 
@@ -195,26 +199,34 @@ class Job(Struct):
         operator = replace(self.project.operator, execute=None, work=time.thread_time)
         return Order(operator, self.recording, self.jobs, self.resume, self.about)
 
-    def in_processes(
-        self, count: int, build: Callable[[Order], Build], terms: Any
+    def elsewhere(
+        self,
+        where: "CompareOptions | RunOptions",
+        build: Callable[[Order], Build],
+        terms: Any,
+        named: Sequence[str],
+        stated: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Elsewhere[Any, Any] | None:
-        """Several processes, but no more than do something at once; None for threads of this one."""
-        if (count := min(count, self.jobs)) == 1:
+        """A cluster, or several processes, but no more than do something at once; None for threads of this
+        one. `build`: how a worker is made; `named` and `stated`: for `on_cluster`."""
+        place: AbstractContextManager[Workers]
+        if where.dask is not None:
+            from baselinekit.cli.shipping import on_cluster
+
+            place = on_cluster(where.dask, self, build, named, stated)
+        elif (count := min(where.processes, self.jobs)) == 1:
             return None
-        shares = [self.jobs // count + (number < self.jobs % count) for number in range(count)]
-        builds = [build(replace(self.order, jobs=share)) for share in shares]
-        command = self.about.partition(" ")[0]
-        return self.given_to(WorkerProcesses(builds, shares[0], command), terms, reads=True)
-
-    def given_to(
-        self, place: AbstractContextManager[Workers], terms: Any, reads: bool = False
-    ) -> Elsewhere[Any, Any]:
+        else:
+            shares = [self.jobs // count + (number < self.jobs % count) for number in range(count)]
+            builds = [build(replace(self.order, jobs=share)) for share in shares]
+            place = WorkerProcesses(builds, shares[0], self.about.partition(" ")[0])
         now = self.context.clients.now
-        return Elsewhere(place, terms, self.models, self.maxfail, now, reads)
+        return Elsewhere(place, terms, self.models, self.maxfail, now, where.dask is None)
 
 
-def compare_in_processes(
-    job: Job, processes: int, policy: ComparePolicy
+def compare_elsewhere(
+    job: Job, options: "CompareOptions", policy: ComparePolicy
 ) -> Elsewhere[Entry, JudgedBaseline] | None:
-    """Several processes for a compare; None for threads of this one."""
-    return job.in_processes(processes, lambda order: partial(CompareWorker, order, policy), OF_BASELINES)
+    """Where the baselines of a compare are judged; None for threads of this process."""
+    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in options.paths]
+    return job.elsewhere(options, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)

@@ -29,7 +29,7 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
 from baselinekit.commands.executor import Chunk, Grant
-from baselinekit.commands.processes import Build, block_signals, without_main
+from baselinekit.commands.processes import block_signals, without_main
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -41,7 +41,6 @@ from baselinekit.errors import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
-from baselinekit.structs import Struct
 
 _LOCAL = lazy_pattern(r"local:(\d{1,3})")
 _ADDRESS = lazy_pattern(r"(?:(?:tcp|tls|ws|wss|ucx)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}/?")
@@ -57,10 +56,6 @@ MOST_BYTES = 256_000_000
 """The limit for all files that are sent together."""
 
 # What is sent: sealed values, and files.
-
-
-class SenderPath(str):
-    """A path of the sender. For the worker it is where the file or folder is laid out."""
 
 
 class _Pickler(pickle.Pickler):
@@ -150,15 +145,6 @@ def pack(
         return packed.getvalue(), frozenset(f"/{name}" for name in archive.getnames())
 
 
-class Parcel(Struct):
-    """What a worker elsewhere needs for one chunk, besides the files of the project. `build`: makes the
-    worker, once all files are there."""
-
-    build: Build
-    chunk: Chunk[Any]
-    grant: Grant
-
-
 # On the worker.
 
 _cancels: dict[str, list[Callable[[], None]]] = {}
@@ -174,9 +160,9 @@ def _stop_run(run: str) -> None:
 
 
 def judge_parcel(run: str, sealed: Sealed, files: Sealed, within: str | None = None) -> Sealed:
-    """Judge a chunk. All files are laid out in a new folder, `within` one that Dask removes when the worker
-    is killed; what is handed back names the paths of the sender. Errors are values: those that are raised
-    only appear in the log of the worker."""
+    """Judge a chunk with the worker that is `sealed` together with it. All files are laid out in a new
+    folder, `within` one that Dask removes when the worker is killed; what is handed back names the paths of
+    the sender. Errors are values: those that are raised only appear in the log of the worker."""
     if (dask := sys.modules.get("distributed")) is not None:  # every worker has loaded it
         with suppress(ValueError):
             within = dask.get_worker().local_directory
@@ -186,14 +172,14 @@ def judge_parcel(run: str, sealed: Sealed, files: Sealed, within: str | None = N
             with tarfile.open(fileobj=io.BytesIO(files.opened())) as archive:
                 archive.extraction_filter = getattr(tarfile, "data_filter", None)
                 archive.extractall(top)
-            parcel: Parcel = sealed.opened(lambda path: path_below(path, top))
-            with closing(parcel.build()) as worker:
+            build, chunk, grant = sealed.opened(lambda path: path_below(path, top))
+            with closing(build()) as worker:
                 cancels = _cancels.setdefault(run, [])
                 cancels.append(worker.cancel)
                 if run in _stopped:
                     worker.cancel()
                 try:
-                    done = worker.judge(parcel.chunk, parcel.grant)
+                    done = worker.judge(chunk, grant)
                 finally:
                     cancels.remove(worker.cancel)
         except BaselinekitError as error:
@@ -287,11 +273,9 @@ class Cluster:
         threading.Thread(target=self._tell_workers, daemon=True).start()
 
     def _tell_workers(self) -> None:
-        until = time.monotonic() + _STOP_SECONDS
         with suppress(Exception):
             self._client.run(_stop_run, self._run, on_error="ignore")
-        while self._under_way and time.monotonic() < until:
-            time.sleep(0.1)
+            wait(self._under_way, _STOP_SECONDS)
         for future in [*self._under_way]:
             future.cancel()
 

@@ -16,7 +16,7 @@ from baselinekit.errors import Problem
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import MutableStruct, Struct, field, replace
 
 OUT_OF_BUDGET, ASKED_ELSEWHERE = "BK620", "BK621"
 """The codes of results for which a worker's share was too small: of the limits, or of what a model answers at
@@ -238,29 +238,25 @@ class Terms(Struct, Generic[Item, Judged]):
     error: Callable[[Item, Problem], Judged]
 
 
-class Elsewhere(Generic[Item, Judged]):
+class Elsewhere(MutableStruct, Generic[Item, Judged]):
     """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: where
     the workers are, once there is something to do; `reads`: whether they see the files of the caller, and can
     read them; `asked`: the models of the caller, with their `limits` and what is `spent`, which `take` what a
-    worker has asked, and `take_over` the limits for what the caller asks itself."""
+    worker has asked, and `take_over` the limits for what the caller asks itself; `seen`: the environment in
+    which they worked."""
 
-    def __init__(
-        self,
-        place: AbstractContextManager[Workers],
-        terms: Terms[Item, Judged],
-        asked: Any,
-        maxfail: int | None,
-        now: Callable[[], float],
-        reads: bool = False,
-    ):
-        self._place, self._terms, self._asked, self._maxfail, self._now = place, terms, asked, maxfail, now
-        self.reads = reads
-        self._open = ExitStack()
-        self._workers: Workers | None = None
-        self._lock = threading.Lock()
-        self._grants: dict[int, Grant] = {}
-        self._failures = 0
-        self.seen: dict[str, Json] = {}
+    place: AbstractContextManager[Workers]
+    terms: Terms[Item, Judged]
+    asked: Any
+    maxfail: int | None
+    now: Callable[[], float]
+    reads: bool = False
+    seen: dict[str, Json] = field(default_factory=dict)
+    _open: ExitStack = field(default_factory=ExitStack)
+    _workers: Workers | None = None
+    _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock)
+    _grants: dict[int, Grant] = field(default_factory=dict)
+    _failures: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -270,7 +266,7 @@ class Elsewhere(Generic[Item, Judged]):
 
     @property
     def workers(self) -> Workers:
-        self._workers = self._workers or self._open.enter_context(self._place)
+        self._workers = self._workers or self._open.enter_context(self.place)
         return self._workers
 
     def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
@@ -300,11 +296,11 @@ class Elsewhere(Generic[Item, Judged]):
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
-        terms, workers = self._terms, self.workers
+        terms, workers = self.terms, self.workers
 
         def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
             if chunk.claim == ALONE:
-                self._asked.take_over()
+                self.asked.take_over()
                 return ChunkDone((here(chunk.items[0]),))
             with self._lock:
                 number, of = (0, 1) if chunk.needs_all else (worker, workers.count)
@@ -319,7 +315,7 @@ class Elsewhere(Generic[Item, Judged]):
             with self._lock:
                 self._grants.pop(worker, None)
                 if isinstance(outcome, ChunkDone) and not is_here:
-                    self._asked.take(outcome)
+                    self.asked.take(outcome)
                     self.seen = self.seen or outcome.seen
             if isinstance(outcome, int):
                 if (losses := chunk.losses + outcome) < LOSSES:
@@ -349,7 +345,7 @@ class Elsewhere(Generic[Item, Judged]):
             ):
                 if part:
                     turns.add(replace(next_chunk, items=tuple(part)))
-            if self._maxfail is not None and self._failures >= self._maxfail:
+            if self.maxfail is not None and self._failures >= self.maxfail:
                 turns.clear()
 
         def cancel_all() -> None:
@@ -363,14 +359,14 @@ class Elsewhere(Generic[Item, Judged]):
 
     def _grant(self, number: int, of: int) -> Grant:
         """Grant a share of what is left; with `maxfail`, until the first failure."""
-        spent, total = self._asked.spent or ModelUsage(), dict[str, Decimal]()
+        spent, total = self.asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
-            if (limit := getattr(self._asked.limits, name)) is not None:
+            if (limit := getattr(self.asked.limits, name)) is not None:
                 used = Decimal(getattr(spent.at_most, name))
                 left = max(Decimal(str(limit)) - used, Decimal(0))
                 share = left / of if name == "usd" else (left / of).to_integral_value(ROUND_CEILING)
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
-        failures = None if self._maxfail is None else 1
-        return Grant(self._now(), failures, spent, total, number, of)
+        failures = None if self.maxfail is None else 1
+        return Grant(self.now(), failures, spent, total, number, of)

@@ -494,17 +494,12 @@ class Checker:
     def _result(
         self, baseline: Baseline, outcome: Outcome, reason: str = "", code: str | None = None
     ) -> Result:
+        source, recipe = baseline.source, baseline.current
         return Result(
-            id=baseline.id,
-            file=baseline.source.file,
-            line=None,
-            kind=baseline.current.kind,
-            outcome=outcome,
-            reason=reason,
-            code=code,
+            *(baseline.id, source.file, None, recipe.kind, outcome, reason, code),
             name=baseline.name,
             criticality=baseline.metadata.criticality,
-            recipe_hash=replaying.recipe_hash(baseline.current),
+            recipe_hash=replaying.recipe_hash(recipe),
         )
 
     def _spots(

@@ -22,7 +22,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 Build = Callable[[], Any]
-"""Makes what does the work in its process, with the methods that are called, `cancel` and `close`. It can be
+"""Makes what does the work in its process, with the methods that are called, and `cancel`. It can be
 pickled: a class or a function of a module, or a `partial` of one."""
 
 _builds: list[Build] = []
@@ -62,11 +62,6 @@ def _call(method: str, arguments: tuple[Any, ...]) -> Any:
     return getattr(_workers[0], method)(*arguments)
 
 
-def _close() -> None:
-    for worker in _workers:
-        worker.close()
-
-
 class WorkerProcesses:
     """Processes of this machine, each started when it gets its first chunk. `builds`: how each makes
     its worker; `command`: what tries one item without them."""
@@ -86,8 +81,6 @@ class WorkerProcesses:
         if kind is not None:
             self.cancel()
         for executor in self._executors.values():
-            with suppress(BrokenProcessPool):
-                executor.submit(_close)
             executor.shutdown()
         self.cancel()
         self._control.close()

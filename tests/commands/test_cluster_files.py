@@ -13,9 +13,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.cluster import (
-    Parcel,
     Sealed,
-    SenderPath,
     judge_parcel,
     listed_files,
     pack,
@@ -115,12 +113,9 @@ def test_a_worker_finds_files_where_they_were_and_tells_the_paths_of_the_sender(
     chunk = Chunk((project, tool))
     stated = {tool: b"echo", str(home / "project/baselines"): None}
     files, paths = pack({str(home): [f"{project}/tool"], "/": [str(home / "shared/x.yaml")]}, stated)
-    parcel = Parcel(partial(Looks, SenderPath(project)), chunk, Grant(0.0))
-
-    def moved(text: str) -> str | None:
-        return str(text) if isinstance(text, SenderPath) or text in paths else None
-
-    done = judge_parcel("run", Sealed(parcel, moved), Sealed(files), str(there)).opened()
+    parcel = (partial(Looks, project), chunk, Grant(0.0))
+    sealed = Sealed(parcel, lambda text: text if text in {project, *paths} else None)
+    done = judge_parcel("run", sealed, Sealed(files), str(there)).opened()
     assert done.judged == (project, tool, f"cannot read {project}/more", "echo")
     assert list(there.iterdir()) == []
 
