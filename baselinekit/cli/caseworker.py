@@ -9,6 +9,7 @@ from typing import Any
 
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import build_outside
+from baselinekit.cli.shipping import elsewhere
 from baselinekit.cli.worker import Job, Order, OrderWorker
 from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.project import CaptureEnvironment
@@ -64,6 +65,11 @@ def run_elsewhere(
     rated = ratings.Ratings(root).contents()
     stated = {os.path.join(root, ratings.FILE): rated} if rated else {}
     named = [os.path.join(root, file) for file in cases.files]
-    return job.elsewhere(
-        options, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS, named, stated
+    return elsewhere(
+        job,
+        options,
+        lambda order: partial(RunWorker, order, cases.together, saves),
+        OF_ATTEMPTS,
+        named,
+        stated,
     )

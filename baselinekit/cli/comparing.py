@@ -104,7 +104,8 @@ def _elsewhere(
     """Several processes or a cluster; None for threads of this process."""
     if options.dask is None and min(options.processes, options.jobs) == 1:
         return None
-    from baselinekit.cli.worker import Job, compare_elsewhere
+    from baselinekit.cli.shipping import compare_elsewhere
+    from baselinekit.cli.worker import Job
 
     common = (project, context, models, options.recording, options.resume, "compare")
     return compare_elsewhere(Job(*common, options.jobs, policy.maxfail), options, policy)
@@ -117,10 +118,7 @@ def _selection(
     failed: frozenset[str] = load_not_passed(project.root) if needs_failed else frozenset()
     criteria = options.selection
     return Selection(
-        criteria.ids,
-        criteria.tags,
-        criteria.exclude_tags,
-        criteria.expression,
+        *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
         among=among or (failed if options.last_failed else None),
         first=first or (failed if options.failed_first else frozenset()),
         shard=selection.parse_shard(options.shard) if options.shard else None,

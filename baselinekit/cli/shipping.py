@@ -1,16 +1,21 @@
-"""`--dask`: which options and files of the project are sent to the workers of a cluster."""
+"""Where the work of a compare or a run is done: `--processes`, or `--dask` with the options and files of the
+project that are sent to the workers of a cluster."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache
+from functools import cache, partial
+from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from baselinekit.cli.clients import CACHE, operator_path
-from baselinekit.cli.worker import Job, Order
+from baselinekit.cli.compare import CompareOptions
+from baselinekit.cli.evals import RunOptions
+from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.cluster import (
@@ -21,17 +26,51 @@ from baselinekit.commands.cluster import (
     listed_files,
     pack,
 )
-from baselinekit.commands.executor import Chunk, Grant
-from baselinekit.commands.processes import Build
+from baselinekit.commands.compare import OF_BASELINES
+from baselinekit.commands.executor import Chunk, Elsewhere, Grant, Workers
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
+from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.store.journal import answers_file, name_of
 from baselinekit.store.project import CONFIG_NAME, repository_of
 from baselinekit.structs import replace
 
 _WORD = lazy_pattern(r"\w+")
+
+
+def elsewhere(
+    job: Job,
+    options: CompareOptions | RunOptions,
+    build: Callable[[Order], Build],
+    terms: Any,
+    named: Sequence[str],
+    stated: Mapping[str, bytes] = MappingProxyType({}),
+) -> Elsewhere[Any, Any] | None:
+    """A cluster, or several processes, but no more than do something at once; None for threads of this one.
+    `build`: how a worker is made; `named` and `stated`: for `on_cluster`."""
+    place: AbstractContextManager[Workers]
+    if options.dask is not None:
+        place = on_cluster(options.dask, job, build, named, stated)
+    elif (count := min(options.processes, job.jobs)) == 1:
+        return None
+    else:
+        shares = [job.jobs // count + (number < job.jobs % count) for number in range(count)]
+        builds = [build(replace(job.order, jobs=share)) for share in shares]
+        place = WorkerProcesses(builds, shares[0], job.about.partition(" ")[0])
+    now, reads = job.context.clients.now, options.dask is None
+    return Elsewhere(place, terms, job.models, job.maxfail, now, reads)
+
+
+def compare_elsewhere(
+    job: Job, options: CompareOptions, policy: ComparePolicy
+) -> Elsewhere[Entry, JudgedBaseline] | None:
+    """Where the baselines of a compare are judged; None for threads of this process."""
+    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in options.paths]
+    return elsewhere(job, options, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
 
 
 def check_dask_option(place: str) -> None:
@@ -119,16 +158,10 @@ def order_to_send(job: Job) -> Order:
 
 def environment_to_send(project: Project, operator: Operator) -> dict[str, str]:
     """The environment variables that the project declares to need, and whether this is CI."""
-    mappings = [
-        project.config.variables,
-        *(environment.variables for environment in project.config.environments.values()),
-    ]
-    names = {
-        variable.from_env
-        for mapping in mappings
-        for variable in mapping.values()
-        if isinstance(variable, Variable)
-    }
+    config = project.config
+    mappings = [config.variables, *(environment.variables for environment in config.environments.values())]
+    variables = chain.from_iterable(mapping.values() for mapping in mappings)
+    names = {variable.from_env for variable in variables if isinstance(variable, Variable)}
     names |= {name for name, value in operator.secrets.items() if value is None}
     for path in _targets_files(project, operator):
         with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:

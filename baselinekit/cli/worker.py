@@ -1,12 +1,9 @@
 """The workers of `--processes` and `--dask`: the `Order` that each gets, and the project, clients and models
 that it builds from that. A worker writes nothing: results go back to the process of the command."""
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from functools import partial
-from types import MappingProxyType
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
@@ -16,17 +13,14 @@ from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import (
     Chunk,
     ChunkDone,
-    Elsewhere,
     Grant,
     Item,
     Judged,
     NewAnswer,
     Terms,
-    Workers,
     in_threads,
 )
 from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
-from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
@@ -35,8 +29,6 @@ from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 
 if TYPE_CHECKING:  # most runs ask no model
-    from baselinekit.cli.compare import CompareOptions
-    from baselinekit.cli.evals import RunOptions
     from baselinekit.clients.models.recording import Mode, Shelf
 
 
@@ -179,7 +171,7 @@ class CollectingShelf:
         self._collect(NewAnswer(self._where, model, name))
 
 
-# In the process of the command: where the work of a compare or a run is done.
+# In the process of the command.
 
 
 class Job(Struct):
@@ -198,35 +190,3 @@ class Job(Struct):
     def order(self) -> Order:
         operator = replace(self.project.operator, execute=None, work=time.thread_time)
         return Order(operator, self.recording, self.jobs, self.resume, self.about)
-
-    def elsewhere(
-        self,
-        where: "CompareOptions | RunOptions",
-        build: Callable[[Order], Build],
-        terms: Any,
-        named: Sequence[str],
-        stated: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> Elsewhere[Any, Any] | None:
-        """A cluster, or several processes, but no more than do something at once; None for threads of this
-        one. `build`: how a worker is made; `named` and `stated`: for `on_cluster`."""
-        place: AbstractContextManager[Workers]
-        if where.dask is not None:
-            from baselinekit.cli.shipping import on_cluster
-
-            place = on_cluster(where.dask, self, build, named, stated)
-        elif (count := min(where.processes, self.jobs)) == 1:
-            return None
-        else:
-            shares = [self.jobs // count + (number < self.jobs % count) for number in range(count)]
-            builds = [build(replace(self.order, jobs=share)) for share in shares]
-            place = WorkerProcesses(builds, shares[0], self.about.partition(" ")[0])
-        now = self.context.clients.now
-        return Elsewhere(place, terms, self.models, self.maxfail, now, where.dask is None)
-
-
-def compare_elsewhere(
-    job: Job, options: "CompareOptions", policy: ComparePolicy
-) -> Elsewhere[Entry, JudgedBaseline] | None:
-    """Where the baselines of a compare are judged; None for threads of this process."""
-    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in options.paths]
-    return job.elsewhere(options, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)

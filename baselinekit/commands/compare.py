@@ -14,12 +14,7 @@ from baselinekit.commands.judging import (
     key_of,
     unjudged_result,
 )
-from baselinekit.commands.loading import (
-    find_files,
-    provide_schema,
-    raise_unless_variables,
-    with_lines,
-)
+from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.commands.selection import Selection, select, shard_of, stamp_shard, wanted
@@ -103,9 +98,7 @@ def compare(
         if elsewhere is None and stop.is_set():  # it may have been cut off
             return ()
         result = judged.result
-        if warning := keep_seen(
-            project.root, judged.pending, result.id if judged.settles else "", judged.warning
-        ):
+        if warning := keep_seen(project.root, judged.pending, judged.settles, judged.warning):
             warnings.add(warning)
         if policy.record != "never":
             noise = result.verdict == "noise"  # which says nothing about the target

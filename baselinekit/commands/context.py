@@ -82,12 +82,7 @@ class ModelThreads:
         """Return the result of each call. If one fails, those that have not begun are cancelled."""
         if len(calls) == 1:
             return [calls[0]()]
-        futures = [self._threads.submit(call) for call in calls]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+        return [*self._threads.map(lambda call: call(), calls)]
 
 
 # The run context: what a run needs besides its project.

@@ -256,12 +256,12 @@ class ReadFiles(MutableStruct):
 
 class JudgedBaseline(Struct):
     """The result of a baseline, and what is to be written for it: the new output (`pending`) is kept for a
-    refresh, or the one that is pending is dropped (`settles`). `warning`: why the new output cannot be
-    kept."""
+    refresh, or the one that is pending is dropped (`settles`: the id). `warning`: why the new output cannot
+    be kept."""
 
     result: Result
     pending: "KeptOutput | None" = None
-    settles: bool = False
+    settles: str = ""
     warning: str = ""
 
 
@@ -306,12 +306,10 @@ class Checker:
         """Return the entries of files. Those that are wanted are checked, and held if there is room."""
         found = ReadFiles()
         for file in files:
-            loaded = LoadedFiles()
+            loaded = LoadedFiles(problems=found.problems, refused=found.refused)
             loaded.read(file, self._project.root)
-            found.problems += loaded.problems
-            found.refused += loaded.refused
             for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
-                entry = entry_of(baseline, size, self._project.claim(baseline.current))
+                entry = entry_of(baseline, self._project.claim(baseline.current))
                 found.entries.append(entry)
                 if not wanted(entry):
                     continue
@@ -380,7 +378,7 @@ class Checker:
         if comparison.passed and self._policy.strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].message, hint, at=unfit[0].at))
-            return JudgedBaseline(self._error_result(baseline, fault), settles=True)
+            return JudgedBaseline(self._error_result(baseline, fault), settles=baseline.id)
         kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._policy.explain else ()))
         result = replace(
             self._result(baseline, "passed"),
@@ -394,7 +392,7 @@ class Checker:
             scores=scores_of(observation),
         )
         if comparison.passed:
-            return JudgedBaseline(result, settles=True)
+            return JudgedBaseline(result, settles=baseline.id)
         return self._failed(result, baseline, matcher, comparison, observation)
 
     def _without_replay(self, baseline: Baseline) -> Result | None:
@@ -551,14 +549,14 @@ def key_of(entry: Entry) -> Key:
     return entry.source.file, entry.id
 
 
-def entry_of(baseline: Baseline, size: int, claim: str | None) -> Entry:
+def entry_of(baseline: Baseline, claim: str | None) -> Entry:
     source, stored = baseline.source, baseline.baseline
     content = case_digest(source.digest)
     versions: list[Known | Variant] = [stored, *stored.variants] if stored is not None else []
     if beside := [version.output for version in versions if version.output_file]:
         content = digest_of({"case": content, "outputs": [one for one in beside if one is not ABSENT]})
     kind = baseline.current.kind
-    return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size)
+    return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content)
 
 
 _MOST_LINES = 200

@@ -8,13 +8,7 @@ from functools import cache
 from operator import itemgetter
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    Problem,
-    Refused,
-    lacks_variables,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, lacks_variables
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
 from baselinekit.store import reading
@@ -27,9 +21,6 @@ from baselinekit.structs import replace
 Unfit = tuple[Source, BaselinekitError]
 """A baseline that cannot be compared as it is written, and why."""
 
-
-_MOST_LOCATED = 1_000
-"""How many differences of one baseline get a line."""
 
 _LONGEST_FIRST_LINE = 1_000
 
@@ -153,14 +144,13 @@ def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root
         for number, result in enumerate(results)
         if result and result.outcome not in ("passed", "skipped")
     }
-    to_locate = [
-        (sources[number], [result.at, *(spot.at for spot in result.differences[:_MOST_LOCATED])])
+    paths = [
+        (sources[number], [result.at, *(spot.at for spot in result.differences)])
         for number, result in failures.items()
     ]
-    found = locate_each(to_locate, root) if failures else []
+    found = locate_each(paths, root) if failures else []
     for (number, result), (line, *places) in zip(failures.items(), found, strict=True):
-        pairs = zip(result.differences, places, strict=False)
-        differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
-        unlocated = result.differences[len(places) :]
-        placed[number] = replace(result, line=line.line, differences=(*differences, *unlocated))
+        pairs = zip(result.differences, places, strict=True)
+        spots = tuple(replace(spot, file=place.file, line=place.line) for spot, place in pairs)
+        placed[number] = replace(result, line=line.line, differences=spots)
     return placed

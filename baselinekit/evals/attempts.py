@@ -100,11 +100,11 @@ class TimeLeft(Struct):
             send=limited(clients.send),
             execute=limited(clients.execute),
             sleep=lambda seconds: clients.sleep(min(seconds, self.left())),
-            models=_LimitedModels(limited(clients.models.ask), clients.models.check),
+            models=_Models(limited(clients.models.ask), clients.models.check),
         )
 
 
-class _LimitedModels(Struct):
+class _Models(Struct):
     ask: Callable[[ModelQuestion], Answer]
     check: Callable[[str], None]
 
@@ -287,7 +287,12 @@ class _JudgeSession:
     @property
     def judged(self) -> Setting:
         """The setting in which a comparison asks its questions, so that its judges are recorded here too."""
-        return replace(self.setting, clients=replace(self.setting.clients, models=self))
+        return replace(
+            self.setting,
+            clients=replace(
+                self.setting.clients, models=_Models(self.ask, self.setting.clients.models.check)
+            ),
+        )
 
     def mask(self, text: str) -> str:
         """Mask a text that a grader quotes. Secrets that the output names are masked too."""
@@ -299,9 +304,6 @@ class _JudgeSession:
         answer = self.setting.clients.models.ask(question)
         self._judges.add(answer.served or question.model)
         return answer
-
-    def check(self, name: str) -> None:
-        self.setting.clients.models.check(name)
 
     def environment(self, observation: Observation) -> dict[str, Json]:
         """Return the environment that the answer reported, with the judges."""
@@ -361,13 +363,9 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace) -> Attempt:
     mask = redactor.mask_value
 
     def mask_grade(grade: Grade) -> Grade:
-        reason = mask_and_clip(grade.reason, LONGEST_MESSAGE, redactor.mask)
-        details = mask(grade.details)
         classified = grade.classified and masked_classes(grade.classified, redactor)
-        is_unchanged = details is grade.details and reason == grade.reason and classified is None
-        return (
-            grade if is_unchanged else replace(grade, reason=reason, details=details, classified=classified)
-        )
+        reason = mask_and_clip(grade.reason, LONGEST_MESSAGE, redactor.mask)
+        return replace(grade, reason=reason, details=mask(grade.details), classified=classified)
 
     grades = tuple(map_grades(grade, mask_grade) for grade in attempt.grades)
     output = mask(attempt.output)

@@ -145,8 +145,7 @@ class Replays:
         root = self.project.root
         try:
             judged = self._checker.judge(entry)
-            settled_id = judged.result.id if judged.settles else ""
-            warning = keep_seen(root, judged.pending, settled_id, judged.warning)
+            warning = keep_seen(root, judged.pending, judged.settles, judged.warning)
             (located,) = with_lines([judged.result], [entry.source], root)
             result = mask_result(located or judged.result, self.project.redactor)
         except KeyboardInterrupt:

@@ -23,7 +23,8 @@ from storehelp import write
 from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.cli.worker import Job, compare_elsewhere
+from baselinekit.cli.shipping import compare_elsewhere
+from baselinekit.cli.worker import Job
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import Stop
 from baselinekit.commands.judging import ComparePolicy
