@@ -80,8 +80,8 @@ class Watch:
             while not is_over:
                 text = f"watching {count_noun(len(view.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                seen, view = view, self._next_change(view)
-                listed = screen.safe_line(list_first(view.changed_files(seen), _MOST_SHOWN)) or "the files"
+                seen, (before, view) = view, self._next_change(view)
+                listed = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
                 title = f"-- {time.strftime('%H:%M:%S', time.localtime(clock()()))} {listed} changed"
                 screen.line(self._style.paint(title, "bold"))
                 touched = view.changed_baselines(seen)
@@ -90,17 +90,18 @@ class Watch:
             screen.line(err=True)
         return self._code
 
-    def _next_change(self, seen: View) -> View:
-        """Wait for a change that concerns a baseline. What cannot be read is reported when it changes."""
-        view = seen
+    def _next_change(self, seen: View) -> tuple[View, View]:
+        """Wait for a change that concerns a baseline; return the state before it, and after. What cannot be
+        read is reported when it changes."""
+        before = view = seen
         while view.error or not view.changed_baselines(seen):
             while not view.is_stale():
                 time.sleep(_POLL_SECONDS)
             time.sleep(_SETTLE_SECONDS)
-            told, view = view.error, self.view()
-            if view.error not in ("", told):
+            before, view = view, self.view()
+            if view.error not in ("", before.error):
                 screen.line(screen.safe(view.error), err=True)
-        return view
+        return before, view
 
     def _run_round(self, among: frozenset[str] | None, first: frozenset[str]) -> bool:
         """Run one compare; return whether it was interrupted. Errors are printed and the watch goes on, as
