@@ -139,9 +139,11 @@ def cannot_replay(code: str, message: str, hint: str = "") -> CannotReplay:
     return CannotReplay(Problem(code, message, hint))
 
 
-def internal_error(error: Exception) -> CannotReplay:
+def internal_error(error: Exception) -> BaselinekitError:
     """Turn an unexpected exception into the error of the one baseline or case that met it, so that the
-    others are still judged."""
+    others are still judged. An expected one stays as it is."""
+    if isinstance(error, BaselinekitError):
+        return error
     raise_interrupt(error)
     message = f"internal error: {type(error).__name__}: {error}".rstrip(": ")
     return CannotReplay(Problem("BK399", message, "please report it"))

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import closing, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import delivery, screen
@@ -38,10 +39,7 @@ def compare_or_watch(options: CompareOptions) -> int:
         return compare_once(options).exit_code
     from baselinekit.cli.watch import Watch
 
-    def again(among: frozenset[str] | None, first: frozenset[str]) -> Report:
-        return compare_once(options, among, first)
-
-    return Watch(options, again).until_stopped()
+    return Watch(options, partial(compare_once, options)).until_stopped()
 
 
 def compare_once(
@@ -106,15 +104,11 @@ def _elsewhere(
     """Several processes or a cluster; None for threads of this process."""
     if options.dask is None and min(options.processes, options.jobs) == 1:
         return None
-    from baselinekit.cli.worker import Job, compare_in_processes
+    from baselinekit.cli.shipping import compare_elsewhere
+    from baselinekit.cli.worker import Job
 
     common = (project, context, models, options.recording, options.resume, "compare")
-    job = Job(*common, options.jobs, policy.maxfail)
-    if options.dask is None:
-        return compare_in_processes(job, options.processes, policy)
-    from baselinekit.cli.shipping import compare_on_cluster
-
-    return compare_on_cluster(options.dask, job, policy)
+    return compare_elsewhere(Job(*common, options.jobs, policy.maxfail), options, policy)
 
 
 def _selection(
@@ -124,10 +118,7 @@ def _selection(
     failed: frozenset[str] = load_not_passed(project.root) if needs_failed else frozenset()
     criteria = options.selection
     return Selection(
-        criteria.ids,
-        criteria.tags,
-        criteria.exclude_tags,
-        criteria.expression,
+        *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
         among=among or (failed if options.last_failed else None),
         first=first or (failed if options.failed_first else frozenset()),
         shard=selection.parse_shard(options.shard) if options.shard else None,

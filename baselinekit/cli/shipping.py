@@ -1,9 +1,11 @@
-"""`--dask`: which options and files of the project are sent to the workers of a cluster."""
+"""Where the work of a compare or a run is done: `--processes`, or `--dask` with the options and files of the
+project that are sent to the workers of a cluster."""
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -11,22 +13,23 @@ import click
 from click.core import ParameterSource
 
 from baselinekit.cli.clients import CACHE, operator_path
+from baselinekit.cli.compare import CompareOptions
+from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.cluster import (
-    Parcel,
+    Cluster,
     Sealed,
-    SenderPath,
     check_place,
     connect_to_cluster,
     listed_files,
     pack,
 )
 from baselinekit.commands.compare import OF_BASELINES
-from baselinekit.commands.executor import Chunk, Elsewhere, Grant
+from baselinekit.commands.executor import Chunk, Elsewhere, Grant, Workers
 from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
-from baselinekit.commands.processes import Build
+from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
@@ -39,6 +42,37 @@ from baselinekit.structs import replace
 _WORD = lazy_pattern(r"\w+")
 
 
+def elsewhere(
+    job: Job,
+    options: CompareOptions | RunOptions,
+    build: Callable[[Order], Build],
+    terms: Any,
+    named: Sequence[str],
+    stated: Mapping[str, bytes] = MappingProxyType({}),
+) -> Elsewhere[Any, Any] | None:
+    """A cluster, or several processes, but no more than do something at once; None for threads of this one.
+    `build`: how a worker is made; `named` and `stated`: for `on_cluster`."""
+    place: AbstractContextManager[Workers]
+    if options.dask is not None:
+        place = on_cluster(options.dask, job, build, named, stated)
+    elif (count := min(options.processes, job.jobs)) == 1:
+        return None
+    else:
+        shares = [job.jobs // count + (number < job.jobs % count) for number in range(count)]
+        builds = [build(replace(job.order, jobs=share)) for share in shares]
+        place = WorkerProcesses(builds, shares[0], job.about.partition(" ")[0])
+    now, reads = job.context.clients.now, options.dask is None
+    return Elsewhere(place, terms, job.models, job.maxfail, now, reads)
+
+
+def compare_elsewhere(
+    job: Job, options: CompareOptions, policy: ComparePolicy
+) -> Elsewhere[Entry, JudgedBaseline] | None:
+    """Where the baselines of a compare are judged; None for threads of this process."""
+    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in options.paths]
+    return elsewhere(job, options, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
+
+
 def check_dask_option(place: str) -> None:
     """Refuse an invalid address, and `--processes` together with `--dask`."""
     check_place(place)
@@ -49,65 +83,56 @@ def check_dask_option(place: str) -> None:
         raise InvalidInput(Problem("BK508", message, hint))
 
 
-def compare_on_cluster(place: str, job: Job, policy: ComparePolicy) -> Elsewhere[Entry, JudgedBaseline]:
-    """The workers of a cluster for a compare."""
-    check_dask_option(place)
-
-    def build(order: Order, chunk: Chunk[Entry]) -> Build:
-        return partial(CompareWorker, order, policy)
-
-    return on_cluster(place, job, build, lambda entry: entry.source.file, OF_BASELINES)
-
-
 def on_cluster(
     place: str,
     job: Job,
-    build: Callable[[Order, Chunk[Any]], Build],
-    source_of: Callable[[Any], str],
-    terms: Any,
-    stated: Mapping[str, bytes] = MappingProxyType({}),
-) -> Elsewhere[Any, Any]:
+    build: Callable[[Order], Build],
+    named: Sequence[str],
+    stated: Mapping[str, bytes],
+) -> AbstractContextManager[Cluster]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
-    made for a chunk; `source_of`: the file of an item; `stated`: files with the content that they must have
-    there, whatever they contain here."""
+    made; `named`: files and folders that are sent wherever they are; `stated`: files with the content that
+    they must have there, whatever they contain here."""
+    check_dask_option(place)
     project, execute = job.project, job.context.clients.execute
     root = project.root
     order = order_to_send(job)
     environment = CaptureEnvironment(project, job.context.clients)
-    recording = order.recording
-    answers = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
-    answers += [os.path.join(root, CACHE)] if recording.cache else []
-    answers += [answers_file(root, name_of("answers", order.about))] if order.resume else []
+    operator, recording = order.operator, order.recording
+    folders = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
+    folders += [os.path.join(root, CACHE)] if recording.cache else []
+    folders += [answers_file(root, name_of("answers", order.about))] if order.resume else []
+    outside = [path for path in named if os.path.commonpath([path, root]) != root]
+    folders += filter(os.path.isdir, outside)
+    tops = {repository_of(root, path) for path in filter(os.path.isfile, outside)}
 
     @cache
-    def shared() -> tuple[bytes, frozenset[str]]:
-        places = {root: listed_files(Git(execute, root)) or [root], "/": _files_of_settings(project, order)}
-        return pack(places, {project.cwd: None, **stated, **_stated_configuration(job, order)})
-
-    @cache
-    def in_repository(folder: str) -> list[str]:
-        return listed_files(Git(execute, folder))
+    def files() -> tuple[bytes, frozenset[str]]:
+        return pack(
+            {
+                **{folder: [folder] for folder in folders},
+                **{top: listed_files(Git(execute, top)) for top in tops},
+                root: listed_files(Git(execute, root)) or [root],
+                "/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)],
+            },
+            {
+                project.cwd: None,
+                **{os.path.join(top, ".git"): None for top in tops},  # marks the root of its repository there
+                **stated,
+                **_stated_configuration(job, order),
+            },
+        )
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
         if not environment.seen:
             with suppress(BaselinekitError):
                 environment.environment()
         sent = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
-        sources = {source_of(item) for item in chunk.items}
-        tops = {repository_of(root, file) for file in sources} - {root}
-        places = {
-            "/": [os.path.join(root, file) for file in sources],
-            **{top: in_repository(top) for top in tops},
-        }
-        files, paths = pack(
-            {**places, **{answer: [answer] for answer in answers}},
-            {os.path.join(top, ".git"): None for top in tops},  # marks the root of its repository there
-        )
-        return Parcel(build(sent, chunk), chunk, grant, files).sealed(paths | shared()[1])
+        paths = files()[1] | {operator.cwd, operator.config, operator.targets, *folders}
+        return Sealed((build(sent), chunk, grant), lambda text: text if text in paths else None)
 
-    private = is_private(project, order.operator)
-    cluster = connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed.of(shared()[0]))
-    return job.given_to(cluster, terms)
+    private = is_private(project, operator)
+    return connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed(files()[0]))
 
 
 def order_to_send(job: Job) -> Order:
@@ -115,12 +140,11 @@ def order_to_send(job: Job) -> Order:
     that are needed."""
     project, operator, recording = job.project, job.order.operator, job.recording
 
-    def path(name: str | None, folder: str = operator.cwd) -> SenderPath | None:
-        return None if name is None else SenderPath(os.path.normpath(os.path.join(folder, name)))
+    def path(name: str | None, folder: str = operator.cwd) -> str | None:
+        return None if name is None else os.path.normpath(os.path.join(folder, name))
 
     operator = replace(
         operator,
-        cwd=SenderPath(operator.cwd),
         environ=environment_to_send(project, operator),
         config=path(project.config_file or CONFIG_NAME, project.root),
         config_from=None,
@@ -134,16 +158,10 @@ def order_to_send(job: Job) -> Order:
 
 def environment_to_send(project: Project, operator: Operator) -> dict[str, str]:
     """The environment variables that the project declares to need, and whether this is CI."""
-    mappings = [
-        project.config.variables,
-        *(environment.variables for environment in project.config.environments.values()),
-    ]
-    names = {
-        variable.from_env
-        for mapping in mappings
-        for variable in mapping.values()
-        if isinstance(variable, Variable)
-    }
+    config = project.config
+    mappings = [config.variables, *(environment.variables for environment in config.environments.values())]
+    variables = chain.from_iterable(mapping.values() for mapping in mappings)
+    names = {variable.from_env for variable in variables if isinstance(variable, Variable)}
     names |= {name for name, value in operator.secrets.items() if value is None}
     for path in _targets_files(project, operator):
         with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:

@@ -1,33 +1,65 @@
-"""`compare --watch`: round after round, until Ctrl-C."""
+"""`compare --watch`: round after round, until Ctrl-C.
+
+The stamp of a file (size and time) only says that something was written: a compare writes its verdicts into
+the very files that are watched. So a baseline counts as changed only when its record has changed, apart from
+the two values of its verdict, or a file that it uses."""
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from baselinekit.cli import screen
 from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
 from baselinekit.clients.trust import in_ci
-from baselinekit.commands import watching
-from baselinekit.commands.watching import ProjectSnapshot
+from baselinekit.commands.loading import load_partly, relative_to_root
+from baselinekit.commands.project import Project
+from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Report
 from baselinekit.report.wording import list_first
+from baselinekit.store.project import CONFIG_NAME
+from baselinekit.store.records import case_digest
+from baselinekit.store.results import load_not_passed
+from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 0.2
+"""An editor writes in several steps."""
+
 _MOST_SHOWN = 3
-_FAILING_OUTCOMES = ("failed", "error", "unscored")
 
 Round = Callable[[frozenset[str] | None, frozenset[str]], Report]
 """One compare: among these ids (None: all that are selected), these first."""
 
+Stamp = tuple[int, int, int] | None
+"""The time, size and number of a file; None if there is none."""
+
+
+class View(Struct):
+    """The state of a project at one moment. `stamps`: of all files and folders that are watched; `uses`: for
+    each baseline what its verdict depends on; `error`: what could not be read."""
+
+    root: str
+    stamps: dict[str, Stamp]
+    uses: dict[str, object]
+    error: str
+
+    def is_stale(self) -> bool:
+        return any(_stamp(file) != known for file, known in self.stamps.items())
+
+    def changed_baselines(self, seen: "View") -> frozenset[str]:
+        return frozenset(id for id, used in self.uses.items() if seen.uses.get(id) != used)
+
+    def changed_files(self, seen: "View") -> list[str]:
+        files = sorted(file for file, stamp in self.stamps.items() if seen.stamps.get(file) != stamp)
+        return [os.path.basename(file) for file in files if os.path.isfile(file)]
+
 
 class Watch:
-    """The watch loop, and what it remembers from one round to the next."""
-
     def __init__(self, options: CompareOptions, run: Round):
         if options.as_json:
             message = "--json is one document, and --watch never ends"
@@ -35,82 +67,102 @@ class Watch:
         if in_ci(os.environ):
             message = "--watch would never end here: CI is set"
             raise InvalidInput(Problem("BK508", message, "leave it out in CI"))
-        self._options = options
-        self._settings = [os.path.abspath(path) for path in options.project.env_files]
-        self._run = run
+        self._options, self._run = options, run
         self._style = screen.style_of(options.color)
-        self._failing_ids: frozenset[str] = frozenset()
         self._code = 0
 
     def until_stopped(self) -> int:
         """Watch until Ctrl-C. Between two rounds it ends the watch with the exit code of the last round;
         during a round it is an interruption as usual."""
-        view: ProjectSnapshot | None = self._take_view()
-        if self._run_round(None, frozenset()):
-            return self._code
+        view = self.view()
+        is_over = self._run_round(None, frozenset())
         try:
-            while view is not None:
-                text = f"watching {count_noun(len(view.baselines), 'baseline')}; Ctrl-C stops"
+            while not is_over:
+                text = f"watching {count_noun(len(view.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                view = self._compare_next_change(view)
+                seen, (before, view) = view, self._next_change(view)
+                listed = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
+                title = f"-- {time.strftime('%H:%M:%S', time.localtime(clock()()))} {listed} changed"
+                screen.line(self._style.paint(title, "bold"))
+                touched = view.changed_baselines(seen)
+                is_over = self._run_round(touched | load_not_passed(view.root), touched)
         except KeyboardInterrupt:
             screen.line(err=True)
         return self._code
 
-    def _compare_next_change(self, before: ProjectSnapshot) -> ProjectSnapshot | None:
-        """Wait for a relevant change and compare the baselines it touches. None if the compare was
-        interrupted."""
-        while True:
-            _wait(before)
-            now = self._take_view()
-            touched = watching.changed_baselines(before, now)
-            if now.problems and now.problems != before.problems:
-                screen.line(screen.safe("\n".join(map(str, now.problems))), err=True)
-            names = [
-                os.path.basename(file) for file in watching.changed_files(before, now) if os.path.isfile(file)
-            ]
-            before = now
-            if not touched or now.problems:
-                continue
-            ids = touched | (self._failing_ids & now.baselines.keys())
-            listed = list_first(names, _MOST_SHOWN)
-            time_of_day = time.strftime("%H:%M:%S", time.localtime(clock()()))
-            title = f"-- {time_of_day} {screen.safe_line(listed) or 'the files'} changed"
-            screen.line(self._style.paint(title, "bold"))
-            return None if self._run_round(ids, touched) else now
+    def _next_change(self, seen: View) -> tuple[View, View]:
+        """Wait for a change that concerns a baseline; return the state before it, and after. What cannot be
+        read is reported when it changes."""
+        before = view = seen
+        while view.error or not view.changed_baselines(seen):
+            while not view.is_stale():
+                time.sleep(_POLL_SECONDS)
+            time.sleep(_SETTLE_SECONDS)
+            before, view = view, self.view()
+            if view.error not in ("", before.error):
+                screen.line(screen.safe(view.error), err=True)
+        return before, view
 
     def _run_round(self, among: frozenset[str] | None, first: frozenset[str]) -> bool:
         """Run one compare; return whether it was interrupted. Errors are printed and the watch goes on, as
         the next change may fix them."""
         try:
             report = self._run(among, first)
-        except NothingSelected as error:
-            self._code = error.exit_code
-            if among is None:
-                screen.line(screen.safe(str(error)), err=True)
-            return False
         except BaselinekitError as error:
-            screen.line(screen.safe(str(error)), err=True)
+            if among is None or not isinstance(error, NothingSelected):
+                screen.line(screen.safe(str(error)), err=True)
             self._code = error.exit_code
             return False
-        covered = {result.id for result in report.results}
-        bad = {result.id for result in report.results if result.outcome in _FAILING_OUTCOMES}
-        self._failing_ids = (self._failing_ids - covered) | bad
         self._code = report.exit_code
         return report.interrupted
 
-    def _take_view(self) -> ProjectSnapshot:
-        """The state of the project's files; only of the configuration, as long as that cannot be read."""
+    def view(self) -> View:
+        """Return the present state; only of the configuration, as long as that cannot be read."""
         options = self._options
+        config = os.path.abspath(options.project.config or CONFIG_NAME)
         try:
-            return watching.take_snapshot(project_of(options.project), options.paths, self._settings)
+            project = project_of(options.project)
+            baselines, broken = load_partly(project, options.paths)
         except BaselinekitError as error:
-            config = os.path.abspath(options.project.config or "baselinekit.yaml")
-            return watching.view_files([config], error.problems)
+            return View("", {config: _stamp(config)}, {}, str(error))
+        config = os.path.join(project.root, project.config_file or CONFIG_NAME)
+        common = {path: _stamp(path) for path in (config, *map(os.path.abspath, options.project.env_files))}
+        tops = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in options.paths]
+        places = (os.path.join(project.root, top) for top in tops or project.folders)
+        stamps = common | {path: _stamp(path) for place in places for path in _paths_below(place)}
+        own_files = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
+        uses: dict[str, object] = {}
+        for baseline in baselines:
+            used = {path: _stamp(path) for path in _used_paths(baseline, project) if path not in own_files}
+            stamps |= used
+            uses[baseline.id] = case_digest(baseline.source.digest), common, used
+        return View(project.root, stamps, uses, str(broken or ""))
 
 
-def _wait(view: ProjectSnapshot) -> None:
-    """Wait until a file changes, and then a moment: an editor writes in several steps."""
-    while not view.is_stale():
-        time.sleep(_POLL_SECONDS)
-    time.sleep(_SETTLE_SECONDS)
+def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
+    try:
+        used = used_by(baseline, project)
+    except BaselinekitError:
+        return
+    for file in used.files:
+        path = os.path.join(project.root, file)
+        if "." in os.path.basename(file) or os.path.isfile(path):
+            yield path
+    for folder in used.folders:
+        yield from _paths_below(os.path.join(project.root, folder))
+
+
+def _paths_below(top: str) -> Iterator[str]:
+    """Yield a path, and of a folder all that is below it: the time of a folder shows what was added."""
+    yield top
+    for path, inside, files in os.walk(top):
+        inside[:] = sorted(name for name in inside if not name.startswith(".") and name != "__pycache__")
+        yield from (os.path.join(path, name) for name in (*inside, *files))
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

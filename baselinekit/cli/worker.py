@@ -3,18 +3,24 @@ that it builds from that. A worker writes nothing: results go back to the proces
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Generic
 
 from baselinekit.cli.clients import LazyModels, added_usage, open_clients
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.checking import Checker, ReadFiles
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
-from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, NewAnswer, Workers, judge_chunk
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
-from baselinekit.commands.processes import Build, WorkerProcesses
+from baselinekit.commands.executor import (
+    Chunk,
+    ChunkDone,
+    Grant,
+    Item,
+    Judged,
+    NewAnswer,
+    Terms,
+    in_threads,
+)
+from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
@@ -39,35 +45,47 @@ class Order(Struct):
     known: Mapping[str, Json] | None = None
 
 
-class Workplace:
-    """The project and the clients of an order in this process. Call `begin` with the grant before each chunk,
-    and `done` after it."""
+class OrderWorker(Generic[Item, Judged]):
+    """Judges chunks for a run that another process has started, with the project and the clients of its
+    order. `begin`, which each kind of run adds, returns what judges the items of a chunk."""
+
+    terms: Terms[Item, Judged]
+    begin: Callable[[], Callable[[Item], Judged]]
 
     def __init__(self, order: Order):
-        self._open = ExitStack()
+        self._open, self._jobs = ExitStack(), order.jobs
         self._ahead = order.operator.now - time.monotonic()
         context = self._open.enter_context(open_clients(self._now, None, Stop()))
-        operator = order.operator
-        if operator.config_from is not None:
-            operator = replace(operator, execute=context.clients.execute)
-        self.project = open_project(operator)
+        self.project = open_project(replace(order.operator, execute=context.clients.execute))
         self._models = GrantedModels(self.project, context.clients, order)
         context = self._models.added_to(context)
         clients = self._open.enter_context(ModelThreads(context.clients, order.jobs)).clients
         self.context = replace(context, clients=clients)
+        self.environment = CaptureEnvironment(self.project, clients, order.known)
         self._plain: frozenset[str] = frozenset()
+        self.close = self._open.close
 
     def _now(self) -> float:
         """The clock of the process that sends the chunks, continued here."""
         return time.monotonic() + self._ahead
 
-    def begin(self, grant: Grant) -> None:
+    def judge(self, chunk: Chunk[Item], grant: Grant) -> ChunkDone[Judged]:
+        """Judge in threads, until as many have failed as the grant says."""
         self._ahead = grant.now - time.monotonic()
         self._models.begin(grant)
+        failures: list[Item] = []
 
-    def done(self, judged: Sequence[Any], environment: CaptureEnvironment) -> ChunkDone[Any]:
+        def finished(item: Item, judged: Judged) -> tuple[Item, ...]:
+            failures.extend([item] if self.terms.is_failure(item, judged) else [])
+            return ()
+
+        judged = in_threads(
+            *(chunk.items, self.begin(), self._jobs, self.context.stop, self.context.cancel, finished),
+            claim=lambda item: chunk.claim,
+            goes_on=lambda: grant.failures is None or len(failures) < grant.failures,
+        )
         plain_before, self._plain = self._plain, self.project.redactor.plain
-        done = ChunkDone(tuple(judged), environment.seen, plain=self._plain - plain_before)
+        done = ChunkDone(tuple(judged), self.environment.seen, plain=self._plain - plain_before)
         return self._models.added_to_done(done)
 
     def cancel(self) -> None:
@@ -75,28 +93,19 @@ class Workplace:
         self.context.stop.ask()
         self.context.cancel()
 
-    def close(self) -> None:
-        self._open.close()
 
+class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
+    """Reads, replays and judges baselines."""
 
-class CompareWorker:
-    """Reads, replays and judges baselines for a compare that another process has started."""
+    terms = OF_BASELINES
 
     def __init__(self, order: Order, policy: ComparePolicy):
-        place = self._place = Workplace(order)
-        self._jobs = order.jobs
-        environment = CaptureEnvironment(place.project, place.context.clients, order.known)
-        self._checker = Checker(environment, policy, place.context)
-        self.cancel, self.close = place.cancel, place.close
-
-    def read(self, files: Sequence[str], selection: Selection) -> ReadFiles:
-        return self._checker.read(files, wanted(selection))
-
-    def judge(self, chunk: Chunk[Entry], grant: Grant) -> ChunkDone[JudgedBaseline]:
-        self._place.begin(grant)
-        terms, context = OF_BASELINES, self._place.context
-        judged = judge_chunk(chunk, self._checker.judge, terms, self._jobs, grant, context)
-        return self._place.done(judged, self._checker.environment)
+        super().__init__(order)
+        checker = Checker(self.environment, policy, self.context)
+        self.begin = lambda: checker.judge
+        self.read: Callable[[Sequence[str], Selection], ReadFiles] = lambda files, selection: checker.read(
+            files, wanted(selection)
+        )
 
 
 class GrantedModels(LazyModels):
@@ -162,7 +171,7 @@ class CollectingShelf:
         self._collect(NewAnswer(self._where, model, name))
 
 
-# In the process of the command: where the work of a compare or a run is done.
+# In the process of the command.
 
 
 class Job(Struct):
@@ -181,27 +190,3 @@ class Job(Struct):
     def order(self) -> Order:
         operator = replace(self.project.operator, execute=None, work=time.thread_time)
         return Order(operator, self.recording, self.jobs, self.resume, self.about)
-
-    def in_processes(
-        self, count: int, build: Callable[[Order], Build], terms: Any
-    ) -> Elsewhere[Any, Any] | None:
-        """Several processes, but no more than do something at once; None for threads of this one."""
-        if (count := min(count, self.jobs)) == 1:
-            return None
-        shares = [self.jobs // count + (number < self.jobs % count) for number in range(count)]
-        builds = [build(replace(self.order, jobs=share)) for share in shares]
-        command = self.about.partition(" ")[0]
-        return self.given_to(WorkerProcesses(builds, shares[0], command), terms, reads=True)
-
-    def given_to(
-        self, place: AbstractContextManager[Workers], terms: Any, reads: bool = False
-    ) -> Elsewhere[Any, Any]:
-        now = self.context.clients.now
-        return Elsewhere(place, terms, self.models, self.maxfail, now, reads)
-
-
-def compare_in_processes(
-    job: Job, processes: int, policy: ComparePolicy
-) -> Elsewhere[Entry, JudgedBaseline] | None:
-    """Several processes for a compare; None for threads of this one."""
-    return job.in_processes(processes, lambda order: partial(CompareWorker, order, policy), OF_BASELINES)

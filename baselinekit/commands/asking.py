@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from baselinekit.commands.context import RunContext
+from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import observe
 from baselinekit.errors import BaselinekitError
@@ -16,10 +16,6 @@ from baselinekit.structs import Struct, replace
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
-
-TICK = 1.1
-"""Seconds after which a clock of whole seconds is certain to show another time: replays within one second
-agree on it by chance."""
 
 _TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
@@ -50,10 +46,10 @@ def in_turns(
     jobs: int,
     context: RunContext,
     claim: Callable[[Item], str | None],
-) -> list[Done | None]:
+) -> list[Done]:
     """Return what `work` makes of each item, in threads; what claims the same is done one by one."""
     with context.stop.heard():
-        done = in_threads(items, work, jobs, context.stop, context.cancel, claim=claim)
+        done: list[Any] = in_threads(items, work, jobs, context.stop, context.cancel, claim=claim)
     if context.stop.is_set():
         raise KeyboardInterrupt
     return done
@@ -88,16 +84,13 @@ def observe_in_groups(
         return observation
 
     for group in [[*range(len(replay_jobs))]] if is_one_group else groups:
-        results: dict[int, Replays] = {n: [] for n in group}
+        results: dict[int, Any] = {n: [] for n in group}
         for turn in range(max((replay_jobs[n].times for n in group), default=0)):
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
             if left and (turn == 1 or (turn and is_one_group)):
                 context.clients.sleep(TICK)
             answers = in_turns(left, partial(replay, turn), jobs, context, lambda n: replay_jobs[n].claim)
             for number, answer in zip(left, answers, strict=True):
-                earlier = results[number]
-                if isinstance(answer, Observation) and isinstance(earlier, list):
-                    earlier.append(answer)
-                elif isinstance(answer, BaselinekitError):
-                    results[number] = answer
+                is_error = isinstance(answer, BaselinekitError)
+                results[number] = answer if is_error else [*results[number], answer]
         yield list(results.items())

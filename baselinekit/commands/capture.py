@@ -10,11 +10,10 @@ from baselinekit.changes.placing import placed, places_of
 from baselinekit.clients.trust import check_inside, origin
 from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.environment import capture_environment
 from baselinekit.commands.judging import check
 from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.naming import name_new
-from baselinekit.commands.project import Project, environment_of, observed_for
+from baselinekit.commands.project import Project, capture_environment, environment_of, observed_for
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,

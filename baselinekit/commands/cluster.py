@@ -14,9 +14,9 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from multiprocessing import resource_tracker
@@ -28,8 +28,8 @@ from baselinekit import __version__
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
-from baselinekit.commands.executor import Chunk, ChunkDone, Grant
-from baselinekit.commands.processes import Build, without_main
+from baselinekit.commands.executor import Chunk, Grant
+from baselinekit.commands.processes import block_signals, without_main
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -41,7 +41,6 @@ from baselinekit.errors import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
-from baselinekit.structs import Struct
 
 _LOCAL = lazy_pattern(r"local:(\d{1,3})")
 _ADDRESS = lazy_pattern(r"(?:(?:tcp|tls|ws|wss|ucx)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}/?")
@@ -59,49 +58,39 @@ MOST_BYTES = 256_000_000
 # What is sent: sealed values, and files.
 
 
-class SenderPath(str):
-    """A path of the sender. For the worker it is where the file or folder is laid out."""
-
-
 class _Pickler(pickle.Pickler):
-    """Pickles what `moved` returns in place of a text (None: the text itself). The reader may change it
-    again."""
-
-    def __init__(self, file: io.BytesIO, moved: Callable[[str], str | None]):
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._moved = moved
+    moved: Callable[[str], str | None]
 
     def persistent_id(self, value: object) -> str | None:
-        return self._moved(value) if isinstance(value, str) else None
+        return self.moved(value) if isinstance(value, str) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, move: Callable[[str], str]):
-        super().__init__(file)
-        self._move = move
+    moved: Callable[[str], str]
 
     def persistent_load(self, text: str) -> str:
-        return self._move(text)
+        return self.moved(text)
 
 
 class Sealed:
     """A value on its way through a scheduler: its content does not appear in logs or on web pages. It is
-    compressed, so that no text of it is readable in the memory of the scheduler. `version`: of the sender."""
+    compressed, so that no text of it is readable in the memory of the scheduler. `moved`: what stands for a
+    text there, which the reader may change again (None: the text itself)."""
 
-    def __init__(self, packed: bytes, version: str = __version__):
-        self._packed, self._version = packed, version
-
-    @classmethod
-    def of(cls, value: object, moved: Callable[[str], str | None] = lambda text: None) -> "Sealed":
+    def __init__(self, value: object, moved: Callable[[str], str | None] = lambda text: None):
         file = io.BytesIO()
-        _Pickler(file, moved).dump(value)
-        return cls(zlib.compress(file.getvalue(), 1))
+        pickler = _Pickler(file, pickle.HIGHEST_PROTOCOL)
+        pickler.moved = moved
+        pickler.dump(value)
+        self._packed, self._version = zlib.compress(file.getvalue(), 1), __version__
 
     def opened(self, move: Callable[[str], str] = str) -> Any:
         if self._version != __version__:
             text = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
             raise cannot_replay("BK361", text, "install the same version on both")
-        return _Unpickler(io.BytesIO(zlib.decompress(self._packed)), move).load()
+        unpickler = _Unpickler(io.BytesIO(zlib.decompress(self._packed)))
+        unpickler.moved = move
+        return unpickler.load()
 
     def __repr__(self) -> str:
         return "<sealed>"
@@ -156,22 +145,6 @@ def pack(
         return packed.getvalue(), frozenset(f"/{name}" for name in archive.getnames())
 
 
-class Parcel(Struct):
-    """What a worker elsewhere needs for one chunk, besides the files of the project. `build`: makes the
-    worker, once all files are there; `files`: an archive of further ones."""
-
-    build: Build
-    chunk: Chunk[Any]
-    grant: Grant
-    files: bytes = b""
-
-    def sealed(self, paths: Collection[str]) -> Sealed:
-        """Seal it. Texts that are one of these paths are moved with the files."""
-        return Sealed.of(
-            self, lambda text: str(text) if isinstance(text, SenderPath) or text in paths else None
-        )
-
-
 # On the worker.
 
 _cancels: dict[str, list[Callable[[], None]]] = {}
@@ -186,40 +159,34 @@ def _stop_run(run: str) -> None:
         cancel()
 
 
-def judge_parcel(run: str, sealed: Sealed, shared: Sealed, within: str | None = None) -> Sealed:
-    """Judge a chunk. All files are laid out in a new folder, `within` one that Dask removes when the worker
-    is killed; what is handed back names the paths of the sender. Errors are values: those that are raised
-    only appear in the log of the worker."""
+def judge_parcel(run: str, sealed: Sealed, files: Sealed, within: str | None = None) -> Sealed:
+    """Judge a chunk with the worker that is `sealed` together with it. All files are laid out in a new
+    folder, `within` one that Dask removes when the worker is killed; what is handed back names the paths of
+    the sender. Errors are values: those that are raised only appear in the log of the worker."""
     if (dask := sys.modules.get("distributed")) is not None:  # every worker has loaded it
         with suppress(ValueError):
             within = dask.get_worker().local_directory
     with tempfile.TemporaryDirectory(prefix="baselinekit-", dir=within, ignore_cleanup_errors=True) as folder:
         top = os.path.realpath(folder)
         try:
-            parcel = sealed.opened(lambda path: path_below(path, top))
-            for files in filter(None, (shared.opened(), parcel.files)):
-                with tarfile.open(fileobj=io.BytesIO(files)) as archive:
-                    archive.extraction_filter = getattr(tarfile, "data_filter", None)
-                    archive.extractall(top)
-            done = _judge(run, parcel)
+            with tarfile.open(fileobj=io.BytesIO(files.opened())) as archive:
+                archive.extraction_filter = getattr(tarfile, "data_filter", None)
+                archive.extractall(top)
+            build, chunk, grant = sealed.opened(lambda path: path_below(path, top))
+            with closing(build()) as worker:
+                cancels = _cancels.setdefault(run, [])
+                cancels.append(worker.cancel)
+                if run in _stopped:
+                    worker.cancel()
+                try:
+                    done = worker.judge(chunk, grant)
+                finally:
+                    cancels.remove(worker.cancel)
         except BaselinekitError as error:
-            return Sealed.of(error.problems[0])
+            return Sealed(error.problems[0])
         except Exception as error:
-            return Sealed.of(internal_error(error).problems[0])
-        return Sealed.of(done, lambda text: text.replace(top, "") if top in text else None)
-
-
-def _judge(run: str, parcel: Parcel) -> ChunkDone[Any]:
-    worker = parcel.build()
-    cancels = _cancels.setdefault(run, [])
-    cancels.append(worker.cancel)
-    try:
-        if run in _stopped:
-            worker.cancel()
-        return worker.judge(parcel.chunk, parcel.grant)
-    finally:
-        cancels.remove(worker.cancel)
-        worker.close()
+            return Sealed(internal_error(error).problems[0])
+        return Sealed(done, lambda text: text.replace(top, "") if top in text else None)
 
 
 def path_below(path: str, top: str) -> str:
@@ -256,33 +223,28 @@ class Cluster:
         """Return the addresses of the workers that may be sent something; wait until there is one. Secrets
         are sent to no cluster that others could read at the start, and to none of its workers later."""
         until = time.monotonic() + _WORKER_SECONDS
-        while True:
-            workers = [*self._client.nthreads()]
-            nodes = (self._client.scheduler.address, *workers)
-            unencrypted = [node for node in nodes if self._is_private and not is_private_address(node)]
-            usable = sorted({*workers} - {*unencrypted})
-            if unencrypted and (is_start or not usable):
-                message = f"secrets would travel unencrypted to {', '.join(unencrypted[:3])}"
-                hint = (
-                    "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/many-machines.md"
-                )
-                raise Refused(Problem("BK409", message, hint))
-            if usable:
-                return usable
+        while not (workers := [*self._client.nthreads()]):
             if time.monotonic() > until:
                 hint = "start one (dask worker ADDRESS), or look at the scheduler's log"
                 raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
             time.sleep(0.5)
+        nodes = (self._client.scheduler.address, *workers)
+        unencrypted = [node for node in nodes if self._is_private and not is_private_address(node)]
+        usable = sorted({*workers} - {*unencrypted})
+        if unencrypted and (is_start or not usable):
+            message = f"secrets would travel unencrypted to {', '.join(unencrypted[:3])}"
+            hint = "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/many-machines.md"
+            raise Refused(Problem("BK409", message, hint))
+        return usable
 
     def call(self, worker: int, method: str, *arguments: Any) -> Any:
         workers = self.admitted()
-        options = {"pure": False, "workers": workers, "allow_other_workers": False}
         try:
             sealed = self._seal(*arguments)
             with self._sending:
                 if self._sent is None or self._sent.status != "finished":  # all that had it may be lost
                     self._sent = self._client.scatter(self._files, workers, broadcast=True, hash=False)
-            executor = self._client.get_executor(**options)
+            executor = self._client.get_executor(pure=False, workers=workers, allow_other_workers=False)
             future: Future[Any] = executor.submit(judge_parcel, self._run, sealed, self._sent)
             self._under_way.add(future)
             while not wait([future], SIGNAL_CHECK).done:
@@ -295,14 +257,12 @@ class Cluster:
             return 1
         except BaselinekitError as error:
             return error.problems[0]
-        except ImportError:
-            message = "the workers of the cluster cannot import baselinekit"
-            return Problem("BK361", message, f"install the same version there, {__version__}")
         except Exception as error:  # errors of Dask itself, and of workers that could not begin
             if type(error).__name__ == "KilledWorker":  # Dask has lost several workers with it
                 return 2
             message = f"the cluster could not do a part of this run: {type(error).__name__}"
-            return Problem("BK361", message, "look at the logs of its scheduler and workers")
+            hint = f"look at the logs of its scheduler and workers; each needs baselinekit {__version__}"
+            return Problem("BK361", message, hint)
 
     def lost(self, id: str) -> Problem:
         hint = "look at the workers' logs: they may lack memory; -j 1 lets each do one at a time"
@@ -313,11 +273,9 @@ class Cluster:
         threading.Thread(target=self._tell_workers, daemon=True).start()
 
     def _tell_workers(self) -> None:
-        until = time.monotonic() + _STOP_SECONDS
         with suppress(Exception):
             self._client.run(_stop_run, self._run, on_error="ignore")
-        while self._under_way and time.monotonic() < until:
-            time.sleep(0.1)
+            wait(self._under_way, _STOP_SECONDS)
         for future in [*self._under_way]:
             future.cancel()
 
@@ -392,7 +350,8 @@ def _start_local(count: int) -> Iterator[Any]:
     folder = tempfile.TemporaryDirectory(prefix="baselinekit-dask-", ignore_cleanup_errors=True)
     with folder, ExitStack() as stack:
         try:
-            with _delay_signals():
+            resource_tracker.ensure_running()  # otherwise a worker starts it, which unblocks all signals
+            with block_signals(signal.SIGINT, signal.SIGHUP):  # Dask cannot end what is still starting
                 cluster = distributed.LocalCluster(
                     n_workers=count,
                     threads_per_worker=1,
@@ -408,21 +367,3 @@ def _start_local(count: int) -> Iterator[Any]:
             message = f"the workers could not be started: {_first_line(error)}"
             raise CannotReplay(Problem("BK361", message, "try a smaller number: --dask local:2")) from None
         yield cluster
-
-
-@contextmanager
-def _delay_signals() -> Iterator[None]:
-    """Delay signals until the end of this context: Dask cannot end what it has not finished starting. A
-    Ctrl-C goes to all programs of a terminal; it stays blocked in the workers, as this process tells them to
-    stop. A SIGTERM does not, because Dask ends them with it."""
-    resource_tracker.ensure_running()  # otherwise a worker starts it, which unblocks all signals
-    received: list[int] = []
-    old_handler = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, old_handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-        if received:
-            signal.raise_signal(signal.SIGTERM)

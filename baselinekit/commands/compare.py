@@ -3,26 +3,28 @@
 from collections.abc import Sequence
 
 from baselinekit import __version__
-from baselinekit.commands.checking import MOST_HELD, Checker, Key, ReadFiles, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, RunContext
-from baselinekit.commands.executor import Elsewhere, Terms, in_threads
-from baselinekit.commands.judging import OUT_OF_BUDGET, ComparePolicy, JudgedBaseline
-from baselinekit.commands.loading import (
-    find_files,
-    provide_schema,
-    raise_unless_variables,
-    with_lines,
+from baselinekit.commands.executor import OUT_OF_BUDGET, Elsewhere, Terms, in_threads
+from baselinekit.commands.judging import (
+    MOST_HELD,
+    Checker,
+    ComparePolicy,
+    JudgedBaseline,
+    ReadFiles,
+    key_of,
+    unjudged_result,
 )
+from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.commands.selection import Selection, select, shard_of, stamp_shard, wanted
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry
-from baselinekit.model.results import Coverage, Report, Result, Shard, Typed
+from baselinekit.model.results import Report, Result, Typed
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import find_repeated_ids
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 
 _VERDICTS = {"passed": True, "failed": False}
 _FAILURES = ("failed", "error")
@@ -38,17 +40,6 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
 )
 
 
-class Plan(Struct):
-    """What a run does: the baselines of this shard, with their positions among all that are selected; which
-    worker holds a file; and what the report says of the selection."""
-
-    chosen: list[tuple[int, Entry]]
-    shard: Shard | None
-    homes: dict[str, int]
-    coverage: Coverage
-    notes: tuple[str, ...]
-
-
 def compare(
     project: Project,
     paths: Sequence[str],
@@ -58,103 +49,26 @@ def compare(
     command: str = "",
     elsewhere: Elsewhere[Entry, JudgedBaseline] | None = None,
 ) -> Report:
-    """Plan the run, judge the baselines of the plan in threads or `elsewhere`, and finish. Errors in any file
-    are reported before anything is replayed; baselines that lack a variable are errors beside the others."""
+    """Read, select and check the baselines, judge them in threads or `elsewhere`, and record. What is wrong
+    in files is reported before anything is replayed; baselines that lack a variable are errors beside the
+    others."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
     room = MOST_HELD if elsewhere is None else 0
     checker = Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
-    plan = _plan(project, paths, selection, policy, context, checker, elsewhere)
-    entries = [entry for _, entry in plan.chosen]
-    sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
-    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop.wait)
-    by_key, failed, warnings = dict[Key, Result](), list[Entry](), set[str]()
-
-    def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
-        """Record the verdict as soon as it is known, and keep the new output for a refresh."""
-        if elsewhere is None and stop.is_set():  # it may have been cut off
-            return ()
-        result = judged.result
-        if warning := keep_seen(
-            project.root, judged.pending, result.id if judged.settles else "", judged.warning
-        ):
-            warnings.add(warning)
-        if policy.record != "never":
-            noise = result.verdict == "noise"  # which says nothing about the target
-            recorder.add(entry.source, None if noise else _VERDICTS.get(result.outcome))
-        by_key[key_of(entry)] = result
-        failed.extend([entry] if result.outcome in _FAILURES else [])
-        advance(result.outcome)
-        return ()
-
-    with stop.heard(), at_once:
-        turns = sorted(entries, key=lambda entry: entry.id not in selection.first)
-        try:
-            if elsewhere is None:
-                work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
-                in_threads(
-                    *work,
-                    claim=lambda entry: entry.claim,
-                    goes_on=lambda: policy.maxfail is None or len(failed) < policy.maxfail,
-                )
-            elif turns:
-                groups = [(entry.claim, plan.homes.get(entry.source.file), (entry,)) for entry in turns]
-                elsewhere.run(groups, checker.judge, stop, context.cancel, finished)
-        finally:
-            recorder.close()
-        results = with_lines([by_key.get(key_of(entry)) for entry in entries], sources, project.root)
-    provide_schema(project.root)
-    reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
-    return Report(
-        id=f"compare-{started.replace(':', '').replace('-', '')}",
-        started=started,
-        seconds=context.clock.seconds() - began,
-        tool=f"baselinekit {__version__}",
-        command=project.redactor.mask(command),
-        results=tuple(
-            replace(
-                result or unjudged_result(entry, "skipped", reason, verdict="limit"),
-                position=None if plan.shard is None else position,
-            )
-            for result, (position, entry) in zip(results, plan.chosen, strict=True)
-        ),
-        complete=all(result and result.code != OUT_OF_BUDGET for result in results),
-        interrupted=stop.is_set(),
-        environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
-        config=project.config_file,
-        warnings=tuple(sorted({*recorder.notes, *warnings, *plan.notes})),
-        not_recorded=recorder.not_recorded,
-        commit=head_commit(project.root),
-        shard=plan.shard,
-        coverage=plan.coverage,
-        typed=Typed(unkept=bool(warnings)),
-    )
-
-
-def _plan(
-    project: Project,
-    paths: Sequence[str],
-    selection: Selection,
-    policy: ComparePolicy,
-    context: RunContext,
-    checker: Checker,
-    elsewhere: Elsewhere[Entry, JudgedBaseline] | None,
-) -> Plan:
-    """Read, check and select the baselines."""
-    discovery, shard = find_files(project, paths), selection.shard
-    found, homes = ReadFiles(), dict[str, int]()
+    discovery, shard, homes = find_files(project, paths), selection.shard, dict[str, int]()
     if elsewhere is None or selection.since is not None or not elsewhere.reads:
         found = checker.read([*discovery.files], wanted(selection))
     else:
+        found = ReadFiles()
         for worker, part, read in elsewhere.read([*discovery.files], selection):
-            found.add(read)
+            found.add(read or checker.read(part, wanted(selection)))
             homes |= dict.fromkeys(part, worker)
     found.problems += find_repeated_ids(found.entries, project.root)
-    broken = found.error
     try:
         selected = select(found.entries, selection)
     except NothingSelected:  # an error of its own, unless there is a worse one
-        if broken is None:
+        if found.error is None:
             raise
         selected = []
     notes = passed_over_notes(discovery.passed_over)
@@ -171,7 +85,68 @@ def _plan(
         for position, entry in enumerate(selected)
         if shard is None or shard_of(entry.id, shard.of) == shard.number
     ]
-    unfit = [found.unfit[key] for _, entry in chosen if (key := key_of(entry)) in found.unfit]
-    raise_unless_variables(broken, unfit, project.root)
+    entries = [entry for _, entry in chosen]
+    unfit = [found.unfit[key] for key in map(key_of, entries) if key in found.unfit]
+    raise_unless_variables(found.error, unfit, project.root)
     shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
-    return Plan(chosen, shard, homes, selection.coverage(paths, len(found.entries) - len(selected)), notes)
+    sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
+    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop.wait)
+    by_id, failed, warnings = dict[str, Result](), list[Entry](), set[str]()
+
+    def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
+        """Record the verdict as soon as it is known, and keep the new output for a refresh."""
+        if elsewhere is None and stop.is_set():  # it may have been cut off
+            return ()
+        result = judged.result
+        if warning := keep_seen(project.root, judged.pending, judged.settles, judged.warning):
+            warnings.add(warning)
+        if policy.record != "never":
+            noise = result.verdict == "noise"  # which says nothing about the target
+            recorder.add(entry.source, None if noise else _VERDICTS.get(result.outcome))
+        by_id[entry.id] = result
+        failed.extend([entry] if result.outcome in _FAILURES else [])
+        advance(result.outcome)
+        return ()
+
+    with stop.heard(), at_once:
+        turns = sorted(entries, key=lambda entry: entry.id not in selection.first)
+        try:
+            if elsewhere is None:
+                work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
+                in_threads(
+                    *work,
+                    claim=lambda entry: entry.claim,
+                    goes_on=lambda: policy.maxfail is None or len(failed) < policy.maxfail,
+                )
+            elif turns:
+                groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
+                elsewhere.run(groups, checker.judge, stop, context.cancel, finished)
+        finally:
+            recorder.close()
+        results = with_lines([by_id.get(entry.id) for entry in entries], sources, project.root)
+    provide_schema(project.root)
+    reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
+    return Report(
+        id=f"compare-{started.replace(':', '').replace('-', '')}",
+        started=started,
+        seconds=context.clock.seconds() - began,
+        tool=f"baselinekit {__version__}",
+        command=project.redactor.mask(command),
+        results=tuple(
+            replace(
+                result or unjudged_result(entry, "skipped", reason, verdict="limit"),
+                position=None if shard is None else position,
+            )
+            for result, (position, entry) in zip(results, chosen, strict=True)
+        ),
+        complete=all(result and result.code != OUT_OF_BUDGET for result in results),
+        interrupted=stop.is_set(),
+        environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
+        config=project.config_file,
+        warnings=tuple(sorted({*recorder.notes, *warnings, *notes})),
+        not_recorded=recorder.not_recorded,
+        commit=head_commit(project.root),
+        shard=shard,
+        coverage=selection.coverage(paths, len(found.entries) - len(selected)),
+        typed=Typed(unkept=bool(warnings)),
+    )

@@ -17,6 +17,11 @@ SIGNAL_CHECK = 1.0
 does not end it: Python handles a signal only when the main thread runs again."""
 
 
+TICK = 1.1
+"""Seconds after which a clock of whole seconds is certain to show another time: replays within one second
+agree on it by chance."""
+
+
 class Stop:
     """Whether the run is to end. While it `is_heard`, a signal only sets a flag and raises no exception,
     which could strike between any two steps and leave a lock locked. A signal handler may call `ask`."""
@@ -77,12 +82,7 @@ class ModelThreads:
         """Return the result of each call. If one fails, those that have not begun are cancelled."""
         if len(calls) == 1:
             return [calls[0]()]
-        futures = [self._threads.submit(call) for call in calls]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+        return [*self._threads.map(lambda call: call(), calls)]
 
 
 # The run context: what a run needs besides its project.

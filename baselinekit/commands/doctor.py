@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from baselinekit.commands.judging import check, target_of
-from baselinekit.commands.loading import load_partly, locate_each_problem, prepare, provide_schema
+from baselinekit.commands.judging import check, prepare, target_of
+from baselinekit.commands.loading import load_partly, locate_each_problem, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, Place, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients

@@ -2,8 +2,8 @@
 and takes what comes back. A worker only replays and judges; files, records, budget and reports stay with the
 caller, which also does what must run alone."""
 
-import itertools
 import threading
+from bisect import insort_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
@@ -11,18 +11,16 @@ from decimal import ROUND_CEILING, Decimal
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
-from baselinekit.commands.context import SIGNAL_CHECK, RunContext, Stop
-from baselinekit.commands.judging import OUT_OF_BUDGET
-from baselinekit.errors import Problem, cannot_replay
+from baselinekit.commands.context import SIGNAL_CHECK, Stop
+from baselinekit.errors import Problem
 from baselinekit.kinds.kind import ALONE
-from baselinekit.model.recipes import Limits, ModelUsage
+from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import MutableStruct, Struct, field, replace
 
-ASKED_ELSEWHERE = "BK621"
-"""The code of a result whose worker has no share of what its model answers at once."""
-
-_SHARE_TOO_SMALL = (OUT_OF_BUDGET, ASKED_ELSEWHERE)
+OUT_OF_BUDGET, ASKED_ELSEWHERE = "BK620", "BK621"
+"""The codes of results for which a worker's share was too small: of the limits, or of what a model answers at
+once."""
 
 _MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
@@ -52,41 +50,37 @@ class Chunk(Struct, Generic[Item]):
     needs_all: bool = False
     losses: int = 0
 
+    @property
+    def rank(self) -> int:
+        """What only reads begins first, and at the same time. What needs all that is left of the budget comes
+        after that, and what claims everything last: each of both alone."""
+        return 2 if self.claim == ALONE else int(self.needs_all)
 
-class Turns(Generic[Item]):
-    """The chunks that wait. Those that only read begin first, and at the same time. Those that need all that
-    is left of the budget come after these, and those that claim everything last: each of both kinds alone."""
+
+class Turns(list[Chunk[Item]]):
+    """The chunks that wait, in the order in which they begin."""
 
     def __init__(self, chunks: Iterable[Chunk[Item]]):
-        self.clear()
-        self._under_way: list[str | None] = []
-        for chunk in chunks:
-            self._queue_of(chunk).append(chunk)
-
-    def clear(self) -> None:
-        self._queues: tuple[list[Chunk[Item]], ...] = ([], [], [])
-
-    def _queue_of(self, chunk: Chunk[Item]) -> list[Chunk[Item]]:
-        return self._queues[2 if chunk.claim == ALONE else int(chunk.needs_all)]
+        super().__init__(sorted(chunks, key=lambda chunk: chunk.rank))
 
     def add(self, chunk: Chunk[Item]) -> None:
         """Add a chunk in front of the others."""
-        self._queue_of(chunk).insert(0, chunk)
+        insort_left(self, chunk, key=lambda one: one.rank)
 
-    def next(self, worker: int) -> Chunk[Item] | None:
+    def next(self, worker: int, under_way: Sequence[Chunk[Item]]) -> Chunk[Item] | None:
         """Return the next chunk for a worker, its own ones first; None if it has to wait."""
-        queue, busy = next(filter(None, self._queues), []), {*self._under_way} - {None}
-        if queue is not self._queues[0] and self._under_way:
+        if not self or (under_way and (self[0].rank or under_way[0].rank)):
             return None
-        own = (n for n, chunk in enumerate(queue) if chunk.home in (None, worker) and chunk.claim not in busy)
-        others = (n for n in range(len(queue))[::-1] if not queue[n].is_bound and queue[n].claim not in busy)
-        if (number := next(itertools.chain(own, others), None)) is None:
-            return None
-        self._under_way.append(queue[number].claim)
-        return queue.pop(number)
-
-    def release(self, chunk: Chunk[Item]) -> None:
-        self._under_way.remove(chunk.claim)
+        busy = {chunk.claim for chunk in under_way} - {None}
+        others: int | None = None
+        for number, chunk in enumerate(self):
+            if chunk.rank > self[0].rank:
+                break
+            if chunk.claim not in busy and chunk.home in (None, worker):
+                return self.pop(number)
+            if chunk.claim not in busy and not chunk.is_bound:
+                others = number
+        return None if others is None else self.pop(others)
 
 
 Group = tuple[str | None, int | None, Sequence[Item]]
@@ -95,17 +89,17 @@ Group = tuple[str | None, int | None, Sequence[Item]]
 
 def divide(groups: Iterable[Group[Item]], most: int) -> list[Chunk[Item]]:
     """Return chunks of at most about `most` items; what claims everything is divided into single items."""
-    chunks: list[tuple[str | None, int | None, list[Item]]] = []
+    parts: list[tuple[str | None, int | None, list[Item]]] = []
     last: dict[tuple[str | None, int | None], list[Item]] = {}
     for claim, home, items in groups:
         if claim == ALONE:
-            chunks += ((claim, None, [item]) for item in items)
+            parts += ((claim, None, [item]) for item in items)
         elif (claim, home) in last and len(last[claim, home]) + len(items) <= most:
             last[claim, home] += items
         else:
-            chunks.append((claim, home, [*items]))
-            last[claim, home] = chunks[-1][2]
-    return [Chunk(tuple(items), claim, home) for claim, home, items in chunks]
+            last[claim, home] = [*items]
+            parts.append((claim, home, last[claim, home]))
+    return [Chunk(tuple(items), claim, home) for claim, home, items in parts]
 
 
 # The loop.
@@ -129,8 +123,8 @@ def take_turns(
     with ThreadPoolExecutor(max(1, workers), "replay") as threads:
         try:
             while True:
-                for worker in sorted(free):
-                    if not stop.is_set() and (chunk := turns.next(worker)) is not None:
+                for worker in sorted(free) if not stop.is_set() else ():
+                    if (chunk := turns.next(worker, [chunk for _, chunk in under_way.values()])) is not None:
                         free.discard(worker)
                         future = threads.submit(work, worker, chunk)
                         under_way[future] = worker, chunk
@@ -147,7 +141,6 @@ def take_turns(
                 if ended_future is not None:
                     worker, chunk = under_way.pop(ended_future)
                     free.add(worker)
-                    turns.release(chunk)
                     ended(worker, chunk, ended_future.result())
         except BaseException:
             cancel()
@@ -235,21 +228,6 @@ class Workers(Protocol):
     def cancel(self) -> None: ...
 
 
-class Asked(Protocol):
-    """The models of the caller. `take`: counts and keeps what a worker has asked; `take_over`: lets what the
-    caller asks itself count for the same limits."""
-
-    @property
-    def limits(self) -> Limits: ...
-
-    @property
-    def spent(self) -> ModelUsage | None: ...
-
-    def take(self, done: ChunkDone[Any]) -> None: ...
-
-    def take_over(self) -> None: ...
-
-
 class Terms(Struct, Generic[Item, Judged]):
     """How results are read and made, whatever is judged. `error`: the result of an item that could not be
     judged."""
@@ -260,50 +238,25 @@ class Terms(Struct, Generic[Item, Judged]):
     error: Callable[[Item, Problem], Judged]
 
 
-def judge_chunk(
-    chunk: Chunk[Item],
-    judge: Callable[[Item], Judged],
-    terms: Terms[Item, Judged],
-    jobs: int,
-    grant: Grant,
-    context: RunContext,
-) -> list[Judged | None]:
-    """What a worker does: judge in threads, until as many have failed as its grant says."""
-    failures: list[Item] = []
-
-    def finished(item: Item, judged: Judged) -> tuple[Item, ...]:
-        failures.extend([item] if terms.is_failure(item, judged) else [])
-        return ()
-
-    return in_threads(
-        *(chunk.items, judge, jobs, context.stop, context.cancel, finished),
-        claim=lambda item: chunk.claim,
-        goes_on=lambda: grant.failures is None or len(failures) < grant.failures,
-    )
-
-
-class Elsewhere(Generic[Item, Judged]):
+class Elsewhere(MutableStruct, Generic[Item, Judged]):
     """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: where
     the workers are, once there is something to do; `reads`: whether they see the files of the caller, and can
-    read them."""
+    read them; `asked`: the models of the caller, with their `limits` and what is `spent`, which `take` what a
+    worker has asked, and `take_over` the limits for what the caller asks itself; `seen`: the environment in
+    which they worked."""
 
-    def __init__(
-        self,
-        place: AbstractContextManager[Workers],
-        terms: Terms[Item, Judged],
-        asked: Asked,
-        maxfail: int | None,
-        now: Callable[[], float],
-        reads: bool = False,
-    ):
-        self._place, self._terms, self._asked, self._maxfail, self._now = place, terms, asked, maxfail, now
-        self.reads = reads
-        self._open = ExitStack()
-        self._workers: Workers | None = None
-        self._lock = threading.Lock()
-        self._grants: dict[int, Grant] = {}
-        self._failures = 0
-        self.seen: dict[str, Json] = {}
+    place: AbstractContextManager[Workers]
+    terms: Terms[Item, Judged]
+    asked: Any
+    maxfail: int | None
+    now: Callable[[], float]
+    reads: bool = False
+    seen: dict[str, Json] = field(default_factory=dict)
+    _open: ExitStack = field(default_factory=ExitStack)
+    _workers: Workers | None = None
+    _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock)
+    _grants: dict[int, Grant] = field(default_factory=dict)
+    _failures: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -313,28 +266,25 @@ class Elsewhere(Generic[Item, Judged]):
 
     @property
     def workers(self) -> Workers:
-        self._workers = self._workers or self._open.enter_context(self._place)
+        self._workers = self._workers or self._open.enter_context(self.place)
         return self._workers
 
     def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
         """Have files read. Return for each part of them which worker has read, and so holds, it, and the
-        result."""
-        workers, results = self.workers, list[tuple[int, Sequence[str], Any]]()
-
-        def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
-            if not isinstance(outcome, int):
-                results.append((worker, chunk.items, outcome))
-            elif not again(turns, chunk, outcome):
-                message = f"a process that was to read files ended {LOSSES} times: killed, or out of memory"
-                raise cannot_replay("BK360", message, "start fewer: --processes 1")
+        result; None if that worker was lost."""
+        workers, results = self.workers, dict[Sequence[str], tuple[int, Any]]()
 
         def work(worker: int, chunk: Chunk[str]) -> Any:
             return workers.call(worker, "read", chunk.items, *arguments)
 
+        def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
+            results[chunk.items] = worker, None if isinstance(outcome, int) else outcome
+
         starts = range(0, len(files), _MOST_READ)
         turns = Turns(Chunk(tuple(files[start : start + _MOST_READ])) for start in starts)
+        parts = [chunk.items for chunk in turns]
         take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
-        return sorted(results, key=lambda result: files.index(result[1][0]))
+        return [(results[part][0], part, results[part][1]) for part in parts]
 
     def run(
         self,
@@ -346,11 +296,11 @@ class Elsewhere(Generic[Item, Judged]):
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
-        terms, workers = self._terms, self.workers
+        terms, workers = self.terms, self.workers
 
         def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
             if chunk.claim == ALONE:
-                self._asked.take_over()
+                self.asked.take_over()
                 return ChunkDone((here(chunk.items[0]),))
             with self._lock:
                 number, of = (0, 1) if chunk.needs_all else (worker, workers.count)
@@ -365,69 +315,58 @@ class Elsewhere(Generic[Item, Judged]):
             with self._lock:
                 self._grants.pop(worker, None)
                 if isinstance(outcome, ChunkDone) and not is_here:
-                    self._asked.take(outcome)
+                    self.asked.take(outcome)
                     self.seen = self.seen or outcome.seen
             if isinstance(outcome, int):
-                if again(turns, chunk, outcome):
+                if (losses := chunk.losses + outcome) < LOSSES:
+                    is_whole = losses < _LOSSES_TOGETHER
+                    for items in [chunk.items] if is_whole else [(item,) for item in reversed(chunk.items)]:
+                        turns.add(replace(chunk, items=items, losses=losses))
                     return
                 outcome = workers.lost(terms.id(chunk.items[0]))
             if isinstance(outcome, Problem):
                 outcome = ChunkDone(tuple(terms.error(item, outcome) for item in chunk.items))
-            settle(worker, chunk, outcome.judged)
-
-        def settle(worker: int, chunk: Chunk[Item], results: Sequence[Judged | None]) -> None:
             rest: list[Item] = []
             too_much: list[Item] = []
             further: list[Item] = []
-            for item, judged in zip(chunk.items, results, strict=True):
+            for item, judged in zip(chunk.items, outcome.judged, strict=True):
                 if judged is None:
                     rest.append(item)
-                elif terms.code(judged) in _SHARE_TOO_SMALL and not (chunk.needs_all or chunk.claim == ALONE):
+                elif terms.code(judged) in (OUT_OF_BUDGET, ASKED_ELSEWHERE) and not chunk.rank:
                     too_much.append(item)
                 else:
                     self._failures += terms.is_failure(item, judged)
                     further += finished(item, judged)
-            for items, changes in (
-                (rest, {}),
-                (too_much, {"needs_all": True}),
-                (further, {"home": worker, "is_bound": True, "needs_all": False}),
+            again = replace(chunk, losses=0)
+            for part, next_chunk in (
+                (rest, again),
+                (too_much, replace(again, needs_all=True)),
+                (further, replace(again, home=worker, is_bound=True, needs_all=False)),
             ):
-                if items:
-                    turns.add(replace(chunk, items=tuple(items), losses=0, **changes))
-            if self._maxfail is not None and self._failures >= self._maxfail:
+                if part:
+                    turns.add(replace(next_chunk, items=tuple(part)))
+            if self.maxfail is not None and self._failures >= self.maxfail:
                 turns.clear()
 
         def cancel_all() -> None:
             workers.cancel()
             cancel()
 
-        most = 2 * workers.threads  # small chunks if failures end the run
-        if self._maxfail is None:
-            count = sum(len(items) for *_, items in groups)
-            most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
+        count = sum(len(items) for *_, items in groups)
+        most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
         turns = Turns(divide(groups, most))
         take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
     def _grant(self, number: int, of: int) -> Grant:
         """Grant a share of what is left; with `maxfail`, until the first failure."""
-        spent, total = self._asked.spent or ModelUsage(), dict[str, Decimal]()
+        spent, total = self.asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
-            if (limit := getattr(self._asked.limits, name)) is not None:
+            if (limit := getattr(self.asked.limits, name)) is not None:
                 used = Decimal(getattr(spent.at_most, name))
                 left = max(Decimal(str(limit)) - used, Decimal(0))
                 share = left / of if name == "usd" else (left / of).to_integral_value(ROUND_CEILING)
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
-        failures = None if self._maxfail is None else 1
-        return Grant(self._now(), failures, spent, total, number, of)
-
-
-def again(turns: Turns[Item], chunk: Chunk[Item], losses: int) -> bool:
-    """Add a chunk again with which workers were lost, or its items one by one. False if it had its turns."""
-    if (losses := chunk.losses + losses) >= LOSSES:
-        return False
-    parts = [(item,) for item in reversed(chunk.items)] if losses >= _LOSSES_TOGETHER else [chunk.items]
-    for items in parts:
-        turns.add(replace(chunk, items=items, losses=losses))
-    return True
+        failures = None if self.maxfail is None else 1
+        return Grant(self.now(), failures, spent, total, number, of)

@@ -1,33 +1,63 @@
-"""Replay and judge one baseline; mask the report of a run and keep it."""
+"""Read baselines, check them before the run, replay each and make a result of it. Nothing here writes or
+handles a signal, so that it can be in this process, in another one or on another machine."""
 
-from collections.abc import Callable
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from functools import lru_cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from baselinekit.commands.project import Project
+from baselinekit.commands.context import TICK, RunContext
+from baselinekit.commands.loading import Unfit, locate_problems
+from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
+from baselinekit.commands.selection import Test
 from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
     InvalidInput,
+    OutOfBudget,
+    Problem,
+    Refused,
     cannot_replay,
+    internal_error,
 )
 from baselinekit.files.jsontext import pretty
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.kind import CHECKS, FAILED, PASSED, SCORES
 from baselinekit.kinds.settings import EXECUTION, Setting, undefined_in
 from baselinekit.kinds.table import kind_of
-from baselinekit.matching.dispatch import Matcher
-from baselinekit.model.baselines import Answers, Baseline, Comparison, SimilarityQuestion
-from baselinekit.model.recipes import ModelQuestion, Observation, Recipe, Scores
-from baselinekit.model.results import Result
-from baselinekit.model.values import Json
-from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Struct, field, replace
-from baselinekit.values.texts import mask_and_clip, no_mask
+from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
+from baselinekit.model.baselines import (
+    UNFIT,
+    Answers,
+    Baseline,
+    Comparison,
+    Difference,
+    Entry,
+    Known,
+    SimilarityQuestion,
+    Variant,
+)
+from baselinekit.model.grades import Outcome
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, Request, Scores, Usage
+from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import describes_many
+from baselinekit.secrets.variables import MASK, Redactor, as_text
+from baselinekit.store.reading import LoadedFiles
+from baselinekit.store.records import case_digest, digest as digest_of
+from baselinekit.store.results import is_accepted, load_pending
+from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.values.equality import canonical, is_number
+from baselinekit.values.paths import render
+from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
 
 if TYPE_CHECKING:  # only needed when something fails
     from baselinekit.model.changes import KeptOutput
 
-Masked = TypeVar("Masked", bound=Struct)
 CHECKS_AT = (*EXECUTION, CHECKS)
 _JUDGE = "judge"
 _LONGEST_LINE = 300
@@ -56,7 +86,7 @@ def check(baseline: Baseline, setting: Setting) -> None:
 def observe(recipe: Recipe, setting: Setting) -> Observation:
     """Replay the recipe; its output gets `checks` and `quality_scores` where it asks for them."""
     answer = replaying.replay(recipe, setting)
-    checks = outcomes_of_checks(recipe, answer, setting) if recipe.checks else {}
+    checks = _outcomes_of_checks(recipe, answer, setting) if recipe.checks else {}
     output, environment = answer.output, answer.environment
     if checks:
         output = {
@@ -71,18 +101,19 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
     return replace(answer, output=output, environment=environment, failed_checks=failed)
 
 
-def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
+def _outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
     """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
     from baselinekit.graders.checks import grade_checks
     from baselinekit.graders.task import GradeClients
 
     checks = setting.scope.expand(recipe.checks, CHECKS_AT)
     recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))
-    grades = grade_checks(recipe, observation, GradeClients(mask=setting.redactor.mask))
-    for grade in grades:
+    outcomes: dict[str, str] = {}
+    for grade in grade_checks(recipe, observation, GradeClients(mask=setting.redactor.mask)):
         if grade.outcome == "error":
             raise cannot_replay(grade.code or "BK704", f"{grade.grader}: {grade.reason}", "")
-    return {grade.grader: "" if grade.outcome == "passed" else grade.reason for grade in grades}
+        outcomes[grade.grader] = "" if grade.outcome == "passed" else grade.reason
+    return outcomes
 
 
 def _as_dict(output: Json) -> dict[str, Json]:
@@ -93,26 +124,24 @@ def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[st
     """Return the scores of an output, and the model that gave them."""
     from baselinekit.kinds.files import rubric_of
 
+    rubric = rubric_of(scores, setting)
     content = output.get("text", output) if isinstance(output, dict) else output
     text = content if isinstance(content, str) else pretty(content, "  ")
-    question, read_reply = _prepare_scoring(scores, rubric_of(scores, setting), text)
-    answer = setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
-    return read_reply(answer.text), answer.served
 
+    def ask(question: ModelQuestion) -> Answer:
+        return setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
 
-def _prepare_scoring(
-    scores: Scores, rubric: dict[str, str], text: str
-) -> tuple[ModelQuestion, Callable[[str], dict[str, Json]]]:
-    """Return what a judge is asked, and the function that reads its reply."""
     if scores.form == "line":
         from baselinekit.graders.by_line import SCORE, ScoreLine, score_question
 
         ((name, meaning),) = rubric.items()
-        question = score_question(ScoreLine(meaning, scores.model), text)
-        return question.ask, lambda reply: {name: int(SCORE.read(reply, question.texts)[0])}
+        line = score_question(ScoreLine(meaning, scores.model), text)
+        answer = ask(line.ask)
+        return {name: int(SCORE.read(answer.text, line.texts)[0])}, answer.served
     from baselinekit.graders.judging import read_scores, rubric_question
 
-    return rubric_question(text, rubric, scores), lambda reply: read_scores(reply, text, rubric, scores)
+    answer = ask(rubric_question(text, rubric, scores))
+    return read_scores(answer.text, text, rubric, scores), answer.served
 
 
 def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
@@ -163,17 +192,76 @@ def _expanded(project: Project, text: str) -> str:
     return project.redactor.mask(text)
 
 
-OUT_OF_BUDGET = "BK620"
+# The baselines of a run: read and checked before it, and held until their turn.
+
+
+Prepared = tuple[Baseline, Matcher | None]
+
+
+def prepare(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+    """Compile a baseline and check whether its recipe can work; each problem gets its place."""
+    try:
+        return compile_and_check(environment, baseline)
+    except BaselinekitError as error:
+        kind = Refused if isinstance(error, Refused) else InvalidInput
+        raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
+
+
+def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+    """Return a baseline with its matcher; None as matcher if it has no output yet."""
+    chosen = environment.chosen(baseline)
+    if chosen.baseline is None or chosen.baseline.output is ABSENT:
+        return chosen, None
+    matcher = compile_baseline(chosen, environment.project.words_of(baseline))
+    check(baseline, environment.project.setting_of(baseline, environment.clients))
+    return chosen, matcher
+
+
+MOST_HELD = 125_000_000
+"""Bytes for the baselines that are held until their turn; the files of the others are read again then."""
+
+_BYTES_PER_BASELINE, _BYTES_PER_FILE_BYTE = 9_000, 4
+"""The bytes that a baseline needs in memory: whatever its size, and for each byte of its files."""
+
+_FILES_READ_AGAIN = 8
+"""Files whose baselines are remembered when they are read again, as the next turns are often of the same
+file."""
+
+_VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
+
+Key = tuple[str, str]
+
+
+class ReadFiles(MutableStruct):
+    """The entries of the baselines that could be read, the problems of those that could not, and the
+    baselines that cannot be judged as they are written, each with the reason."""
+
+    entries: list[Entry] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    refused: list[Problem] = field(default_factory=list)
+    unfit: dict[Key, Unfit] = field(default_factory=dict)
+
+    def add(self, other: "ReadFiles") -> None:
+        self.entries += other.entries
+        self.problems += other.problems
+        self.refused += other.refused
+        self.unfit |= other.unfit
+
+    @property
+    def error(self) -> BaselinekitError | None:
+        if self.problems:
+            return InvalidInput(*self.problems, *self.refused)
+        return Refused(*self.refused) if self.refused else None
 
 
 class JudgedBaseline(Struct):
     """The result of a baseline, and what is to be written for it: the new output (`pending`) is kept for a
-    refresh, or the one that is pending is dropped (`settles`). `warning`: why the new output cannot be
-    kept."""
+    refresh, or the one that is pending is dropped (`settles`: the id). `warning`: why the new output cannot
+    be kept."""
 
     result: Result
     pending: "KeptOutput | None" = None
-    settles: bool = False
+    settles: str = ""
     warning: str = ""
 
 
@@ -194,3 +282,477 @@ class ComparePolicy(Struct):
     strict_rules: bool = False
     explain: bool = False
     repeating: Repeating = field(default_factory=Repeating)
+
+
+class Checker:
+    """Reads files and judges the baselines in them; several threads may use it at once. Baselines are held
+    from their reading until their turn, as many as there is room for."""
+
+    def __init__(
+        self,
+        environment: CaptureEnvironment,
+        policy: ComparePolicy,
+        context: RunContext,
+        room: int = MOST_HELD,
+    ):
+        self.environment, self._policy, self._context = environment, policy, context
+        self._project, self._clients = environment.project, environment.clients
+        self._room = room
+        self._ready: dict[Key, Prepared] = {}
+        self._read_again = lru_cache(_FILES_READ_AGAIN)(self._baselines_in)
+        self._lock = threading.Lock()
+
+    def read(self, files: Sequence[str], wanted: Test) -> ReadFiles:
+        """Return the entries of files. Those that are wanted are checked, and held if there is room."""
+        found = ReadFiles()
+        for file in files:
+            loaded = LoadedFiles(problems=found.problems, refused=found.refused)
+            loaded.read(file, self._project.root)
+            for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
+                entry = entry_of(baseline, self._project.claim(baseline.current))
+                found.entries.append(entry)
+                if not wanted(entry):
+                    continue
+                try:
+                    prepared = compile_and_check(self.environment, baseline)
+                except BaselinekitError as error:
+                    found.unfit[key_of(entry)] = baseline.source, error
+                    continue
+                except Exception:  # it occurs again where the baseline is judged, and is reported there
+                    continue
+                needed = _BYTES_PER_BASELINE + _BYTES_PER_FILE_BYTE * size
+                if needed <= self._room:
+                    self._room -= needed
+                    self._ready[key_of(entry)] = prepared
+        return found
+
+    def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
+        """Return the baselines of these entries, as they are in their files."""
+        return [baseline for entry in entries if (baseline := self._again(entry)) is not None]
+
+    def _again(self, entry: Entry) -> Baseline | None:
+        with self._lock:
+            return self._read_again(entry.source.file).get(entry.id)
+
+    def _baselines_in(self, file: str) -> dict[str, Baseline]:
+        loaded = LoadedFiles()
+        loaded.read(file, self._project.root)
+        return {baseline.id: baseline for baseline in loaded.baselines}
+
+    def judge(self, entry: Entry) -> JudgedBaseline:
+        """Replay and compare a baseline as often as the policy says. What prevents that, expected or not, is
+        the error of this baseline, and the others are still judged."""
+        try:
+            if (prepared := self._ready.pop(key_of(entry), None)) is None:
+                if (baseline := self._again(entry)) is None:
+                    message = f"{entry.source.file} was changed while the run was under way: {entry.id}"
+                    raise cannot_replay("BK115", f"{message} cannot be read there now", "compare again")
+                prepared = compile_and_check(self.environment, baseline)
+            chosen, matcher = prepared
+            if (result := self._without_replay(chosen)) is not None:
+                return JudgedBaseline(result)
+            assert matcher is not None  # as it has an output
+            replay = partial(self._replay, chosen, matcher)
+            if self._policy.repeating.times == 1:
+                return replay(0)
+            stop, sleep = self._context.stop, self._context.clients.sleep
+            return replay_repeatedly(replay, self._policy.repeating, stop.is_set, sleep)
+        except Exception as error:
+            problem = internal_error(error).problems[0]
+            reason = self._project.redactor.mask(problem.with_hint)
+            result = unjudged_result(entry, "error", reason, code=problem.code)
+            return JudgedBaseline(replace(result, name=entry.name, at=problem.at or ()))
+
+    def _replay(self, baseline: Baseline, matcher: Matcher, turn: int) -> JudgedBaseline:
+        """Replay a baseline once; `turn` says which of several replays this is. Nothing is kept yet."""
+        try:
+            setting = replace(self._project.setting_of(baseline, self._clients), turn=turn)
+            observation = observe(baseline.current, setting)
+            comparison = compare_settled(matcher, observation, setting)
+        except OutOfBudget as error:
+            problem = error.problems[0]
+            return JudgedBaseline(self._result(baseline, "skipped", problem.with_hint, problem.code))
+        except BaselinekitError as error:
+            return JudgedBaseline(self._error_result(baseline, error))
+        unfit = [report for report in comparison.reports if report.kind in UNFIT]
+        if comparison.passed and self._policy.strict_rules and unfit:
+            hint = "fix the rule, or leave out --strict-rules"
+            fault = CannotReplay(Problem("BK226", unfit[0].message, hint, at=unfit[0].at))
+            return JudgedBaseline(self._error_result(baseline, fault), settles=baseline.id)
+        kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._policy.explain else ()))
+        result = replace(
+            self._result(baseline, "passed"),
+            notes=(
+                *(report.message for report in comparison.reports if report.kind in kinds),
+                *(f"{name}: {reason}" for name, reason in observation.failed_checks.items()),
+            ),
+            seconds=observation.seconds,
+            attempts=observation.attempts,
+            usage=observation.usage,
+            scores=scores_of(observation),
+        )
+        if comparison.passed:
+            return JudgedBaseline(result, settles=baseline.id)
+        return self._failed(result, baseline, matcher, comparison, observation)
+
+    def _without_replay(self, baseline: Baseline) -> Result | None:
+        """Return the result of a baseline that needs no replay, None if it needs one."""
+        if baseline.metadata.skip is not None:
+            return self._result(baseline, "skipped", baseline.metadata.skip)
+        if test_command := kind_of(baseline.current).own_command(baseline.current):
+            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(test_command)}")
+            target = target_of(baseline.current, self._project)
+            return replace(self._result(baseline, "skipped", reason), target=target)
+        if baseline.baseline is None:
+            capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
+            return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
+        if baseline.baseline.output is ABSENT:
+            reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"
+            return self._result(baseline, "unscored", reason, "BK233")
+        return None
+
+    def _failed(
+        self,
+        result: Result,
+        baseline: Baseline,
+        matcher: Matcher,
+        comparison: Comparison,
+        observation: Observation,
+    ) -> JudgedBaseline:
+        """Return the result of a baseline that differs, with the new output, so that a refresh can approve
+        exactly this one."""
+        from baselinekit.commands.pending import expected_hash, seen_of, verdict_on_varying  # needed only now
+        from baselinekit.learning.templating import with_declared_names
+
+        root, kept = self._project.root, None
+        with suppress(BaselinekitError, OSError):
+            kept = load_pending(root, baseline.id)
+        verdict, note, varied = verdict_on_varying(
+            baseline, comparison, self._clients.now(), kept, is_accepted(root, baseline.id)
+        )
+        redactor = self._project.redactor.knowing(observation.output)
+        resolved = redactor.mask_value(comparison.resolved)
+        if resolved is not comparison.resolved:
+            scope = self._project.words_of(baseline).scope
+            resolved = redactor.mask_value(with_declared_names(comparison.resolved, resolved, scope))
+        differences = tuple(self._spots(baseline, comparison.differences, redactor))
+        # After the values: the lines are masked by what the redactor has seen in these.
+        lines: list[str] = []
+        if self._policy.explain:
+            lines = describe_exchanges(observation, redactor)
+            lines = lines or list(map(redactor.mask_said, matcher.explain(comparison)))
+        new_text = self._text_judged(baseline, comparison, observation)
+        result = replace(
+            result,
+            outcome="failed",
+            reason=count_noun(comparison.count, "difference"),
+            verdict=verdict,
+            notes=(*result.notes, *new_text, *([note] if verdict else ())),
+            target=target_of(baseline.current, self._project),
+            differences=differences,
+            difference_count=comparison.count,
+            explanation=tuple(mask_and_clip(line, _LONGEST_LINE, no_mask) for line in lines),
+            environment_drift=drift_of(self.environment, baseline, observation),
+            expected_hash=expected_hash(baseline.baseline.output if baseline.baseline else None),
+            resolved=resolved,
+        )
+        try:
+            now = self._context.clock.timestamp()
+            seen = seen_of(self.environment, baseline, comparison, observation, now)
+        except Exception as error:  # the verdict stays valid
+            return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
+        return JudgedBaseline(result, replace(seen, varied=varied))
+
+    def _text_judged(
+        self, baseline: Baseline, comparison: Comparison, observation: Observation
+    ) -> Iterator[str]:
+        """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
+        person who approves them must see it."""
+        recipe, stored = baseline.current, baseline.baseline
+        is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
+        if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
+            return
+        before = stored.output if stored else None
+        new_text, old_text = (
+            value.get("text") if isinstance(value, dict) else None for value in (observation.output, before)
+        )
+        if isinstance(new_text, str) and new_text != old_text:
+            mask = self._project.redactor.mask
+            yield f"its text now: {mask_and_clip(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
+
+    def _error_result(self, baseline: Baseline, error: BaselinekitError) -> Result:
+        problem = shown(error, self._project.redactor.mask).problems[0]
+        return replace(
+            self._result(baseline, "error", problem.with_hint, problem.code),
+            verdict="refused" if isinstance(error, Refused) else None,
+            at=problem.at or (),
+            target=target_of(baseline.current, self._project),
+        )
+
+    def _result(
+        self, baseline: Baseline, outcome: Outcome, reason: str = "", code: str | None = None
+    ) -> Result:
+        source, recipe = baseline.source, baseline.current
+        return Result(
+            *(baseline.id, source.file, None, recipe.kind, outcome, reason, code),
+            name=baseline.name,
+            criticality=baseline.metadata.criticality,
+            recipe_hash=replaying.recipe_hash(recipe),
+        )
+
+    def _spots(
+        self, baseline: Baseline, differences: tuple[Difference, ...], redactor: Redactor
+    ) -> Iterator[ReportedDifference]:
+        """Yield the differences as they are reported. Their lines are found after all writing is done."""
+        values = self._project.words_of(baseline).scope.values
+        for difference in differences:
+            at = (*baseline.output_path, *difference.at)
+            if difference.rule and difference.rule.startswith("require_keys"):
+                at = difference.at
+            elif difference.rule and is_limit(difference):
+                at = ("comparison", *difference.rule.split("."))
+            expected = difference.expected
+            if isinstance(expected, str) and isinstance(difference.actual, str):  # as it was compared
+                expected = _VARIABLE.sub(
+                    lambda match: as_text(values[match[1]]) if match[1] in values else match[0], expected
+                )
+            yield ReportedDifference(
+                path=difference.path,
+                kind=difference.kind,
+                expected=redactor.mask_value(expected, difference.path),
+                actual=redactor.mask_value(difference.actual, difference.path),
+                file=baseline.source.file,
+                line=None,
+                rule=difference.rule,
+                note=redactor.mask_note(difference.note, difference.expected, difference.actual),
+                at=at,
+            )
+
+
+def scores_of(observation: Observation) -> dict[str, int | float]:
+    """Return the scores in an output, by criterion; none where it has none."""
+    output = observation.output
+    scores = output.get(SCORES) if isinstance(output, dict) else None
+    if not isinstance(scores, dict) or not all(map(is_number, scores.values())):
+        return {}
+    return {name: value if isinstance(value, int) else float(value) for name, value in scores.items()}
+
+
+def unjudged_result(
+    entry: Entry, outcome: Outcome, reason: str, code: str | None = None, verdict: str | None = None
+) -> Result:
+    """Return the result of a baseline of which only the entry is known."""
+    return Result(entry.id, entry.source.file, None, entry.kind, outcome, reason, code, verdict)
+
+
+def key_of(entry: Entry) -> Key:
+    return entry.source.file, entry.id
+
+
+def entry_of(baseline: Baseline, claim: str | None) -> Entry:
+    source, stored = baseline.source, baseline.baseline
+    content = case_digest(source.digest)
+    versions: list[Known | Variant] = [stored, *stored.variants] if stored is not None else []
+    if beside := [version.output for version in versions if version.output_file]:
+        content = digest_of({"case": content, "outputs": [one for one in beside if one is not ABSENT]})
+    kind = baseline.current.kind
+    return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content)
+
+
+_MOST_LINES = 200
+_LONGEST_BODY = 2_000
+_CREDENTIAL = lazy_pattern(r"(?i).*(authorization|cookie|token|secret|api-?key).*")
+_OWN = ("user-agent", "accept-encoding")
+"""Headers that curl sends itself."""
+
+
+def describe_exchanges(observation: Observation, redactor: Redactor) -> list[str]:
+    """Return the lines about each request of an observation; none if it has none."""
+    lines: list[str] = []
+    for request, answer in observation.exchanges:
+        lines += [curl_line(request, redactor.mask), *islice(_answer_lines(answer, redactor), _MOST_LINES)]
+    return list(map(redactor.mask_said, lines))
+
+
+def curl_line(request: Request, mask: Mask) -> str:
+    """Return the command that sends a request. Credentials are masked, and a long body is cut."""
+    words = ["curl", *([] if request.method == "GET" else ["-X", request.method]), request.url]
+    for name, value in request.headers:
+        if name.lower() not in _OWN:
+            words += ["-H", _header(name, value)]
+    if request.content:
+        text = request.content.decode("utf-8", "replace")
+        words += ["--data-raw", mask_and_clip(text, _LONGEST_BODY, mask)]
+    return shlex.join(words)
+
+
+def _header(name: str, value: str) -> str:
+    return f"{name}: {MASK if _CREDENTIAL.fullmatch(name) else value}"
+
+
+def _answer_lines(answer: Json, redactor: Redactor) -> Iterator[str]:
+    yield str(answer["status"])
+    for name, value in answer["headers"].items():
+        yield _header(name, as_text(value))
+    body = redactor.mask_value(answer["body"], ("body",))
+    yield from (body if isinstance(body, str) else pretty(body, "  ")).splitlines()
+
+
+# The outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
+# in the same way), `flaky` (they pass and fail), `noise` (they differ from each other where they differ
+# from the file) or `insufficient data` (so few failures can be a flake).
+
+
+_SOUND_RATE = 0.8
+"""A baseline that passes this often is at worst a flake, if no rate is required."""
+
+_SIGNIFICANCE = 0.05
+_MOST_HINTS = 5
+
+
+def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
+    """Combine the results of several replays into one."""
+    passed = [result for result in results if result.outcome == "passed"]
+    failed = [result for result in results if result.outcome == "failed"]
+    errors = [result for result in results if result.outcome == "error"]
+    not_replayed = [result for result in results if result.outcome in ("skipped", "unscored")]
+    count = Repeats(len(results) - len(not_replayed), len(passed), len(errors))
+    if not failed:
+        if not_replayed:
+            return not_replayed[0]
+        verdict = None if not errors else "flaky" if passed else errors[0].verdict
+        return _with_totals((errors or passed)[0], results, count, verdict)
+    answered = len(passed) + len(failed)
+    if passed and not errors and len(passed) >= rate * answered:
+        spots = [f"{render(spot.path)} differs {spot.note}" for spot in _spots(failed, answered)]
+        further = f" and {len(spots) - 1} more" if len(spots) > 1 else ""
+        where = spots[0] + further if spots else failed[0].reason
+        note = f"flaky: {len(passed)} of {answered} replays passed; {where}"
+        total = _with_totals(passed[0], results, count, "flaky")
+        return replace(total, notes=(*total.notes, note))
+    verdict = _verdict(failed, len(passed), rate)
+    total = _with_totals(failed[0], results, count, verdict)
+    differences = list(_spots(failed, answered))
+    if verdict == "noise":  # values that are new each time are shown once
+        seen = {(spot.path, spot.kind) for spot in failed[0].differences}
+        differences = [spot for spot in differences if (spot.path, spot.kind) in seen]
+    notes = [*total.notes, *(_hints(failed) if verdict == "noise" else ())]
+    return replace(
+        total,
+        differences=tuple(differences),
+        difference_count=max(len(differences), failed[0].difference_count),
+        notes=tuple(dict.fromkeys(notes)),
+        resolved=ABSENT if verdict in UNDECIDED else total.resolved,
+    )
+
+
+def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
+    """Decide by an exact test whether a sound baseline would pass so seldom. One that both passed and failed
+    is flaky for certain, unless a rate says how often it may fail."""
+    from baselinekit.metrics import chance_of_at_most  # a single replay needs no statistics
+
+    answered = len(failed) + passes
+    is_rare = chance_of_at_most(passes, answered, rate if rate < 1 else _SOUND_RATE) <= _SIGNIFICANCE
+    if passes and rate == 1:
+        return "flaky"
+    common = set.intersection(*({_difference_key(spot) for spot in result.differences} for result in failed))
+    if not passes and not common:
+        varying = all(may_vary(spot) for result in failed for spot in result.differences)
+        return "noise" if varying else "flaky"
+    return "regression" if is_rare else "insufficient data"
+
+
+def _difference_key(spot: ReportedDifference) -> object:
+    """Identify a difference: for a literal, by the new value as well. Any other (a missing key, another type,
+    a tolerance or a placeholder that was not met) counts as the same, whatever its value."""
+    return (spot.path, spot.kind, canonical(_as_values(spot.actual)) if may_vary(spot) else None)
+
+
+def may_vary(spot: ReportedDifference) -> bool:
+    """Whether the file has one literal value here: a scalar, or a row at its place."""
+    literal = not describes_many(spot.expected)
+    return literal and (spot.kind in ("value", "order") or (is_row(spot) and spot.kind != "type"))
+
+
+def is_row(spot: ReportedDifference) -> bool:
+    return bool(spot.path) and isinstance(spot.path[-1], int)
+
+
+def _as_values(value: Json) -> Json:
+    return [] if value is ABSENT else [value]
+
+
+def _spots(failed: Sequence[Result], answered: int) -> Iterator[ReportedDifference]:
+    """Yield each place once, with how often it differed."""
+    spots_by_place: dict[object, list[ReportedDifference]] = {}
+    for result in failed:
+        for spot in result.differences:
+            spots_by_place.setdefault((spot.path, spot.kind), []).append(spot)
+    for spots in spots_by_place.values():
+        values = len({canonical(_as_values(spot.actual)) for spot in spots})
+        frequency = f"in {len(spots)} of {answered} replays" + (f", {values} values" if values > 1 else "")
+        note = spots[0].note
+        yield replace(spots[0], note=f"{note}; {frequency}" if note else frequency)
+
+
+def _hints(failed: Sequence[Result]) -> Iterator[str]:
+    """Yield the placeholders or rules that would fit the places that vary."""
+    from baselinekit.placeholders.narrowest import narrowest
+
+    spots = [spot for result in failed for spot in result.differences]
+    row_paths = dict.fromkeys(spot.path[:-1] for spot in spots if is_row(spot) and spot.kind != "value")
+    for path in list(row_paths)[:_MOST_HINTS]:
+        rule = f"`arrays: {{{render(path)}: unordered}}`"
+        yield f"the rows of {render(path)} vary: if their order does not matter, {rule}"
+    values_by_path: dict[Path, list[Json]] = {}
+    for spot in spots:
+        if not any(spot.path[: len(path)] == path for path in row_paths):
+            values_by_path.setdefault(spot.path, [spot.expected]).append(spot.actual)
+    for path, values in list(values_by_path.items())[:_MOST_HINTS]:
+        proposal = narrowest(values)[0]
+        yield f"{render(path)} varies: {proposal.text} would cover what was seen ({proposal.reason})"
+
+
+def _with_totals(base: Result, results: Sequence[Result], count: Repeats, verdict: str | None) -> Result:
+    """Return one of the results, with the totals of all."""
+    ran = [result for result in results if result.outcome not in ("skipped", "unscored")]
+    return replace(
+        base,
+        verdict=verdict,
+        repeats=count,
+        attempts=sum(result.attempts for result in ran),
+        seconds=sum(result.seconds for result in ran) / len(ran),
+        usage=sum((result.usage for result in ran), Usage()),
+    )
+
+
+# One baseline replayed several times -> one result.
+
+
+def replay_repeatedly(
+    attempt: Callable[[int], JudgedBaseline],
+    repeating: Repeating,
+    is_stopped: Callable[[], bool],
+    sleep: Callable[[float], None],
+) -> JudgedBaseline:
+    """Replay several times, one after the other, each with its turn: parallel replays would disturb each
+    other. Stop when another replay would change nothing; if something differs, wait for a tick of the clock
+    before the next one."""
+    replays: list[JudgedBaseline] = []
+    for turn in range(repeating.times):
+        replays.append(attempt(turn))
+        last = replays[-1].result
+        if last.outcome in ("skipped", "unscored") or last.verdict == "refused" or is_stopped():
+            break
+        if turn == 0 and last.differences:
+            sleep(TICK)
+    first = replays[0].result
+    if len(replays) < repeating.times and is_stopped():
+        reason = f"interrupted after {len(replays)} of {repeating.times} replays"
+        skipped = Result(first.id, first.file, None, first.kind, "skipped", reason=reason, verdict="limit")
+        kept = {key: getattr(first, key) for key in ("name", "criticality", "recipe_hash")}
+        return JudgedBaseline(replace(skipped, **kept))
+    result = combine([replay.result for replay in replays], repeating.rate)
+    same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
+    is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)
+    return replace(same_outcome[0], result=result) if is_settled else JudgedBaseline(result)

@@ -7,19 +7,10 @@ from contextlib import suppress
 from functools import cache
 from operator import itemgetter
 
-from baselinekit.commands.judging import check
-from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    Problem,
-    Refused,
-    lacks_variables,
-)
-from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.commands.project import Project
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, lacks_variables
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
-from baselinekit.model.values import ABSENT
 from baselinekit.store import reading
 from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
@@ -27,15 +18,9 @@ from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import replace
 
-Prepared = tuple[Baseline, Matcher | None]
-
-
 Unfit = tuple[Source, BaselinekitError]
 """A baseline that cannot be compared as it is written, and why."""
 
-
-_MOST_LOCATED = 1_000
-"""How many differences of one baseline get a line."""
 
 _LONGEST_FIRST_LINE = 1_000
 
@@ -101,32 +86,6 @@ def relative_to_root(path: str, root: str) -> str:
     return os.path.relpath(path, root)
 
 
-def prepare(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """Compile a baseline and check whether its recipe can work; each problem gets its place."""
-    try:
-        return compile_and_check(environment, baseline)
-    except BaselinekitError as error:
-        kind = Refused if isinstance(error, Refused) else InvalidInput
-        raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
-
-
-def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """Return a baseline with its matcher; None as matcher if it has no output yet. An unexpected exception
-    occurs again where the baseline is judged, and is reported there."""
-    prepared: Prepared = baseline, None
-    try:
-        chosen = environment.chosen(baseline)
-        if chosen.baseline is None or chosen.baseline.output is ABSENT:
-            return chosen, None
-        prepared = chosen, compile_baseline(chosen, environment.project.words_of(baseline))
-        check(baseline, environment.project.setting_of(baseline, environment.clients))
-    except BaselinekitError:
-        raise
-    except Exception:
-        return prepared
-    return prepared
-
-
 def raise_unless_variables(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:
     """Raise all problems as one error, each with its place; unless nothing is wrong but variables without a
     value: then only the baselines that need them are errors, where they are judged, and the others run."""
@@ -185,14 +144,13 @@ def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root
         for number, result in enumerate(results)
         if result and result.outcome not in ("passed", "skipped")
     }
-    to_locate = [
-        (sources[number], [result.at, *(spot.at for spot in result.differences[:_MOST_LOCATED])])
+    paths = [
+        (sources[number], [result.at, *(spot.at for spot in result.differences)])
         for number, result in failures.items()
     ]
-    found = locate_each(to_locate, root) if failures else []
+    found = locate_each(paths, root) if failures else []
     for (number, result), (line, *places) in zip(failures.items(), found, strict=True):
-        pairs = zip(result.differences, places, strict=False)
-        differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
-        unlocated = result.differences[len(places) :]
-        placed[number] = replace(result, line=line.line, differences=(*differences, *unlocated))
+        pairs = zip(result.differences, places, strict=True)
+        spots = tuple(replace(spot, file=place.file, line=place.line) for spot, place in pairs)
+        placed[number] = replace(result, line=line.line, differences=spots)
     return placed

@@ -13,29 +13,20 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from shlex import quote
 from types import ModuleType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from baselinekit.commands.executor import LOSSES, ChunkDone, Grant
+from baselinekit.commands.executor import LOSSES
 from baselinekit.errors import Problem, cannot_replay
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Worker(Protocol):
-    """What `build` returns where the work is done."""
-
-    def judge(self, chunk: Any, grant: Grant, /) -> ChunkDone[Any]: ...
-
-    def cancel(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-Build = Callable[[], Worker]
-"""A function that can be pickled: a function of a module, or a `partial` of one."""
+Build = Callable[[], Any]
+"""Makes what does the work in its process, with the methods that are called, and `cancel`. It can be
+pickled: a class or a function of a module, or a `partial` of one."""
 
 _builds: list[Build] = []
-_workers: list[Worker] = []
+_workers: list[Any] = []
 """In the worker's process: how its worker is built, and the worker once it is."""
 _cancelled = threading.Event()
 
@@ -71,11 +62,6 @@ def _call(method: str, arguments: tuple[Any, ...]) -> Any:
     return getattr(_workers[0], method)(*arguments)
 
 
-def _close() -> None:
-    for worker in _workers:
-        worker.close()
-
-
 class WorkerProcesses:
     """Processes of this machine, each started when it gets its first chunk. `builds`: how each makes
     its worker; `command`: what tries one item without them."""
@@ -95,15 +81,13 @@ class WorkerProcesses:
         if kind is not None:
             self.cancel()
         for executor in self._executors.values():
-            with suppress(BrokenProcessPool):
-                executor.submit(_close)
             executor.shutdown()
         self.cancel()
         self._control.close()
 
     def call(self, worker: int, method: str, *arguments: Any) -> Any:
         try:
-            with self._starting, _block_signals(), without_main():
+            with self._starting, block_signals(*_ENDING), without_main():
                 if worker not in self._executors:
                     start = (self._builds[worker], self._control)
                     self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
@@ -128,9 +112,9 @@ class WorkerProcesses:
 
 
 @contextmanager
-def _block_signals() -> Iterator[None]:
+def block_signals(*signals: signal.Signals) -> Iterator[None]:
     """Block signals, also in processes started meanwhile, until these unblock them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:

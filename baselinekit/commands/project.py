@@ -1,13 +1,16 @@
 """The project as a run sees it: its configuration, the operator's options, and where the run takes place."""
 
 import os
+import platform
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from baselinekit import __version__
 from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.kinds.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
@@ -18,6 +21,7 @@ from baselinekit.model.recipes import (
     Execution,
     Model,
     Observation,
+    ProcessSpec,
     Recipe,
     Surroundings,
     Variable,
@@ -328,8 +332,6 @@ class CaptureEnvironment:
             if self._known is not None:
                 self.seen = dict(self._known)
             elif not self.seen:
-                from baselinekit.commands.environment import capture_environment
-
                 root, declared = self.project.root, self.project.config.environment
                 environment = capture_environment(root, declared, self.clients.execute, self.project.folders)
                 self.seen = self.project.redactor.mask_value(environment)
@@ -456,3 +458,59 @@ def observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
     observed: dict[str, Json] = {} if rules.latency is None else {"seconds": round(observation.seconds, 3)}
     observed |= spent if rules.cost is not None else {}
     return {name: value for name, value in observed.items() if value is not None}
+
+
+# What a capture records of where it takes place: the tool, the platform, the commit, and what is declared.
+
+_STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all")
+_TIMEOUT = 20.0
+
+
+def capture_environment(
+    root: str, declared: Mapping[str, Json], execute: Execute, baselines: Iterable[str] = ()
+) -> dict[str, Json]:
+    """`baselines`: the folders, relative to the root, in which changes do not make the checkout dirty."""
+    git = _git_state(root, execute, baselines)
+    return {
+        "tool": f"baselinekit {__version__}",
+        "platform": f"{sys.platform}-{platform.machine()}",
+        **({"git": git} if git else {}),
+        **{name: _evaluate(name, value, root, execute) for name, value in declared.items()},
+    }
+
+
+def _git_state(root: str, execute: Execute, baselines: Iterable[str]) -> dict[str, Json]:
+    from baselinekit.clients.programs.git import Git  # not needed otherwise
+
+    excluded = [f":(exclude){folder}" for folder in baselines]
+    try:
+        text = Git(execute, root).looked(*_STATUS, "--", ".", *excluded).decode("utf-8", "replace")
+    except (CannotReplay, InvalidInput):
+        return {}  # no git, or no repository
+    lines = text.splitlines()
+    facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
+    commit, branch = facts.get("branch.oid", "(initial)"), facts.get("branch.head", "(detached)")
+    if commit == "(initial)":
+        return {}
+    is_dirty = any(not line.startswith("#") for line in lines)
+    return {"commit": commit, **({} if branch == "(detached)" else {"branch": branch}), "dirty": is_dirty}
+
+
+def _evaluate(name: str, value: Json, root: str, execute: Execute) -> Json:
+    """Return a value, or the first line that `{command: [argv]}` prints."""
+    if not (isinstance(value, dict) and value.keys() == {"command"}):
+        return value
+    from baselinekit.clients.programs.children import child_environment, configured_argv
+
+    argv = value["command"] if isinstance(value["command"], list) else str(value["command"]).split()
+    try:
+        words = configured_argv([str(word) for word in argv], root, "")
+        finished = execute(ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT))
+        if finished.exit_code:
+            raise cannot_replay("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
+        return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
+    except CannotReplay as error:
+        reason = error.problems[0].message
+        raise cannot_replay(
+            "BK320", f"environment.{name}: {reason}", "correct it in baselinekit.yaml"
+        ) from None

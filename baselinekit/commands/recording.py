@@ -4,7 +4,7 @@ that cannot be written does not make the run fail."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from baselinekit.errors import BaselinekitError, NotRecorded, internal_error
 from baselinekit.model.baselines import Source
@@ -80,34 +80,25 @@ def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str
             drop_pending(root, settled)
         if id := pending.id if pending is not None else settled:
             drop_accepted(root, id)
-    except BaselinekitError as error:
-        reason = error.problems[0].message
     except Exception as error:
-        reason = str(internal_error(error))
+        reason = internal_error(error).problems[0].message
     return f"the new output could not be kept for a refresh: {reason}" if reason else ""
 
 
 def mask_report(report: Report, redactor: Redactor) -> Report:
     """Mask a report, except ids and file names: everything is found by them. Outputs are masked already."""
-
-    def masked(item: Masked, *names: str, mask: Callable[[Any], Any] = redactor.mask_value) -> Masked:
-        return replace(item, **{name: mask(getattr(item, name)) for name in names})
-
-    against, earlier, typed = report.against, report.earlier, report.typed
+    against, earlier = report.against, report.earlier
     if against is not None:
-        changes = [masked(item, "how", "approved_by", "reason") for item in against.changes]
+        changes = (_masked(redactor, one, "how", "approved_by", "reason") for one in against.changes)
         against = replace(against, changes=tuple(changes))
     if earlier is not None:  # it may come from any file
-        cases = [masked(case, "why") for case in earlier.cases]
-        earlier = replace(masked(earlier, "run"), cases=tuple(cases))
+        cases = tuple(_masked(redactor, case, "why") for case in earlier.cases)
+        earlier = replace(_masked(redactor, earlier, "run"), cases=cases)
     return replace(
-        masked(report, "command", "environment", "warnings", "not_recorded"),
+        _masked(redactor, report, "command", "environment", "warnings", "not_recorded"),
         results=tuple(mask_result(result, redactor) for result in report.results),
-        typed=masked(
-            *(typed, "operator", "asking", "selection", "paths"),
-            mask=lambda words: tuple(map(redactor.mask, words)),
-        ),
-        coverage=masked(report.coverage, "chosen"),
+        typed=_masked(redactor, report.typed, "operator", "asking", "selection", "paths"),
+        coverage=_masked(redactor, report.coverage, "chosen"),
         against=against,
         earlier=earlier,
     )
@@ -115,18 +106,20 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
 
 def mask_result(result: Result, redactor: Redactor) -> Result:
     """Mask a result."""
-    mask = redactor.mask_value
-    names = ("name", "reason", "target", "notes", "environment_drift")
-    changed: dict[str, Any] = {name: mask(getattr(result, name)) for name in names}
-    changed["differences"] = tuple(
+    differences = (
         replace(
             spot,
-            path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
-            rule=mask(spot.rule),
+            path=tuple(redactor.mask(key) if isinstance(key, str) else key for key in spot.path),
+            rule=redactor.mask_value(spot.rule),
         )
         for spot in result.differences
     )
-    return replace(result, **changed)
+    masked = _masked(redactor, result, "name", "reason", "target", "notes", "environment_drift")
+    return replace(masked, differences=tuple(differences))
+
+
+def _masked(redactor: Redactor, item: Masked, *names: str) -> Masked:
+    return replace(item, **{name: redactor.mask_value(getattr(item, name)) for name in names})
 
 
 def keep_report(root: str, report: Report) -> bool:

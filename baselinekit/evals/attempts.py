@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from baselinekit.commands.judging import compare_settled, observe
 from baselinekit.commands.project import CaptureEnvironment
@@ -22,7 +22,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
 from baselinekit.graders.verdict import code_of, combine_grades
 from baselinekit.kinds import dispatch as replaying
-from baselinekit.kinds.settings import Clients, Execute, ModelClient, Setting
+from baselinekit.kinds.settings import Clients, Execute, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -40,11 +40,7 @@ from baselinekit.model.recipes import (
     Answer,
     ModelQuestion,
     Observation,
-    ProcessResult,
-    ProcessSpec,
     Recipe,
-    Request,
-    Response,
     SandboxResult,
     Seconds,
     Usage,
@@ -92,33 +88,25 @@ class TimeLeft(Struct):
         if self.limit is None:
             return clients
 
-        def send(request: Request) -> Response:
-            limited = replace(request, timeout=min(request.timeout, self.left()))
-            return self.call(lambda: clients.send(limited))
+        def limited(call: Callable[[Any], T]) -> Callable[[Any], T]:
+            def limited_call(asked: Any) -> T:
+                left = self.left() if asked.timeout is None else min(asked.timeout, self.left())
+                return self.call(lambda: call(replace(asked, timeout=left)))
 
-        def execute(run: ProcessSpec) -> ProcessResult:
-            limited = replace(run, timeout=min(run.timeout, self.left()))
-            return self.call(lambda: clients.execute(limited))
-
-        def sleep(seconds: float) -> None:
-            clients.sleep(min(seconds, self.left()))
+            return limited_call
 
         return replace(
-            clients, send=send, execute=execute, sleep=sleep, models=_LimitedModels(self, clients.models)
+            clients,
+            send=limited(clients.send),
+            execute=limited(clients.execute),
+            sleep=lambda seconds: clients.sleep(min(seconds, self.left())),
+            models=_Models(limited(clients.models.ask), clients.models.check),
         )
 
 
-class _LimitedModels(Struct):
-    time: TimeLeft
-    models: ModelClient
-
-    def ask(self, ask: ModelQuestion) -> Answer:
-        left = self.time.left()
-        limited = replace(ask, timeout=left if ask.timeout is None else min(ask.timeout, left))
-        return self.time.call(lambda: self.models.ask(limited))
-
-    def check(self, name: str) -> None:
-        self.models.check(name)
+class _Models(Struct):
+    ask: Callable[[ModelQuestion], Answer]
+    check: Callable[[str], None]
 
 
 _TURNS_PER_ATTEMPT = 1_000
@@ -153,11 +141,11 @@ class EvalClients(Struct):
 
 
 class AttemptResult(Struct):
-    """An attempt; where it has a baseline also the comparison, and the observation that was compared."""
+    """An attempt, and what was observed; where it has a baseline also the comparison."""
 
     attempt: Attempt
-    comparison: Comparison | None = None
     observation: Observation | None = None
+    compared: tuple[Comparison, Observation] | None = None
 
 
 class Examiner(Struct):
@@ -187,13 +175,12 @@ class Examiner(Struct):
             sent=trace.sent,
             verified=trace.verified,
         )
-        return AttemptResult(attempt, result.comparison, result.observation)
+        return replace(result, attempt=attempt)
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """Return the attempt for one that was never made, or that failed with an unexpected error."""
-        reported_error = error if isinstance(error, BaselinekitError) else internal_error(error)
-        attempt = without_output(number, "error", reported_error)
-        return _masked(attempt, self.here.project.redactor)
+        redactor = self.here.project.redactor
+        return _masked(without_output(number, "error", internal_error(error)), redactor, Trace(redactor))
 
     def _make(self, prepared: Prepared, number: int, began: float, trace: Trace) -> AttemptResult:
         if prepared.fault is not None:
@@ -241,7 +228,8 @@ class Examiner(Struct):
             output=None if outcome == "passed" else observation.output,
             environment=session.environment(observation),
         )
-        return AttemptResult(attempt, comparisons[0] if comparisons else None, observation)
+        compared = (comparisons[0], observation) if comparisons else None
+        return AttemptResult(attempt, observation, compared)
 
     def _clients(
         self,
@@ -299,7 +287,12 @@ class _JudgeSession:
     @property
     def judged(self) -> Setting:
         """The setting in which a comparison asks its questions, so that its judges are recorded here too."""
-        return replace(self.setting, clients=replace(self.setting.clients, models=self))
+        return replace(
+            self.setting,
+            clients=replace(
+                self.setting.clients, models=_Models(self.ask, self.setting.clients.models.check)
+            ),
+        )
 
     def mask(self, text: str) -> str:
         """Mask a text that a grader quotes. Secrets that the output names are masked too."""
@@ -311,9 +304,6 @@ class _JudgeSession:
         answer = self.setting.clients.models.ask(question)
         self._judges.add(answer.served or question.model)
         return answer
-
-    def check(self, name: str) -> None:
-        self.setting.clients.models.check(name)
 
     def environment(self, observation: Observation) -> dict[str, Json]:
         """Return the environment that the answer reported, with the judges."""
@@ -367,21 +357,15 @@ def without_output(
     return Attempt(number, outcome, None, (), problem.with_hint, problem.code, verdict)
 
 
-def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) -> Attempt:
+def _masked(attempt: Attempt, redactor: Redactor, trace: Trace) -> Attempt:
     """Return the attempt without secrets, its texts cut to what a report needs, with the notes and the
     environment of the trace."""
     mask = redactor.mask_value
-    notes = attempt.notes if trace is None else trace.notes
-    environment = attempt.environment or ({} if trace is None else dict(trace.environment))
 
     def mask_grade(grade: Grade) -> Grade:
-        reason = mask_and_clip(grade.reason, LONGEST_MESSAGE, redactor.mask)
-        details = mask(grade.details)
         classified = grade.classified and masked_classes(grade.classified, redactor)
-        is_unchanged = details is grade.details and reason == grade.reason and classified is None
-        return (
-            grade if is_unchanged else replace(grade, reason=reason, details=details, classified=classified)
-        )
+        reason = mask_and_clip(grade.reason, LONGEST_MESSAGE, redactor.mask)
+        return replace(grade, reason=reason, details=mask(grade.details), classified=classified)
 
     grades = tuple(map_grades(grade, mask_grade) for grade in attempt.grades)
     output = mask(attempt.output)
@@ -390,8 +374,8 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) ->
         grades=grades,
         reason=mask_and_clip(attempt.reason, LONGEST_MESSAGE, redactor.mask),
         output=mask_and_clip(output, _LONGEST_OUTPUT, no_mask) if isinstance(output, str) else output,
-        notes=tuple(mask_and_clip(note, LONGEST_MESSAGE, redactor.mask) for note in notes),
-        environment=mask(environment),
+        notes=tuple(mask_and_clip(note, LONGEST_MESSAGE, redactor.mask) for note in trace.notes),
+        environment=mask(attempt.environment or dict(trace.environment)),
     )
 
 

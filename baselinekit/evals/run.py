@@ -7,8 +7,7 @@ from contextlib import closing, contextmanager, nullcontext
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
-from baselinekit.commands.executor import Elsewhere
-from baselinekit.commands.judging import OUT_OF_BUDGET
+from baselinekit.commands.executor import OUT_OF_BUDGET, Elsewhere
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder
@@ -73,16 +72,6 @@ class _RunPlan(Struct):
     turns: list[CaseTurn]
     attempts: int
 
-    @classmethod
-    def of(cls, project: Project, suite: Suite, cases: Sequence[Prepared], attempts: int) -> "_RunPlan":
-        retries_of = _retries(suite, attempts)
-        turns = [
-            turn
-            for prepared in cases
-            for turn in turns_of(project, prepared.case, attempts, retries_of(prepared.case))
-        ]
-        return cls({prepared.case.id: prepared for prepared in cases}, turns, attempts)
-
     def prepared(self, case: Case) -> Prepared:
         return self.cases[case.id]
 
@@ -110,10 +99,13 @@ def run(
     here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
     prepared = prepare_cases(here, chosen, outside.check)
-    plan = _RunPlan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
+    made = policy.attempts or suite.config.attempts
+    retries = _retries(suite, made)
+    turns = [turn for one in prepared for turn in turns_of(project, one.case, made, retries(one.case))]
+    plan = _RunPlan({one.case.id: one for one in prepared}, turns, made)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
-    order = CaseOrder(jobs, together, policy.first)
+    order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
     attempts = Attempts(project, context, memory, outside.take, order)
     worker = CaseWorker(here, Examiner(here, outside, context.clock.seconds), context, plan.prepared)
@@ -195,20 +187,20 @@ def _recorded(
 ) -> Recorder:
     """Write the outcomes of regression cases into the files of their baselines, as compare does."""
     pairs = [
-        (case.baseline, result)
+        (case, case.baseline, result)
         for case, result in zip(cases, results, strict=True)
-        if case.baseline and case.recipe is case.baseline.current  # not what another --target answered
+        if policy.record != "never"
+        and case.baseline
+        and case.recipe is case.baseline.current  # not --target's
     ]
-    if policy.record == "never":
-        pairs = []
-    sources = [baseline.source for baseline, _ in pairs]
+    sources = [baseline.source for _, baseline, _ in pairs]
     recorder = Recorder(
         project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop.wait
     )
-    is_recorded = {id(case.baseline): memory.is_recorded(case) for case in cases}
-    for baseline, result in pairs:
+    for case, baseline, result in pairs:
         verdict = _VERDICTS.get(result.outcome)
-        recorder.add(baseline.source, None if verdict is False and is_recorded[id(baseline)] else verdict)
+        is_recorded = verdict is False and memory.is_recorded(case)
+        recorder.add(baseline.source, None if is_recorded else verdict)
     recorder.close()
     return recorder
 

@@ -1,8 +1,7 @@
 """The attempts of a run. Workers make them and write nothing; the run writes down their results, and has
 failed attempts tried again."""
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.commands.context import RunContext
@@ -10,16 +9,17 @@ from baselinekit.commands.executor import ASKED_ELSEWHERE, Elsewhere, Group, Ter
 from baselinekit.commands.pending import seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.commands.recording import keep_seen
-from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.evals.attempts import AttemptResult, EvalClients, Examiner, PendingWrites, without_output
+from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded
+from baselinekit.evals.attempts import EvalClients, Examiner, PendingWrites, without_output
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
-from baselinekit.evals.checks import Prepared, prepare_cases
+from baselinekit.evals.checks import Prepared
 from baselinekit.evals.promptrows import is_query, note_use
 from baselinekit.graders import graders
 from baselinekit.kinds.kind import ALONE
+from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import iterate_grades
-from baselinekit.model.values import Json
+from baselinekit.model.grades import Attempt, iterate_grades
+from baselinekit.model.recipes import Observation
 from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # only needed once something differs
@@ -27,13 +27,18 @@ if TYPE_CHECKING:  # only needed once something differs
 
 
 class CaseTurn(Struct):
-    """An attempt that is to be made, by its number. No other attempt with the same `claim` runs meanwhile.
-    `retries`: how often it is tried again if it fails."""
+    """An attempt that is to be made: the `first` one by its number, or one of the `retries` that may follow,
+    after so many were `tried`. No other attempt with the same `claim` runs meanwhile."""
 
     case: Case
-    number: int
+    first: int
     claim: str | None = None
     retries: int = 0
+    tried: int = 0
+
+    @property
+    def number(self) -> int:
+        return self.first + self.tried
 
 
 class JudgedAttempt(Struct):
@@ -47,10 +52,6 @@ class JudgedAttempt(Struct):
     warning: str = ""
     slip: PendingWrites | None = None
 
-    @property
-    def is_wrong(self) -> bool:
-        return self.case_attempt.attempt.outcome in ("failed", "error")
-
 
 def turns_of(project: Project, case: Case, attempts: int, retries: int) -> list[CaseTurn]:
     """The turns of a case. A case that must not run in parallel claims everything."""
@@ -59,127 +60,68 @@ def turns_of(project: Project, case: Case, attempts: int, retries: int) -> list[
     return [CaseTurn(case, number, claim, retries) for number in range(1, most + 1)]
 
 
-class CaseWorker:
+class CaseWorker(Struct):
     """Makes attempts, from several threads at once. It writes nothing and handles no signal. `elsewhere`:
     returns the clients for an attempt that puts what is to be written on a slip."""
 
-    def __init__(
-        self,
-        here: CaptureEnvironment,
-        examiner: Examiner,
-        context: RunContext,
-        prepared: Callable[[Case], Prepared],
-        elsewhere: Callable[[PendingWrites], EvalClients] | None = None,
-    ):
-        self._here = here
-        self._examiner = examiner
-        self._context = context
-        self._prepared = prepared
-        self._elsewhere = elsewhere
+    here: CaptureEnvironment
+    examiner: Examiner
+    context: RunContext
+    prepared: Callable[[Case], Prepared]
+    elsewhere: Callable[[PendingWrites], EvalClients] | None = None
 
     def judge(self, turn: CaseTurn) -> JudgedAttempt:
         """Make one attempt. An unexpected error becomes the outcome of its case, and the run goes on."""
-        examiner, slip = self._examiner, None
-        if self._elsewhere is not None:
+        examiner, slip = self.examiner, None
+        if self.elsewhere is not None:
             slip = PendingWrites()
-            examiner = replace(examiner, outside=self._elsewhere(slip))
+            examiner = replace(examiner, outside=self.elsewhere(slip))
         try:
-            prepared = self._prepared(turn.case)
+            prepared = self.prepared(turn.case)
             result = examiner.attempt(prepared, turn.number)
-            if result.comparison is None or result.observation is None:
+            if result.compared is None:
                 return JudgedAttempt(CaseAttempt(result.attempt), slip=slip)
-            return replace(self._judge_comparison(prepared, result), slip=slip)
+            return replace(self._judged(prepared, result.attempt, *result.compared), slip=slip)
         except Exception as error:
             return JudgedAttempt(CaseAttempt(examiner.fault(turn.number, error)), slip=slip)
 
-    def _judge_comparison(self, prepared: Prepared, result: AttemptResult) -> JudgedAttempt:
+    def _judged(
+        self, prepared: Prepared, attempt: Attempt, comparison: Comparison, observation: Observation
+    ) -> JudgedAttempt:
         """Build the result of an attempt that was compared. What differs from the baseline of the case is
         kept, so that it can be accepted as after `compare`."""
-        comparison, observation, baseline = result.comparison, result.observation, prepared.baseline
-        assert comparison is not None
-        assert observation is not None
-        case = prepared.case
-        is_record = any(graders.row_of(grader).compares == "baseline" for grader in case.graders)
-        is_record &= (
-            case.baseline is not None and case.recipe == case.baseline.current
-        )  # not --target's answer
-        pending, settles, warning = None, "", ""
-        if is_record and baseline is not None and comparison.passed:
-            settles = baseline.id
-        elif is_record and baseline is not None:
-            try:
-                pending = seen_of(
-                    self._here, baseline, comparison, observation, self._context.clock.timestamp()
-                )
-            except BaselinekitError as error:
-                warning = error.problems[0].message
-        redactor = self._here.project.redactor.knowing(observation.output)
+        case, baseline, here = prepared.case, prepared.baseline, self.here
+        spots = spots_of(comparison, case, here.project.redactor.knowing(observation.output))
         drift = {}
-        if result.attempt.outcome == "failed" and baseline is not None:
-            drift = drift_of(self._here, baseline, observation)
-        spots = spots_of(comparison, case, redactor)
-        return JudgedAttempt(
-            CaseAttempt(result.attempt, spots, comparison.count, drift), pending, settles, warning
-        )
-
-
-# Workers in another process, or on another machine. They get the cases as they were read, not yet prepared.
+        if attempt.outcome == "failed" and baseline is not None:
+            drift = drift_of(here, baseline, observation)
+        judged = JudgedAttempt(CaseAttempt(attempt, spots, comparison.count, drift))
+        is_record = any(graders.row_of(grader).compares == "baseline" for grader in case.graders)
+        is_of_target = case.baseline is None or case.recipe != case.baseline.current  # of --target
+        if baseline is None or is_of_target or not is_record:
+            return judged
+        if comparison.passed:
+            return replace(judged, settles=baseline.id)
+        try:
+            now = self.context.clock.timestamp()
+            return replace(judged, pending=seen_of(here, baseline, comparison, observation, now))
+        except BaselinekitError as error:
+            return replace(judged, warning=error.problems[0].message)
 
 
 class CaseOrder(Struct):
     """What the work elsewhere needs to know about a run. `jobs`: how many attempts are made at once, by all
     workers together; `together`: the questions for each target that answers many cases at a time; `first`:
-    whether the first case that does not pass ends the run."""
+    whether the first case that does not pass ends the run; `files`: those of the cases."""
 
     jobs: int
     together: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
     first: bool = False
+    files: frozenset[str] = frozenset()
 
 
-class CasesElsewhere:
-    """Prepares the cases that it is sent, and makes the attempts. `known`: the environment of the run, on
-    another machine."""
-
-    def __init__(
-        self,
-        project: Project,
-        context: RunContext,
-        together: dict[str, list[tuple[str, Any]]],
-        outside: Callable[[PendingWrites], EvalClients],
-        known: Mapping[str, Json] | None = None,
-    ):
-        self.here = CaptureEnvironment(project, replace(context.clients, batches=together), known)
-        self._is_far = known is not None
-        self._context = context
-        self._outside = outside
-        self._examiner = Examiner(self.here, outside(PendingWrites()), context.clock.seconds)
-
-    def judge(self) -> Callable[[CaseTurn], JudgedAttempt]:
-        """Return what makes the attempts of one chunk. Each case is prepared once."""
-        lock, ready = threading.Lock(), dict[str, Prepared]()
-
-        def prepared(case: Case) -> Prepared:
-            with lock:
-                if case.id not in ready:
-                    ready[case.id] = self._prepared(case)
-            return ready[case.id]
-
-        return CaseWorker(self.here, self._examiner, self._context, prepared, self._outside).judge
-
-    def _prepared(self, case: Case) -> Prepared:
-        try:
-            (prepared_case,) = prepare_cases(self.here, [case], self._examiner.outside.check)
-        except BaselinekitError as error:
-            if not self._is_far:
-                raise
-            raise type(error)(*(_missing_on_worker(problem) for problem in error.problems)) from None
-        return prepared_case
-
-
-def _missing_on_worker(problem: Problem) -> Problem:
-    message = f"on the worker, and not here: {problem.message}"
-    hint = "install it there, or put it where it is sent along: docs/many-machines.md#evals-on-a-cluster"
-    return replace(problem, message=message, hint=hint)
+def _is_wrong(made: CaseAttempt) -> bool:
+    return made.attempt.outcome in ("failed", "error")
 
 
 def _code_of(judged: JudgedAttempt) -> str | None:
@@ -192,7 +134,7 @@ def _code_of(judged: JudgedAttempt) -> str | None:
 OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
     id=lambda turn: turn.case.id,
     code=_code_of,
-    is_failure=lambda turn, judged: judged.is_wrong and not turn.retries,
+    is_failure=lambda turn, judged: _is_wrong(judged.case_attempt) and turn.tried == turn.retries,
     error=lambda turn, problem: JudgedAttempt(
         CaseAttempt(without_output(turn.number, "error", CannotReplay(problem)))
     ),
@@ -224,7 +166,6 @@ class Attempts(Struct):
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
     _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
-    _first: dict[tuple[str, int], CaseTurn] = field(default_factory=dict)
     _failed: list[CaseTurn] = field(default_factory=list)
 
     def run(
@@ -236,92 +177,86 @@ class Attempts(Struct):
         """Run the turns, those of trigger queries before the others. Return for each its attempt and the
         retries, or None if it was not made."""
         context, order = self.context, self.order
-        advance = context.advance(len(turns))
+        advance, stop = context.advance(len(turns)), context.stop
 
         def goes_on() -> bool:
             return not (order.first and self._failed)
 
-        def due(turn: CaseTurn, first: CaseTurn) -> list[CaseTurn]:
+        def due(turn: CaseTurn) -> list[CaseTurn]:
             """The attempt to make next; once there is none, the turn is over."""
-            further = self._due(first)
-            if further is None:
-                made = self._made[first.case.id, first.number]
-                advance(made[-1].attempt.outcome if made else "skipped")
-                if made and made[-1].attempt.outcome in ("failed", "error"):
-                    self._failed.append(first)
-            return [] if further is None else [further]
+            if (further := self._due(turn)) is not None:
+                return [further]
+            made = self._made[turn.case.id, turn.first]
+            advance(made[-1].attempt.outcome if made else "skipped")
+            self._failed.extend([turn] if made and _is_wrong(made[-1]) else [])
+            return []
 
         def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
-            first = self._first[turn.case.id, turn.number]
             if not self._write(turn, judged):
                 return []
-            self._made[first.case.id, first.number].append(judged.case_attempt)
-            return due(turn, first)
+            self._made[turn.case.id, turn.first].append(judged.case_attempt)
+            return due(turn)
 
         queries = [turn for turn in turns if is_query(turn.case)]
         for together in (queries, [turn for turn in turns if not is_query(turn.case)]):
             some: list[CaseTurn] = []
-            for first in together:
-                if not goes_on() or context.stop.is_set():
+            for turn in together:
+                if not goes_on() or stop.is_set():
                     break
-                self._made[first.case.id, first.number] = []
-                some += due(first, first)
-            if some and goes_on() and not context.stop.is_set():
-                stop, cancel = context.stop, context.cancel
+                self._made[turn.case.id, turn.first] = []
+                some += due(turn)
+            if some and goes_on() and not stop.is_set():
                 if elsewhere is None:
                     in_threads(
-                        *(some, judge, order.jobs, stop, cancel, finished),
+                        *(some, judge, order.jobs, stop, context.cancel, finished),
                         claim=lambda turn: turn.claim,
                         goes_on=goes_on,
                     )
                 else:
-                    elsewhere.run(groups_of(some, order), judge, stop, cancel, finished)
-        made = [self._made.get((turn.case.id, turn.number)) for turn in turns]
-        pairs = zip(made, turns, strict=True)
+                    elsewhere.run(groups_of(some, order), judge, stop, context.cancel, finished)
+        made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
         return [
             tuple(attempts or ()) if attempts or turn.case.skip is not None else None
-            for attempts, turn in pairs
+            for attempts, turn in zip(made, turns, strict=True)
         ]
 
-    def _due(self, first: CaseTurn) -> CaseTurn | None:
+    def _due(self, turn: CaseTurn) -> CaseTurn | None:
         """The attempt to make next, after those that the journal has; None where there is none."""
-        attempts = self._made[first.case.id, first.number]
-        while first.case.skip is None and (not attempts or self._is_tried_again(first, attempts)):
-            number = first.number + len(attempts)
-            if (remembered := self.memory.known(first.case, number)) is None:
-                self._first[first.case.id, number] = first
-                return replace(first, number=number, retries=first.retries - len(attempts))
+        attempts = self._made[turn.case.id, turn.first]
+        while turn.case.skip is None and (not attempts or self._is_tried_again(turn, attempts)):
+            turn = replace(turn, tried=len(attempts))
+            if (remembered := self.memory.known(turn.case, turn.number)) is None:
+                return turn
             attempts.append(remembered)
         return None
 
-    def _is_tried_again(self, first: CaseTurn, attempts: Sequence[CaseAttempt]) -> bool:
-        last = attempts[-1].attempt
-        is_wrong = last.outcome in ("failed", "error") and last.verdict != "refused"
-        return is_wrong and len(attempts) <= first.retries and not self.context.stop.is_set()
+    def _is_tried_again(self, turn: CaseTurn, attempts: Sequence[CaseAttempt]) -> bool:
+        last = attempts[-1]
+        may_pass = _is_wrong(last) and last.attempt.verdict != "refused"
+        return may_pass and len(attempts) <= turn.retries and not self.context.stop.is_set()
 
     def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
         """Write down an attempt. Return whether it counts. One that was under way in this process when the
         run was stopped does not; it is only remembered, unless it is an error, which may be due to the
         stop."""
-        case, case_attempt, stop = turn.case, judged.case_attempt, self.context.stop
-        attempt = case_attempt.attempt
-        if judged.slip is not None:
-            try:
+        case, attempt, is_stopped = turn.case, judged.case_attempt.attempt, self.context.stop.is_set()
+        try:
+            if judged.slip is not None:
                 self.take(judged.slip)
-            except NotRecorded as error:
-                self._warn(error.problems[0].message)
+        except NotRecorded as error:
+            self._warn(error.problems[0].message)
         self._warn(keep_seen(self.project.root, judged.pending, judged.settles, judged.warning))
         # before it is in the journal: a resumed run does not send it again, and so does not note it
         if case.folder is not None:
             for warning in note_use(self.project, case, attempt, self.context.clock.timestamp()):
                 self._warn(warning)
-        cut_off = attempt.outcome == "error" and stop.is_set()
-        if attempt.outcome != "skipped" and not cut_off:
-            try:
-                self.memory.add(case, case_attempt)
-            except NotRecorded as error:
-                self._warn(f"this run cannot be resumed: {error.problems[0].message}")
-        return not cut_off and (judged.slip is not None or not stop.is_set())
+        is_cut_off = is_stopped and attempt.outcome == "error"
+        try:
+            if attempt.outcome != "skipped" and not is_cut_off:
+                self.memory.add(case, judged.case_attempt)
+        except NotRecorded as error:
+            self._warn(f"this run cannot be resumed: {error.problems[0].message}")
+        return not is_cut_off and (judged.slip is not None or not is_stopped)
 
     def _warn(self, warning: str) -> None:
         if warning:

@@ -9,8 +9,7 @@ from typing import TypedDict, Unpack
 from baselinekit.cli.clients import open_clients, with_models
 from baselinekit.cli.entry import clock
 from baselinekit.commands.context import Stop
-from baselinekit.commands.judging import compare_settled, observe
-from baselinekit.commands.loading import prepare
+from baselinekit.commands.judging import compare_settled, observe, prepare
 from baselinekit.commands.project import CaptureEnvironment, Operator, open_project
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.settings import Setting

@@ -205,8 +205,7 @@ class Baseline(BaselineRecord):
 
 class Entry(Struct):
     """What a run knows about a baseline before loading it: enough to select it, to locate it, and to run it
-    in parallel with others (`claim`). `content`: a digest of the baseline without the record of its runs.
-    `size`: approximately its bytes in files."""
+    in parallel with others (`claim`). `content`: a digest of the baseline without the record of its runs."""
 
     id: str
     name: str | None
@@ -215,7 +214,6 @@ class Entry(Struct):
     kind: str
     claim: str | None
     content: str
-    size: int
 
 
 def known_path(variant: int | None) -> Path:

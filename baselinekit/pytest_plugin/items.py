@@ -17,9 +17,8 @@ from _pytest._code import code
 from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
-from baselinekit.commands.checking import Checker, Key, key_of, unjudged_result
 from baselinekit.commands.context import ModelThreads, Stop
-from baselinekit.commands.judging import ComparePolicy
+from baselinekit.commands.judging import Checker, ComparePolicy, Key, key_of, unjudged_result
 from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.commands.recording import keep_seen, mask_result
@@ -146,8 +145,7 @@ class Replays:
         root = self.project.root
         try:
             judged = self._checker.judge(entry)
-            settled_id = judged.result.id if judged.settles else ""
-            warning = keep_seen(root, judged.pending, settled_id, judged.warning)
+            warning = keep_seen(root, judged.pending, judged.settles, judged.warning)
             (located,) = with_lines([judged.result], [entry.source], root)
             result = mask_result(located or judged.result, self.project.redactor)
         except KeyboardInterrupt:

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from desk import Desk
 
-from baselinekit.commands.checking import Checker, ReadFiles
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
+from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
 from baselinekit.commands.loading import find_files
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selectable

@@ -13,9 +13,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.cluster import (
-    Parcel,
     Sealed,
-    SenderPath,
     judge_parcel,
     listed_files,
     pack,
@@ -28,7 +26,7 @@ SECRET = "tok-5f3a9c1e77d04b2a"
 
 
 def test_nothing_shows_what_is_sealed() -> None:
-    sealed = Sealed.of({"token": SECRET, "text": [SECRET] * 3})
+    sealed = Sealed({"token": SECRET, "text": [SECRET] * 3})
     there = pickle.loads(pickle.dumps(sealed))
     assert there.opened() == {"token": SECRET, "text": [SECRET] * 3}
     for shown in (repr(sealed), str(sealed), f"{[sealed]}", repr(there), repr(sealed.__reduce__())):
@@ -39,7 +37,7 @@ def test_nothing_shows_what_is_sealed() -> None:
 @given(st.text(min_size=8, max_size=200).filter(lambda text: len(text.encode("utf-8", "replace")) >= 8))
 def test_no_text_stands_in_what_carries_it(text: str) -> None:
     plain = text.encode("utf-8", "surrogatepass")
-    assert plain not in pickle.dumps(Sealed.of({"token": text, "other": f"Bearer {text}"}))
+    assert plain not in pickle.dumps(Sealed({"token": text, "other": f"Bearer {text}"}))
 
 
 def files_in(folder: Path, files: dict[str, str]) -> None:
@@ -114,10 +112,10 @@ def test_a_worker_finds_files_where_they_were_and_tells_the_paths_of_the_sender(
     tool, project = str(home / "project/run.sh"), str(home / "project")
     chunk = Chunk((project, tool))
     stated = {tool: b"echo", str(home / "project/baselines"): None}
-    shared, paths = pack({str(home): [f"{project}/tool"]}, stated)
-    files, _ = pack({"/": [str(home / "shared/x.yaml")]})
-    parcel = Parcel(partial(Looks, SenderPath(project)), chunk, Grant(0.0), files)
-    done = judge_parcel("run", parcel.sealed(paths), Sealed.of(shared), str(there)).opened()
+    files, paths = pack({str(home): [f"{project}/tool"], "/": [str(home / "shared/x.yaml")]}, stated)
+    parcel = (partial(Looks, project), chunk, Grant(0.0))
+    sealed = Sealed(parcel, lambda text: text if text in {project, *paths} else None)
+    done = judge_parcel("run", sealed, Sealed(files), str(there)).opened()
     assert done.judged == (project, tool, f"cannot read {project}/more", "echo")
     assert list(there.iterdir()) == []
 

@@ -1,31 +1,19 @@
 """What nobody expected is the error of the one baseline that met it: the others are judged and recorded."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from desk import Desk
 
-from baselinekit.commands.checking import Checker
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import ComparePolicy, Repeating
-from baselinekit.commands.loading import prepare
+from baselinekit.commands.judging import Checker, ComparePolicy, Repeating
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.settings import Clients
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Request, Response
-from baselinekit.store.reading import load
 from baselinekit.structs import replace
-
-
-class Faulty(dict[str, Any]):
-    """Rules of which nobody thought."""
-
-    def items(self) -> Any:
-        raise RuntimeError("nobody thought of it, nor of hush-hush-hush")
 
 
 @pytest.fixture
@@ -75,23 +63,20 @@ def test_what_ends_a_run_ends_it(desk: Desk, end: BaseException) -> None:
         compare(desk.project, [], Selection(), ComparePolicy(jobs=1), context(desk, end))
 
 
-def faulty(desk: Desk) -> list[Baseline]:
-    first, second, third = load([f"baselines/{name}.yaml" for name in "abc"], str(desk.folder))
-    return [first, replace(second, comparison=replace(second.comparison, tolerance=Faulty())), third]
-
-
 def test_while_it_is_made_ready(desk: Desk) -> None:
-    project, ways = desk.project, desk.context()
-    here = CaptureEnvironment(project, ways.clients)
-    prepared = [prepare(here, baseline) for baseline in faulty(desk)]
-    judge = Checker(here, ComparePolicy(), ways)
-    results = [judge.judge_prepared(*pair).result for pair in prepared]
-    assert [(result.id, result.outcome, result.code) for result in results] == [
+    def no_model(pairs: object) -> list[float]:
+        raise RuntimeError("nobody thought of it, nor of hush-hush-hush")
+
+    desk.put("b", "status: 200\nbody: {n: 1}\n", "fields: {$.body.x: {method: embedding}}\n")
+    ways = desk.context()
+    ways = replace(ways, clients=replace(ways.clients, similar=no_model))
+    report = compare(desk.project, [], Selection(), ComparePolicy(), ways)
+    assert [(result.id, result.outcome, result.code) for result in report.results] == [
         ("a", "passed", None),
         ("b", "error", "BK399"),
         ("c", "passed", None),
     ]
-    assert "hush-hush-hush" not in repr(results)
+    assert "hush-hush-hush" not in repr(report.results)
 
 
 def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
@@ -103,10 +88,11 @@ def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
     ways = desk.context()
     here = CaptureEnvironment(desk.project, ways.clients)
     ways = replace(ways, clock=replace(ways.clock, timestamp=no_time))
-    judge = Checker(here, ComparePolicy(), ways)
-    judged = judge.judge_prepared(*prepare(here, *load(["baselines/a.yaml"], str(desk.folder))))
+    checker = Checker(here, ComparePolicy(), ways)
+    (entry,) = checker.read(["baselines/a.yaml"], lambda entry: True).entries
+    judged = checker.judge(entry)
     assert (judged.result.outcome, judged.pending) == ("failed", None)
-    assert "BK399" in judged.warning
+    assert judged.warning == "internal error: RuntimeError: no time"
 
 
 def test_a_path_that_nothing_can_follow_stops_before_anything_is_asked(desk: Desk) -> None:

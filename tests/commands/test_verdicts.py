@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.judging import JudgedBaseline, Repeating
-from baselinekit.commands.verdicts import combine, replay_repeatedly
+from baselinekit.commands.judging import JudgedBaseline, Repeating, combine, replay_repeatedly
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Usage
@@ -147,6 +146,9 @@ def test_the_verdict_in_words(results: list[Result], said: str) -> None:
     assert describe_reason(combine(results)) == said
 
 
+def no_sleep(seconds: float) -> None: ...
+
+
 def tries(results: list[Result]) -> Callable[[int], JudgedBaseline]:
     """Each with something pending, which names its turn."""
     return lambda turn: JudgedBaseline(
@@ -168,7 +170,7 @@ def tries(results: list[Result]) -> Callable[[int], JudgedBaseline]:
 def test_at_most_one_replay_is_kept_and_none_that_is_undecided(
     results: list[Result], kept: list[int]
 ) -> None:
-    tried = replay_repeatedly(tries(results), Repeating(len(results)))
+    tried = replay_repeatedly(tries(results), Repeating(len(results)), lambda: False, no_sleep)
     assert ([int(tried.pending.recipe_hash)] if tried.pending else []) == kept
 
 
@@ -179,12 +181,12 @@ def test_what_no_replay_would_change_is_asked_for_once() -> None:
         asked.append(turn)
         return JudgedBaseline(result("unscored", code="BK223"))
 
-    assert replay_repeatedly(attempt, Repeating(5)).result.outcome == "unscored"
+    assert replay_repeatedly(attempt, Repeating(5), lambda: False, no_sleep).result.outcome == "unscored"
     assert asked == [0]
 
 
 def test_a_run_that_is_stopped_says_nothing_of_what_it_had_begun() -> None:
-    found = replay_repeatedly(tries([SAME] * 5), Repeating(5), lambda: True).result
+    found = replay_repeatedly(tries([SAME] * 5), Repeating(5), lambda: True, no_sleep).result
     assert (found.outcome, found.verdict, found.reason) == (
         "skipped",
         "limit",
@@ -195,6 +197,6 @@ def test_a_run_that_is_stopped_says_nothing_of_what_it_had_begun() -> None:
 def test_a_clock_ticks_between_the_first_two_replays_where_something_differs() -> None:
     seen: list[float] = []
     failed = result("failed", spot("a", 5, 6))
-    replay_repeatedly(tries([failed] * 3), Repeating(3), sleep=seen.append)
-    replay_repeatedly(tries([result("passed")] * 3), Repeating(3), sleep=seen.append)
+    replay_repeatedly(tries([failed] * 3), Repeating(3), lambda: False, seen.append)
+    replay_repeatedly(tries([result("passed")] * 3), Repeating(3), lambda: False, seen.append)
     assert seen == [1.1]

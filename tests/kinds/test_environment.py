@@ -10,7 +10,7 @@ from replay_world import FakeDoors
 
 from baselinekit import __version__
 from baselinekit.clients.programs.process import Processes
-from baselinekit.commands.environment import capture_environment
+from baselinekit.commands.project import capture_environment
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.http import HttpExecution

@@ -1,0 +1,114 @@
+"""What a watch takes for a change, and what not."""
+
+from pathlib import Path
+
+import pytest
+
+from baselinekit.cli.compare import CompareOptions
+from baselinekit.cli.options import ProjectOptions
+from baselinekit.cli.watch import View, Watch
+from baselinekit.commands.loading import load
+from baselinekit.commands.project import Operator, open_project
+from baselinekit.store.record import Mark, record_all
+
+HTTP = (
+    "id: {id}\nbaseline: {{output: {{status: 200}}}}\ncurrent: {{input: {{method: GET, endpoint: /x}}, "
+    "execution: {{type: http}}}}\n"
+)
+FILES = {
+    "baselinekit.yaml": "models: {m: {command: [cat]}}\nskills: {s: {command: [tools/run.sh]}}\n",
+    "baselines/a.yaml": HTTP.format(id="a"),
+    "baselines/b.yaml": "id: b\nbaseline: {output: x}\ncurrent: {execution: {type: prompt, model: m}, "
+    "input: {prompt: ../p/b.md, inputs_from: in.yaml}}\n",
+    "baselines/in.yaml.txt": "",
+    "p/b.md": "hello",
+    "baselines/c.yaml": "id: c\nbaseline: {output_file: c.output.json}\ncurrent: {input: {}, "
+    "execution: {type: skill, skill_name: s}}\n",
+    "baselines/c.output.json": '{"a": 1}',
+    "tools/run.sh": "#!/bin/sh\n",
+    "baselines/d.yaml": "id: d\nbaseline: {output: x}\ncurrent: {input: {}, "
+    "execution: {type: skill, skill_name: review}}\n",
+    "skills/review/SKILL.md": "---\nname: review\ndescription: x\n---\nDo it.\n",
+    "skills/review/notes/more.md": "more",
+    "notes.md": "",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / ".env").write_text("")
+    return tmp_path
+
+
+def view(*paths: str) -> View:
+    options = CompareOptions(paths=paths, project=ProjectOptions(env_files=(".env",)))
+    return Watch(options, lambda among, first: pytest.fail("nothing is compared")).view()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "text", "touched"),
+    [
+        ("baselines/a.yaml", "name: other\n", "a"),
+        ("baselines/a.yaml", "# a comment\n", ""),
+        ("p/b.md", "more", "b"),
+        ("baselines/in.yaml", "a: 1", "b"),  # it was not there before
+        ("baselines/c.output.json", " ", "c"),
+        ("tools/run.sh", "x", "c"),
+        ("skills/review/SKILL.md", "x", "d"),
+        ("skills/review/notes/more.md", "x", "d"),
+        ("skills/review/new.md", "x", "d"),
+        ("baselines/e.yaml", HTTP.format(id="e"), "e"),
+        ("baselinekit.yaml", "inline_limit: 5\n", "abcd"),
+        (".env", "X=1", "abcd"),
+        ("notes.md", "x", ""),
+        ("baselines/readme.txt", "x", ""),
+    ],
+)
+def test_a_change_touches_what_leads_to_it(folder: Path, file: str, text: str, touched: str) -> None:
+    before = view()
+    assert not before.is_stale()
+    with (folder / file).open("a") as opened:
+        opened.write(text)
+    now = view()
+    assert sorted(now.changed_baselines(before)) == sorted(touched)
+    assert before.is_stale() or not touched
+    assert not now.is_stale()
+
+
+def test_a_verdict_that_was_recorded_is_no_change(folder: Path) -> None:
+    before, project = view(), open_project(Operator(cwd=str(folder)))
+    for baseline in load(project, ()):
+        record_all([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
+    assert before.is_stale()
+    assert view().changed_files(before)
+    assert not view().changed_baselines(before)
+
+
+def test_what_is_removed_is_run_no_more(folder: Path) -> None:
+    before = view()
+    (folder / "baselines/a.yaml").unlink()
+    (folder / "p/b.md").unlink()
+    assert view().changed_baselines(before) == {"b"}
+
+
+def test_only_what_was_named_is_watched(folder: Path) -> None:
+    before = view("baselines/a.yaml")
+    assert set(before.uses) == {"a"}
+    (folder / "p/b.md").write_text("more")
+    assert not before.is_stale()
+
+
+@pytest.mark.parametrize("file", ["baselines/a.yaml", "baselinekit.yaml"])
+def test_a_file_that_cannot_be_read_is_told(folder: Path, file: str) -> None:
+    (folder / file).write_text("id: [")
+    broken = view()
+    assert f"BK101 {file}" in broken.error or f"BK501 {file}" in broken.error
+    (folder / file).write_text(FILES[file])
+    assert broken.is_stale()
+    assert not view().error
