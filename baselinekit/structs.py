@@ -28,6 +28,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, description="an integer of 1 or more")]
 _POSITIVE = msgspec.Meta(ge=0, description="a number of 0 or more")
 NotNegative = Annotated[int, _POSITIVE] | Annotated[float, _POSITIVE]
+_ABOVE_ZERO = msgspec.Meta(gt=0, description="a number of seconds above 0")
+TimeLimit = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
+Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

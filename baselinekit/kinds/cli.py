@@ -34,10 +34,10 @@ from baselinekit.kinds.messages import (
 )
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid, is_named
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe, Seconds
+from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe
 from baselinekit.model.values import Path
 from baselinekit.secrets.variables import Scope, as_text, replace_variables
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 """The placeholders that a command line may hold, in braces."""
@@ -52,7 +52,7 @@ class Healthcheck(Struct):
     url: str | None = None
     command: str | list[str] | None = None
     cwd: str | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
 
 
 class CliExecution(Struct):
@@ -67,12 +67,12 @@ class CliExecution(Struct):
     files_format: str = "{path}"
     cwd: str | None = None
     env: list[str] = field(default_factory=list)
-    timeout: Seconds | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    retries: Count | None = None
     batch: bool = False
     healthcheck: Healthcheck | None = None
     serial: bool | None = None
-    resource: str | None = None
+    resource: Name | None = None
     target: str = ""
 
 

@@ -18,11 +18,11 @@ from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind
 from baselinekit.kinds.settings import INPUT, Setting, invalid
-from baselinekit.model.recipes import Observation, ProcessSpec, Recipe, Seconds
+from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Name, Struct, TimeLimit, field, replace
 from baselinekit.values.texts import Mask
 
 
@@ -39,10 +39,10 @@ class CommandInput(Struct):
 
 class CommandExecution(Struct):
     type: Literal["command"]
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     parse: Literal["text", "json"] | None = None
     serial: bool | None = None
-    resource: str | None = None
+    resource: Name | None = None
 
 
 class CommandCurrent(Struct):
@@ -149,7 +149,6 @@ class CommandKind(RecipeKind):
             yield Problem(
                 "BK108", "`argv` names no program", "such as [mytool, --version]", at=(*INPUT, "argv")
             )
-        yield from super().check(recipe)
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {("exit_code",): ExitCode()}

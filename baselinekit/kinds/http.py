@@ -22,7 +22,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, can
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
 from baselinekit.kinds.files import inside, read_bytes
-from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, check_limits
+from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm
 from baselinekit.kinds.settings import (
     DEFAULT_MAX_BODY,
     EXECUTION,
@@ -45,14 +45,13 @@ from baselinekit.model.recipes import (
     Request,
     Response,
     Scalar,
-    Seconds,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.finding import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
 from baselinekit.values.texts import Mask
 
@@ -65,18 +64,18 @@ class HttpExecution(Struct):
     headers: dict[str, Scalar] = field(default_factory=dict)
     auth: Auth | None = None
     cookies: dict[str, str] = field(default_factory=dict)
-    timeout: Seconds | None = None
-    redirects: int | bool | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    redirects: Count | bool | None = None
+    retries: Count | None = None
     keep_headers: list[str] | None = None
     verify: bool | str | None = None
     cert: str | None = None
     http2: bool | None = None
-    max_body: int | None = None
+    max_body: Count | None = None
     parse: Parse | None = None
-    take: int | None = None
+    take: AtLeastOne | None = None
     serial: bool | None = None
-    resource: str | None = None
+    resource: Name | None = None
 
 
 class HttpFlow(Struct):
@@ -253,7 +252,6 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     if len(bodies) > 1 and bodies != ["form", "files"]:
         message = f"`{'` and `'.join(bodies)}` cannot be combined"
         yield Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, bodies[1]))
-    yield from check_limits(request, at)
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:
@@ -826,7 +824,6 @@ class HttpKind(RecipeKind):
                 yield Problem("BK108", message, "give each a name of its own", at=(*at, "name"))
         yield from check_base(recipe.execution.base_url, (*EXECUTION, "base_url"))
         yield from check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
-        yield from super().check(recipe)
 
     def responses(self, recipe: Recipe) -> dict[Path, str]:
         return {place: step for place, (step, path) in collected_of(recipe.input).items() if not path}

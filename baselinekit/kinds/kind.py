@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.kinds.settings import EXECUTION, Setting, check_defined
+from baselinekit.kinds.settings import Setting, check_defined
 from baselinekit.model.recipes import Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import Struct
 from baselinekit.values.paths import Pattern, roots
-from baselinekit.values.texts import Mask, describe_limit
+from baselinekit.values.texts import Mask
 
 STORED = "that is now the known-good answer"
 
@@ -99,7 +99,7 @@ class RecipeKind(ABC):
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         """Return the problems of a recipe that its types do not show."""
-        yield from check_limits(recipe.execution, EXECUTION)
+        return iter(())
 
     # How it is replayed.
 
@@ -328,25 +328,6 @@ class RecipeKind(ABC):
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
         """Return the input for such a content, or its problems, with paths below the content."""
         return self.input_of_text(content, context), []
-
-
-def check_limits(settings: object, at: Path) -> Iterator[Problem]:
-    """Check the limits of a request, in an execution or in the request itself."""
-    timeout = getattr(settings, "timeout", None)
-    if timeout is not None and timeout <= 0:
-        message = describe_limit(timeout)
-        yield Problem("BK108", message, "a number of seconds above 0", at=(*at, "timeout"))
-    if getattr(settings, "resource", None) == "":
-        yield Problem(
-            "BK108", "a resource without a name", "such as `resource: orders`", at=(*at, "resource")
-        )
-    if getattr(settings, "take", None) == 0:
-        yield Problem("BK108", "no rows to take", "1 or more", at=(*at, "take"))
-    limits = ("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes"), ("take", "rows")
-    for name, noun in limits:
-        number = getattr(settings, name, None)
-        if number is not None and number < 0:
-            yield Problem("BK108", f"fewer than 0 {noun}", "0 or more", at=(*at, name))
 
 
 _ANSWER_KEYS = ("text", "json", "output")

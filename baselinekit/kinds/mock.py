@@ -17,7 +17,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe, Seconds
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, TimeLimit, replace
 
 RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
@@ -34,7 +34,7 @@ class MockExecution(Struct):
     response: Json = RESPONSE
     delay: Seconds | None = None
     delay_max: Seconds | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     target: str = ""
 
 

@@ -20,9 +20,9 @@ from baselinekit.kinds.messages import (
     question_as_json,
 )
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting
-from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Scalar, Seconds
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Scalar
 from baselinekit.secrets.variables import escape_variables_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
 
 _TIMEOUT = 120
 _RETRIES = 2
@@ -38,10 +38,10 @@ class PostExecution(Struct):
     url: str
     headers: dict[str, Scalar] = field(default_factory=dict)
     auth: Auth | None = None
-    timeout: Seconds | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    retries: Count | None = None
     serial: bool | None = None
-    resource: str | None = None
+    resource: Name | None = None
     target: str = ""
 
 

@@ -31,12 +31,12 @@ from baselinekit.kinds.kind import (
 )
 from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
-from baselinekit.model.recipes import Message, ModelQuestion, Observation, Recipe, Scores, Seconds, Tool
+from baselinekit.model.recipes import Message, ModelQuestion, Observation, Recipe, Scores, Tool
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Scope, as_text, escape_variables, escape_variables_in, names_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, TimeLimit, field, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask
 
@@ -74,7 +74,7 @@ class PromptExecution(Struct):
     json: bool = False
     parse: Literal["text", "json"] | None = None
     collect: list[Literal["text", "tool_calls"]] | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     checks: list[dict[str, Json]] | None = None
     scores: Scores | None = None
 
@@ -249,7 +249,6 @@ class PromptKind(RecipeKind):
             names_given = " and ".join(stated_names) or "none of them"
             message = f"a prompt has one of prompt, text and messages, not {names_given}"
             yield Problem("BK352", message, "`prompt: FILE` names a template", at=INPUT)
-        yield from super().check(recipe)
 
     def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
         if is_empty(recipe, output):

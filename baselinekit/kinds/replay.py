@@ -15,9 +15,9 @@ from baselinekit.kinds.messages import (
     is_structured,
 )
 from baselinekit.kinds.settings import EXECUTION, Setting, is_named
-from baselinekit.model.recipes import Observation, Recipe, Seconds
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, TimeLimit, replace
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _STORED_ANSWERS = ("output", "candidate_answer", "answer")
@@ -30,7 +30,7 @@ class ReplayExecution(Struct):
 
     type: Literal["replay"]
     file: str
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     target: str = ""
 
 

@@ -39,14 +39,13 @@ from baselinekit.model.recipes import (
     ProcessSpec,
     Recipe,
     Scores,
-    Seconds,
     Skill,
     Usage,
 )
 from baselinekit.model.traces import StatedCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import NAME, escape_variables_in
-from baselinekit.structs import Count, NotNegative, Struct, field, replace
+from baselinekit.structs import Count, NotNegative, Struct, TimeLimit, field, replace
 from baselinekit.values.texts import Mask
 
 
@@ -56,7 +55,7 @@ class SkillExecution(Struct):
     type: Literal["skill"]
     skill_name: str
     parameters: dict[str, Json] = field(default_factory=dict)
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     collect: list[Literal["output", "tool_calls"]] | None = None
     scores: Scores | None = None
 
