@@ -7,7 +7,7 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT, field
+from msgspec import NODEFAULT, defstruct, field
 from msgspec.structs import asdict, fields
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Struct",
     "asdict",
     "convert",
+    "defstruct",
     "field",
     "fields",
     "keys_of",

@@ -20,7 +20,7 @@ from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds.command import program_words, working_folder
 from baselinekit.kinds.files import read_if_there
 from baselinekit.kinds.http import HTTP, HttpExecution
-from baselinekit.kinds.kind import Family
+from baselinekit.kinds.kind import Family, current_form
 from baselinekit.kinds.messages import (
     ConversationInput,
     ConversationKind,
@@ -35,8 +35,8 @@ from baselinekit.kinds.messages import (
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid, is_named
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe
-from baselinekit.model.values import Path
-from baselinekit.secrets.variables import Scope, as_text, replace_variables
+from baselinekit.model.values import Json, Path
+from baselinekit.secrets.variables import as_text, replace_variables
 from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
@@ -76,13 +76,6 @@ class CliExecution(Struct):
     target: str = ""
 
 
-class CliCurrent(Struct):
-    """`current:` with a program that is sent messages."""
-
-    input: StatedConversation | str
-    execution: CliExecution
-
-
 def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
     """Return the problems of a command line that its types do not show."""
     lines = [(execution.command, (*at, "command"))]
@@ -116,83 +109,26 @@ _TIMED_OUT = "BK321"
 
 _FILLED = lazy_pattern(rf"\0([^\0]+)\0|{PLACEHOLDER_FORM}")
 _QUOTES = lazy_pattern(r"'[^']*'|\"[^\"]*\"")
+_Line = tuple[str | list[str], Path, str | None]
+"""A command line, unexpanded; its place in the recipe; the folder where it is started."""
 
 
-class CommandLine(Struct):
-    """The words of a command line, or its `text` if it is one for a shell; the values of its variables."""
-
-    words: list[str]
-    text: str
-    values: dict[str, str]
+def _placeholders_in(command: str | list[str]) -> set[str]:
+    return {*re.findall(PLACEHOLDER_FORM, command if isinstance(command, str) else "\0".join(command))}
 
 
-def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> CommandLine:
-    """Read a command line. InvalidInput where it ends within quotes, or where a value would be put between
-    quotes of a shell, which the value could close."""
-    values: dict[str, str] = {}
-
-    def keep(name: str) -> str:
-        key = f"{len(values)}:{name}"
-        values[key] = as_text(scope.lookup(name, at))
-        return f"\0{key}\0"
-
-    if not isinstance(command, str):
-        return CommandLine([replace_variables(word, keep) for word in command], "", values)
-    text = replace_variables(command, keep)
-    quotes, bare = _QUOTES.findall(text), _QUOTES.sub("", text)
-    if "'" in bare or '"' in bare:
-        raise invalid("BK791", "the command line ends within quotes", "close them", at)
-    expanded = "".join(quote for quote in quotes if quote[0] == '"')  # by a shell
-    if not needs_shell(_FILLED.sub("", bare)) and not re.search(r"[$`\\]", expanded):
-        return CommandLine(shlex.split(text), "", values)
-    if found := _FILLED.search(" ".join(quotes)):
-        shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
-        hint = f"write {shown} without quotes: it is quoted when it is filled in"
-        raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-    return CommandLine([], text, values)
-
-
-class CommandValues(Struct):
-    """The values of the placeholders and variables. Each is filled in once; placeholders within a question
-    stay."""
-
-    texts: Mapping[str, str]
-    files: Sequence[str] = ()
-    files_format: str = ""
-
-    def fill(self, text: str, quote: Callable[[str], str] = str) -> str:
-        def value(match: re.Match[str]) -> str:
-            name = match[1] or match[2]
-            if name == "FILES":
-                return " ".join(self.file(self.files_format, path, quote) for path in self.files)
-            return quote(self.texts[name]) if name in self.texts else match[0]
-
-        return _FILLED.sub(value, text)
-
-    def file(self, template: str, path: str, quote: Callable[[str], str] = str) -> str:
-        values = {"{path}": path, "{basename}": os.path.basename(path)}
-        return re.sub(r"\{path\}|\{basename\}", lambda match: quote(values[match[0]]), template)
-
-    def argv(self, line: CommandLine) -> list[str]:
-        if line.text:
-            return [SHELL, "-c", self.fill(line.text, shlex.quote)]
-        parts = shlex.split(self.files_format)
-        files = [self.file(part, path) for path in self.files for part in parts]
-        argv = ([self.fill(word)] if word != "{FILES}" else files for word in line.words)
-        return [word for words in argv for word in words]
-
-
-def _with_given_files_by_name(
-    conversation: ConversationInput, command: str | Sequence[str]
-) -> ConversationInput:
-    """Return the question with only the names of those files that the command line passes in another way."""
-    line = command if isinstance(command, str) else " ".join(command)
-    given = {*(conversation.input_files if "{FILES}" in line else ())}
-    given |= {*(conversation.guideline_files if "{GUIDELINES}" in line else ())}
+def _question_and_guidelines(conversation: ConversationInput, placeholders: set[str]) -> tuple[str, str]:
+    """Return the question, with only the names of those files that the command line passes in another way,
+    and the texts of the guideline files that the messages name."""
+    guideline_files = conversation.guideline_files
+    given = {*(conversation.input_files if "FILES" in placeholders else ())}
+    given |= {*(guideline_files if "GUIDELINES" in placeholders else ())}
+    guidelines: list[Json] = []
 
     def by_name(part: Any) -> Any:
-        is_given = isinstance(part, dict) and part.get("path") in given
-        return {"type": "text", "value": f"<file: {part.get('value')}>"} if is_given else part
+        path = part.get("path") if isinstance(part, dict) else None
+        guidelines.extend([part] if path in guideline_files else ())
+        return {"type": "text", "value": f"<file: {part.get('value')}>"} if path in given else part
 
     messages = [
         replace(message, content=[by_name(part) for part in message.content])
@@ -200,15 +136,7 @@ def _with_given_files_by_name(
         else message
         for message in conversation.messages
     ]
-    return replace(conversation, messages=messages)
-
-
-def _guidelines_of(conversation: ConversationInput) -> str:
-    """Return the texts of the guideline files that the messages name."""
-    contents = [message.content for message in conversation.messages if isinstance(message.content, list)]
-    parts = [part for content in contents for part in content if isinstance(part, dict)]
-    rules = [part for part in parts if part.get("path") in conversation.guideline_files]
-    return plain_text(rules) if rules else ""
+    return prompt_of(replace(conversation, messages=messages)), plain_text(guidelines or None)
 
 
 # The program: whether it is allowed, in which folder it is started, and what it is asked.
@@ -229,16 +157,71 @@ class _ProgramTarget(Struct):
     def is_named(self) -> bool:
         return is_named(self.recipe, self.setting)
 
-    def command_line(
-        self, command: str | Sequence[str], at: Path, cwd: str | None
-    ) -> tuple[CommandLine, str]:
-        """Return the command line with its program's full path, and the folder where it is started; Refused
-        where that is not allowed. Only the operator and the configuration may name any program, and a folder
-        outside the project."""
-        setting, line = self.setting, read_command(command, self.setting.scope, at)
-        first = SHELL if line.text else CommandValues(line.values).fill(line.words[0])
+    def line(self) -> _Line:
+        return self.recipe.execution.command, (*EXECUTION, "command"), self.execution.cwd
+
+    def health_line(self, health: Healthcheck) -> _Line:
+        command = self.recipe.execution.healthcheck.command or []
+        return command, (*EXECUTION, "healthcheck", "command"), health.cwd or self.execution.cwd
+
+    def words(self, line: _Line, texts: Mapping[str, str], files: Sequence[str]) -> list[str]:
+        """Return the words of a command line, its variables and placeholders filled in once: those within a
+        question stay. What needs a shell is one text for it, in which each value is quoted. The program
+        itself is filled in from variables only. InvalidInput where the line ends within quotes, or where a
+        value would be put between quotes of a shell, which the value could close."""
+        command, at, _ = line
+        values: dict[str, str] = {}
+
+        def keep(name: str) -> str:
+            key = f"{len(values)}:{name}"
+            values[key] = as_text(self.setting.scope.lookup(name, at))
+            return f"\0{key}\0"
+
+        def file(template: str, path: str, quote: Callable[[str], str] = str) -> str:
+            names = {"{path}": path, "{basename}": os.path.basename(path)}
+            return re.sub(r"\{path\}|\{basename\}", lambda match: quote(names[match[0]]), template)
+
+        def fill(text: str, known: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+            def value(match: re.Match[str]) -> str:
+                name = match[1] or match[2]
+                if name == "FILES" and known is not values:
+                    return " ".join(file(self.execution.files_format, path, quote) for path in files)
+                return quote(known[name]) if name in known else match[0]
+
+            return _FILLED.sub(value, text)
+
+        if isinstance(command, str):
+            text = replace_variables(command, keep)
+            quotes, bare = _QUOTES.findall(text), _QUOTES.sub("", text)
+            if "'" in bare or '"' in bare:
+                raise invalid("BK791", "the command line ends within quotes", "close them", at)
+            expanded = "".join(quote for quote in quotes if quote[0] == '"')  # by a shell
+            if needs_shell(_FILLED.sub("", bare)) or re.search(r"[$`\\]", expanded):
+                if found := _FILLED.search(" ".join(quotes)):
+                    shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
+                    hint = f"write {shown} without quotes: it is quoted when it is filled in"
+                    raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
+                return [SHELL, "-c", fill(text, {**values, **texts}, shlex.quote)]
+            words = shlex.split(text)
+        else:
+            words = [replace_variables(word, keep) for word in command]
+        argv = [fill(words[0], values)]
+        for word in words[1:]:
+            parts = shlex.split(self.execution.files_format) if word == "{FILES}" else ()
+            argv += [file(part, path) for path in files for part in parts]
+            argv += [] if parts else [fill(word, {**values, **texts})]
+        return argv
+
+    def argv(
+        self, line: _Line, texts: Mapping[str, str] | None = None, files: Sequence[str] = ()
+    ) -> tuple[list[str], str]:
+        """Return the words of a command line with its program's full path, and the folder where it is
+        started; Refused where that is not allowed. Only the operator and the configuration may name any
+        program, and a folder outside the project."""
+        setting, execution, (_, at, cwd) = self.setting, self.execution, line
+        first, *words = self.words(line, texts or {}, files)
         configured = None if self.is_named else setting.surroundings.commands.get(first)
-        missing = [name for name in self.execution.env if configured and name not in configured.env]
+        missing = [name for name in execution.env if configured and name not in configured.env]
         if missing and not setting.trust.allow_exec:
             message = f"the configuration does not allow files to hand {', '.join(missing)} to this program"
             raise Refused(Problem("BK340", message, "list it under `env:` of its command", at=at))
@@ -247,46 +230,38 @@ class _ProgramTarget(Struct):
                 "name the file of the targets yourself (--targets FILE, or `targets: FILE` in "
                 "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"
             )
-            owner = f"the target {self.execution.target}" if self.execution.target else "the target"
+            owner = f"the target {execution.target}" if execution.target else "the target"
             message = f"{owner} runs {first!r}, which is not named in {setting.trust.configuration}"
             raise Refused(Problem("BK403", message, hint, at=at))
         try:
             folder = working_folder(setting, cwd, self.is_named)
-            words = [] if line.text else program_words(first, folder, setting, self.is_named)
+            return [*program_words(first, folder, setting, self.is_named), *words], folder
         except CannotReplay as error:
             raise InvalidInput(*(replace(problem, at=at) for problem in error.problems)) from None
-        return replace(line, words=[*words, *line.words[1:]]), folder
 
     def run(
-        self,
-        prepared: tuple[CommandLine, str],
-        conversation: ConversationInput,
-        timeout: float,
-        failure: tuple[str, str, str],
-        suffix: str = ".json",
-        stdin: bytes = b"",
+        self, line: _Line, conversation: ConversationInput, timeout: float, stdin: bytes = b""
     ) -> tuple[str, float]:
-        """Run the program; return what it wrote to {OUTPUT_FILE} if its command line has that, else to
-        stdout. `failure`: the code, the subject and the hint of the error for another exit code than 0."""
+        """Run a command line; return what its program wrote to {OUTPUT_FILE} if the command line has that,
+        else to stdout, and the seconds that it took."""
         from tempfile import TemporaryDirectory  # slow to import: it loads every archive format
 
-        line, cwd = prepared
-        question = prompt_of(_with_given_files_by_name(conversation, self.recipe.execution.command))
-        files, mask = [*dict.fromkeys(conversation.input_files)], self.setting.redactor.mask
+        placeholders, mask = _placeholders_in(line[0]), self.setting.redactor.mask
+        question, guidelines = _question_and_guidelines(conversation, placeholders)
+        output_file = "output.jsonl" if self.execution.batch else "output.json"
         with TemporaryDirectory(prefix="baselinekit-") as folder:
             prompt_file = os.path.join(folder, "prompt.txt")
             with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
                 file.write(question)
             texts = {
-                **line.values,
                 "PROMPT": question,
                 "PROMPT_FILE": prompt_file,
-                "GUIDELINES": _guidelines_of(conversation),
+                "GUIDELINES": guidelines,
                 "EVAL_ID": conversation.case or self.setting.asker,
                 "ATTEMPT": str(self.setting.turn),
-                "OUTPUT_FILE": os.path.join(folder, f"output{suffix}"),
+                "OUTPUT_FILE": os.path.join(folder, output_file),
             }
-            argv = CommandValues(texts, files, self.execution.files_format).argv(line)
+            argv, cwd = self.argv(line, texts, [*dict.fromkeys(conversation.input_files)])
             size = max(len(word.encode("utf-8", "surrogatepass")) for word in argv)
             if size > _LONGEST_WORD or any("\0" in word for word in argv):
                 message = f"{self.source}: the question does not fit into a command line ({size:,} bytes)"
@@ -294,18 +269,16 @@ class _ProgramTarget(Struct):
             env = child_environment(self.execution.env)
             spec = ProcessSpec(tuple(argv), stdin, env, cwd, timeout, _MAX_ANSWER, mask=mask)
             finished = self.setting.clients.execute(spec)
-            if finished.exit_code:
-                code, subject, hint = failure
-                last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
-                raise cannot_replay(code, f"{subject} {describe_exit(finished.exit_code)}{last_words}", hint)
             content: bytes | None = finished.stdout
-            if "{OUTPUT_FILE}" in (line.text or "\0".join(line.words)):
+            if finished.exit_code == 0 and "OUTPUT_FILE" in placeholders:
                 surroundings = replace(self.setting.surroundings, root=folder, folder=folder, within="")
-                content = read_if_there(surroundings, f"output{suffix}")
+                content = read_if_there(surroundings, output_file)
+        last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
+        if finished.exit_code:
+            message = f"{self.source} {describe_exit(finished.exit_code)}{last_words}"
+            raise cannot_replay("BK790", message, "run its command line by hand")
         if content is None:
-            message = (
-                f"{self.source} wrote nothing into {{OUTPUT_FILE}}{last_error_line(finished.stderr, mask)}"
-            )
+            message = f"{self.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
             raise cannot_replay("BK790", message, "let it write its answer there")
         try:
             return content.decode("utf-8-sig"), finished.seconds
@@ -313,13 +286,8 @@ class _ProgramTarget(Struct):
             message = f"{self.source} did not answer in UTF-8 text"
             raise cannot_replay("BK790", message, "let it write text or JSON") from None
 
-    def ask(
-        self, conversation: ConversationInput, suffix: str = ".json", stdin: bytes = b""
-    ) -> tuple[str, float]:
-        line = self.command_line(self.recipe.execution.command, (*EXECUTION, "command"), self.execution.cwd)
-        timeout = float(_TIMEOUT if self.execution.timeout is None else self.execution.timeout)
-        failure = "BK790", self.source, "run its command line by hand"
-        return self.run(line, conversation, timeout, failure, suffix, stdin)
+    def ask(self, conversation: ConversationInput, stdin: bytes = b"") -> tuple[str, float]:
+        return self.run(self.line(), conversation, float(self.execution.timeout or _TIMEOUT), stdin)
 
     def ask_alone(self, conversation: ConversationInput) -> Observation:
         """Ask one question, again after a timeout, as often as `retries` of the target says."""
@@ -337,7 +305,7 @@ class _ProgramTarget(Struct):
         cases = [(name, self.setting.scope.expand(conversation)) for name, conversation in questions]
         files = [path for _, conversation in cases for path in conversation.input_files]
         stdin = b"".join(to_bytes(question_as_json(case, name)) + b"\n" for name, case in cases)
-        text, seconds = self.ask(ConversationInput([], [], files, "batch"), ".jsonl", stdin)
+        text, seconds = self.ask(ConversationInput([], [], files, "batch"), stdin)
         answers: dict[str, Observation | Problem] = {}
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
@@ -363,29 +331,24 @@ class _ProgramTarget(Struct):
     def check_health(self, health: Healthcheck) -> None:
         """CannotReplay where the healthcheck fails."""
         timeout = float(health.timeout or self.execution.timeout or _HEALTH_TIMEOUT)
-        failing, hint = f"{self.source} does not work: its healthcheck", "start what it needs"
-        if health.url is None:
-            talk, failure = ConversationInput([], case="healthcheck"), ("BK797", failing, hint)
-            self.run(self.health_line(health), talk, timeout, failure)
-            return
-        request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
         try:
+            if health.url is None:
+                self.run(self.health_line(health), ConversationInput([], case="healthcheck"), timeout)
+                return
+            request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
             status = HTTP.replay(request, self.setting).output["status"]
+            fault = "" if 200 <= status < 300 else f"was answered with status {status}"
         except CannotReplay as error:
-            raise cannot_replay("BK797", f"{failing} failed: {error.problems[0].message}", hint) from None
-        if not 200 <= status < 300:
-            raise cannot_replay("BK797", f"{failing} was answered with status {status}", hint)
-
-    def health_line(self, health: Healthcheck) -> tuple[CommandLine, str]:
-        command = self.recipe.execution.healthcheck.command or []
-        at = (*EXECUTION, "healthcheck", "command")
-        return self.command_line(command, at, health.cwd or self.execution.cwd)
+            fault = f"failed: {error.problems[0].message}"
+        if fault:
+            message = f"{self.source} does not work: its healthcheck {fault}"
+            raise cannot_replay("BK797", message, "start what it needs")
 
 
 class CliKind(ConversationKind):
     name = "cli"
     execution = CliExecution
-    currents = (CliCurrent,)
+    currents = (current_form("Cli", StatedConversation | str, CliExecution),)
     asks_models = "sometimes"
     names_target = "command: …"
 
@@ -429,9 +392,9 @@ class CliKind(ConversationKind):
         super().check_replay(recipe, setting)
         execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
         target = _ProgramTarget(recipe, execution, setting)
-        target.command_line(recipe.execution.command, (*EXECUTION, "command"), execution.cwd)
+        target.argv(target.line())
         if execution.healthcheck is not None and execution.healthcheck.command is not None:
-            target.health_line(execution.healthcheck)
+            target.argv(target.health_line(execution.healthcheck))
 
     def batch(self, recipe: Recipe) -> str | None:
         """Return a key shared by all recipes that one run of the program answers; None without `batch`."""

@@ -16,7 +16,7 @@ from baselinekit.errors import Problem, Refused, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there
-from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind
+from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind, current_form
 from baselinekit.kinds.settings import INPUT, Setting, invalid
 from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
@@ -43,13 +43,6 @@ class CommandExecution(Struct):
     parse: Literal["text", "json"] | None = None
     serial: bool | None = None
     resource: Name | None = None
-
-
-class CommandCurrent(Struct):
-    """`current:` with a program."""
-
-    input: CommandInput
-    execution: CommandExecution
 
 
 class ExitCode(OutcomePlace):
@@ -129,7 +122,7 @@ def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust
 class CommandKind(RecipeKind):
     name = "command"
     execution = CommandExecution
-    currents = (CommandCurrent,)
+    currents = (current_form("Command", CommandInput, CommandExecution),)
     noun = "result"
     parts = ("exit_code", "stdout", "stderr", "files")
     answer = "stdout"

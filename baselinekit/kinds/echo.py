@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.kind import RecipeKind, current_form
 from baselinekit.kinds.messages import shortened
 from baselinekit.kinds.settings import INPUT, Setting
 from baselinekit.model.recipes import Observation, Recipe
@@ -18,19 +18,12 @@ class EchoExecution(Struct):
     type: Literal["echo"]
 
 
-class EchoCurrent(Struct):
-    """`current:` whose output is its input, which may be any value."""
-
-    execution: EchoExecution
-    input: Json = None
-
-
 class EchoKind(RecipeKind):
     """A written text is graded like an answer."""
 
     name = "echo"
     execution = EchoExecution
-    currents = (EchoCurrent,)
+    currents = (current_form("Echo", Json, EchoExecution, None),)
     noun = "result"
     asks_nobody = True
     eval_input = "echo"

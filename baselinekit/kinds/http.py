@@ -22,7 +22,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, can
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
 from baselinekit.kinds.files import inside, read_bytes
-from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm
+from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, current_form
 from baselinekit.kinds.settings import (
     DEFAULT_MAX_BODY,
     EXECUTION,
@@ -86,20 +86,6 @@ class HttpFlow(Struct):
     collect: list[str] | dict[str, str] | None = None
 
 
-class HttpCurrent(Struct):
-    """`current:` with one HTTP request."""
-
-    input: HttpRequest
-    execution: HttpExecution
-
-
-class FlowCurrent(Struct):
-    """`current:` with HTTP requests in order."""
-
-    input: HttpFlow
-    execution: HttpExecution
-
-
 def steps_of(http_input: HttpRequest | HttpFlow) -> list[tuple[HttpRequest, Path]]:
     """Return each request with its path in the recipe."""
     if isinstance(http_input, HttpFlow):
@@ -150,7 +136,7 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     value = values[0] if len(values) == 1 else values
     if match := _COMPUTED.fullmatch(text):
-        from jsonpath_ng.ext import parse as parse_function  # few flows need it
+        from jsonpath_ng.ext.parser import parse as parse_function  # few flows need it
 
         try:
             (found,) = parse_function(f"$.{match[2]}").find(value)
@@ -785,7 +771,10 @@ def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
 class HttpKind(RecipeKind):
     name = "http"
     execution = HttpExecution
-    currents = (HttpCurrent, FlowCurrent)
+    currents = (
+        current_form("Http", HttpRequest, HttpExecution),
+        current_form("Flow", HttpFlow, HttpExecution),
+    )
     parts = ("status", "headers", "body")
     answer = "body"
     headers = "headers"
@@ -800,7 +789,7 @@ class HttpKind(RecipeKind):
         return (None if problems else self.normalize(request)), problems
 
     def current_of(self, raw_input: Json) -> type[Any]:
-        return FlowCurrent if isinstance(raw_input, dict) and "steps" in raw_input else HttpCurrent
+        return self.currents[isinstance(raw_input, dict) and "steps" in raw_input]
 
     def normalize(self, stated_input: Any) -> Any:
         """Return the input with its methods in upper case."""

@@ -9,7 +9,7 @@ from baselinekit.kinds.settings import Setting, check_defined
 from baselinekit.model.recipes import Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import Struct
+from baselinekit.structs import NODEFAULT, Struct, defstruct
 from baselinekit.values.paths import Pattern, roots
 from baselinekit.values.texts import Mask
 
@@ -74,6 +74,15 @@ class OutcomePlace(Struct):
     def is_worse(self, before: Json, after: Json) -> bool:
         """Whether the outcome is more severe after a change than before."""
         return self.severity_of(after) > self.severity_of(before)
+
+
+def current_form(name: str, input: Any, execution: type[Any], default: Any = NODEFAULT) -> type[Any]:
+    """Return the form of a `current:`. `default`: the input where it may be missing."""
+    fields: list[Any] = [("input", input), ("execution", execution)]
+    if default is not NODEFAULT:
+        fields = [("execution", execution), ("input", input, default)]
+    described = {"__doc__": f"`current:` of the kind {name.lower()}."}
+    return defstruct(f"{name}Current", fields, bases=(Struct,), namespace=described)
 
 
 class RecipeKind(ABC):
@@ -162,34 +171,31 @@ class RecipeKind(ABC):
 
     # Signs that it went wrong.
 
-    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        """Return the troubles that the output itself shows."""
-        for path, outcome in self.outcomes(recipe).items():
-            value = _value_at(output, path)
-            if outcome.severity_of(value) == 2:
-                yield Trouble(outcome.describe(value), "--allow-error-status")
-
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         """Return all troubles. An observation with one is stored only if the user says so."""
-        yield from self.visible_troubles(recipe, observation.output)
-        for outcome, value in self.hidden_outcomes(recipe, observation):
+        for outcome, value, is_visible in self._outcomes_of(recipe, observation):
             if outcome.severity_of(value) == 2:
-                yield Trouble(outcome.describe(value), "--allow-error-status", visible=False)
+                yield Trouble(outcome.describe(value), "--allow-error-status", is_visible)
 
     def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
         """Describe what may be right or a mistake, and is therefore stored and reported: a 404, an exit code
         of 1."""
-        outcomes = self.outcomes(recipe).items()
-        visible = [(outcome, _value_at(observation.output, path)) for path, outcome in outcomes]
-        for outcome, value in [*visible, *self.hidden_outcomes(recipe, observation)]:
+        for outcome, value, _ in self._outcomes_of(recipe, observation):
             if outcome.severity_of(value) == 1:
                 yield f"{outcome.describe(value)}: {meaning}"
         yield from observation.notes
 
-    def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
-        """Return outcomes that its output does not show, with their numbers."""
-        visible = {outcome.step for outcome in self.outcomes(recipe).values()}
-        return [(self.outcome(step), status) for step, status in observation.statuses if step not in visible]
+    def _outcomes_of(self, recipe: Recipe, seen: Observation) -> Iterator[tuple[OutcomePlace, Any, bool]]:
+        """Return the outcomes with their numbers, and whether the output shows them."""
+        places = self.outcomes(recipe)
+        for path, outcome in places.items():
+            value = seen.output
+            for key in path:
+                value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+            yield outcome, value, True
+        visible = {outcome.step for outcome in places.values()}
+        hidden = ((step, status) for step, status in seen.statuses if step not in visible)
+        yield from ((self.outcome(step), status, False) for step, status in hidden)
 
     # Its target.
 
@@ -373,9 +379,3 @@ def is_blank(value: Json) -> bool:
     if isinstance(value, str):
         return not any(sign.isprintable() and not sign.isspace() for sign in value)
     return value is None or value == {}
-
-
-def _value_at(output: Json, path: Path) -> Json:
-    for key in path:
-        output = output.get(key) if isinstance(output, dict) and isinstance(key, str) else None
-    return output

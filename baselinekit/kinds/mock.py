@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.kinds.kind import current_form
 from baselinekit.kinds.messages import (
     ConversationInput,
     ConversationKind,
@@ -38,17 +39,10 @@ class MockExecution(Struct):
     target: str = ""
 
 
-class MockCurrent(Struct):
-    """`current:` that a mock answers."""
-
-    input: StatedConversation | str
-    execution: MockExecution
-
-
 class MockKind(ConversationKind):
     name = "mock"
     execution = MockExecution
-    currents = (MockCurrent,)
+    currents = (current_form("Mock", StatedConversation | str, MockExecution),)
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         yield from super().check(recipe)

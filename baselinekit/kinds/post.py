@@ -12,6 +12,7 @@ from baselinekit.kinds.http import (
     check_url,
     read_answer,
 )
+from baselinekit.kinds.kind import current_form
 from baselinekit.kinds.messages import (
     ConversationKind,
     StatedConversation,
@@ -45,17 +46,10 @@ class PostExecution(Struct):
     target: str = ""
 
 
-class PostCurrent(Struct):
-    """`current:` with a service that receives messages."""
-
-    input: StatedConversation | str
-    execution: PostExecution
-
-
 class PostKind(ConversationKind):
     name = "post"
     execution = PostExecution
-    currents = (PostCurrent,)
+    currents = (current_form("Post", StatedConversation | str, PostExecution),)
     asks_models = "sometimes"
     names_target = "url: …"
 

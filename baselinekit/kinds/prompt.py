@@ -26,6 +26,7 @@ from baselinekit.kinds.kind import (
     MessageFiles,
     RecipeKind,
     Trouble,
+    current_form,
     find_failed_checks,
     is_empty,
 )
@@ -77,13 +78,6 @@ class PromptExecution(Struct):
     timeout: TimeLimit | None = None
     checks: list[dict[str, Json]] | None = None
     scores: Scores | None = None
-
-
-class PromptCurrent(Struct):
-    """`current:` with a prompt. A text alone is its text."""
-
-    input: PromptInput | str
-    execution: PromptExecution
 
 
 _LISTS = (".yaml", ".yml", ".json")
@@ -231,7 +225,7 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
 class PromptKind(RecipeKind):
     name = "prompt"
     execution = PromptExecution
-    currents = (PromptCurrent,)
+    currents = (current_form("Prompt", PromptInput | str, PromptExecution),)
     asks_models = "always"
 
     def normalize(self, stated_input: Any) -> Any:
@@ -249,11 +243,6 @@ class PromptKind(RecipeKind):
             names_given = " and ".join(stated_names) or "none of them"
             message = f"a prompt has one of prompt, text and messages, not {names_given}"
             yield Problem("BK352", message, "`prompt: FILE` names a template", at=INPUT)
-
-    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        if is_empty(recipe, output):
-            yield EMPTY
-        yield from find_failed_checks(recipe, output)
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         if not observation.tool_calls and is_empty(recipe, observation.output):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.kinds.files import parse_document, read_text
+from baselinekit.kinds.kind import current_form
 from baselinekit.kinds.messages import (
     READ_KEYS,
     ConversationKind,
@@ -32,13 +33,6 @@ class ReplayExecution(Struct):
     file: str
     timeout: TimeLimit | None = None
     target: str = ""
-
-
-class ReplayCurrent(Struct):
-    """`current:` whose answer is in a file."""
-
-    input: StatedConversation | str
-    execution: ReplayExecution
 
 
 def read_stored(file: str, text: str) -> StoredAnswers:
@@ -105,7 +99,7 @@ def _unusable(file: str, line: int, message: str, hint: str) -> InvalidInput:
 class ReplayKind(ConversationKind):
     name = "replay"
     execution = ReplayExecution
-    currents = (ReplayCurrent,)
+    currents = (current_form("Replay", StatedConversation | str, ReplayExecution),)
     names_target = "file: …"
 
     def whom(self, recipe: Recipe) -> str:

@@ -27,7 +27,7 @@ from baselinekit.kinds.files import (
     with_files,
 )
 from baselinekit.kinds.http import HTTP, HttpExecution
-from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
+from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, current_form, is_empty
 from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
 from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, problems_of_collect
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid
@@ -58,13 +58,6 @@ class SkillExecution(Struct):
     timeout: TimeLimit | None = None
     collect: list[Literal["output", "tool_calls"]] | None = None
     scores: Scores | None = None
-
-
-class SkillCurrent(Struct):
-    """`current:` with a skill, whose input may be any value."""
-
-    execution: SkillExecution
-    input: Json = None
 
 
 _TIMEOUT = 60.0
@@ -250,7 +243,7 @@ def _with_trace(observation: Observation, name: str) -> Observation:
 class SkillKind(RecipeKind):
     name = "skill"
     execution = SkillExecution
-    currents = (SkillCurrent,)
+    currents = (current_form("Skill", Json, SkillExecution, None),)
     asks_models = "sometimes"
     eval_input = "skill"
     names_target = "skill_name: …"

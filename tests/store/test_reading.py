@@ -310,7 +310,10 @@ WRONG = [
         ID + "current: {input: {endpoint: /x, json: 1, body: x}, execution: {type: http}}",
         "`json` and `body` cannot be combined",
     ),
-    (ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}", "seconds above 0, found 0"),
+    (
+        ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}",
+        "above 0, found 0",
+    ),
     (
         ID + "current: {input: {endpoint: /x, retries: -1}, execution: {type: http, timeout: -1}}",
         "an integer of 0 or more, found -1(.|\n)*a number of seconds above 0, found -1",
