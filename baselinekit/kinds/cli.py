@@ -17,21 +17,11 @@ from baselinekit.errors import (
     suggest,
 )
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.kinds import messages
 from baselinekit.kinds.command import program_words, working_folder
 from baselinekit.kinds.files import read_if_there
 from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import Family, current_form
-from baselinekit.kinds.messages import (
-    ConversationInput,
-    ConversationKind,
-    StatedConversation,
-    answer_of_text,
-    answer_of_value,
-    is_structured,
-    plain_text,
-    prompt_of,
-    question_as_json,
-)
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid, is_named
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe
@@ -117,7 +107,9 @@ def _placeholders_in(command: str | list[str]) -> set[str]:
     return {*re.findall(PLACEHOLDER_FORM, command if isinstance(command, str) else "\0".join(command))}
 
 
-def _question_and_guidelines(conversation: ConversationInput, placeholders: set[str]) -> tuple[str, str]:
+def _question_and_guidelines(
+    conversation: messages.ConversationInput, placeholders: set[str]
+) -> tuple[str, str]:
     """Return the question, with only the names of those files that the command line passes in another way,
     and the texts of the guideline files that the messages name."""
     guideline_files = conversation.guideline_files
@@ -130,13 +122,13 @@ def _question_and_guidelines(conversation: ConversationInput, placeholders: set[
         guidelines.extend([part] if path in guideline_files else ())
         return {"type": "text", "value": f"<file: {part.get('value')}>"} if path in given else part
 
-    messages = [
+    turns = [
         replace(message, content=[by_name(part) for part in message.content])
         if isinstance(message.content, list)
         else message
         for message in conversation.messages
     ]
-    return prompt_of(replace(conversation, messages=messages)), plain_text(guidelines or None)
+    return messages.prompt_of(replace(conversation, messages=turns)), messages.plain_text(guidelines or None)
 
 
 # The program: whether it is allowed, in which folder it is started, and what it is asked.
@@ -181,7 +173,7 @@ class _ProgramTarget(Struct):
             names = {"{path}": path, "{basename}": os.path.basename(path)}
             return re.sub(r"\{path\}|\{basename\}", lambda match: quote(names[match[0]]), template)
 
-        def fill(text: str, known: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+        def filled(text: str, known: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
             def value(match: re.Match[str]) -> str:
                 name = match[1] or match[2]
                 if name == "FILES" and known is not values:
@@ -201,15 +193,15 @@ class _ProgramTarget(Struct):
                     shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
                     hint = f"write {shown} without quotes: it is quoted when it is filled in"
                     raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-                return [SHELL, "-c", fill(text, {**values, **texts}, shlex.quote)]
+                return [SHELL, "-c", filled(text, {**values, **texts}, shlex.quote)]
             words = shlex.split(text)
         else:
             words = [replace_variables(word, keep) for word in command]
-        argv = [fill(words[0], values)]
+        argv = [filled(words[0], values)]
         for word in words[1:]:
             parts = shlex.split(self.execution.files_format) if word == "{FILES}" else ()
             argv += [file(part, path) for path in files for part in parts]
-            argv += [] if parts else [fill(word, {**values, **texts})]
+            argv += [] if parts else [filled(word, {**values, **texts})]
         return argv
 
     def argv(
@@ -240,7 +232,7 @@ class _ProgramTarget(Struct):
             raise InvalidInput(*(replace(problem, at=at) for problem in error.problems)) from None
 
     def run(
-        self, line: _Line, conversation: ConversationInput, timeout: float, stdin: bytes = b""
+        self, line: _Line, conversation: messages.ConversationInput, timeout: float, stdin: bytes = b""
     ) -> tuple[str, float]:
         """Run a command line; return what its program wrote to {OUTPUT_FILE} if the command line has that,
         else to stdout, and the seconds that it took."""
@@ -286,10 +278,10 @@ class _ProgramTarget(Struct):
             message = f"{self.source} did not answer in UTF-8 text"
             raise cannot_replay("BK790", message, "let it write text or JSON") from None
 
-    def ask(self, conversation: ConversationInput, stdin: bytes = b"") -> tuple[str, float]:
+    def ask(self, conversation: messages.ConversationInput, stdin: bytes = b"") -> tuple[str, float]:
         return self.run(self.line(), conversation, float(self.execution.timeout or _TIMEOUT), stdin)
 
-    def ask_alone(self, conversation: ConversationInput) -> Observation:
+    def ask_alone(self, conversation: messages.ConversationInput) -> Observation:
         """Ask one question, again after a timeout, as often as `retries` of the target says."""
         for attempt in range(1, (self.execution.retries or 0) + 2):
             try:
@@ -298,14 +290,14 @@ class _ProgramTarget(Struct):
             except CannotReplay as error:
                 if attempt > (self.execution.retries or 0) or error.problems[0].code != _TIMED_OUT:
                     raise
-        return replace(answer_of_text(text, seconds, self.source), attempts=attempt)
+        return replace(messages.answer_of_text(text, seconds, self.source), attempts=attempt)
 
     def ask_together(self, questions: Sequence[tuple[str, Any]]) -> dict[str, Observation | Problem]:
         """Ask about all cases in one run; return the answers by case id. An unusable line fails all cases."""
         cases = [(name, self.setting.scope.expand(conversation)) for name, conversation in questions]
         files = [path for _, conversation in cases for path in conversation.input_files]
-        stdin = b"".join(to_bytes(question_as_json(case, name)) + b"\n" for name, case in cases)
-        text, seconds = self.ask(ConversationInput([], [], files, "batch"), stdin)
+        stdin = b"".join(to_bytes(messages.question_as_json(case, name)) + b"\n" for name, case in cases)
+        text, seconds = self.ask(messages.ConversationInput([], [], files, "batch"), stdin)
         answers: dict[str, Observation | Problem] = {}
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
@@ -319,11 +311,11 @@ class _ProgramTarget(Struct):
                 message = f"{self.source}: line {number} of its answer is not JSON with an `id`"
                 raise cannot_replay("BK796", message, "write {id, text} for each case")
             try:
-                if name in answers or not is_structured(row):
+                if name in answers or not messages.is_structured(row):
                     fault = f"answered {name} twice" if name in answers else f"gave {name} no `text`"
                     hint = "write one line for each case, {id, text} or {id, output_messages}"
                     raise cannot_replay("BK796", f"{self.source} {fault}", hint)
-                answers[name] = answer_of_value(row, seconds / max(len(cases), 1), self.source)
+                answers[name] = messages.answer_of_value(row, seconds / max(len(cases), 1), self.source)
             except CannotReplay as error:
                 answers[name] = error.problems[0]
         return answers
@@ -333,7 +325,9 @@ class _ProgramTarget(Struct):
         timeout = float(health.timeout or self.execution.timeout or _HEALTH_TIMEOUT)
         try:
             if health.url is None:
-                self.run(self.health_line(health), ConversationInput([], case="healthcheck"), timeout)
+                self.run(
+                    self.health_line(health), messages.ConversationInput([], case="healthcheck"), timeout
+                )
                 return
             request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
             status = HTTP.replay(request, self.setting).output["status"]
@@ -345,10 +339,10 @@ class _ProgramTarget(Struct):
             raise cannot_replay("BK797", message, "start what it needs")
 
 
-class CliKind(ConversationKind):
+class CliKind(messages.ConversationKind):
     name = "cli"
     execution = CliExecution
-    currents = (current_form("Cli", StatedConversation | str, CliExecution),)
+    currents = (current_form("Cli", messages.StatedConversation | str, CliExecution),)
     asks_models = "sometimes"
     names_target = "command: …"
 
@@ -368,7 +362,7 @@ class CliKind(ConversationKind):
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
-        conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
+        conversation: messages.ConversationInput = setting.scope.expand(recipe.input, INPUT)
         target, once = _ProgramTarget(recipe, execution, setting), setting.clients.once
         where = target.is_named, setting.surroundings.folder
         if (health := execution.healthcheck) is not None:

@@ -5,12 +5,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from baselinekit.clients.programs.children import (
-    child_environment,
-    configured_argv,
-    last_error_line,
-    program_at,
-)
+from baselinekit.clients.programs import children
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import Problem, Refused, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
@@ -72,9 +67,9 @@ def program_words(program: str, cwd: str, setting: Setting, is_path: bool = Fals
     anyway; else the full path of the program."""
     configured = None if is_path else setting.surroundings.commands.get(program)
     if configured is None:
-        return [program_at(program, cwd, "install it, or correct its name")]
+        return [children.program_at(program, cwd, "install it, or correct its name")]
     hint = f"correct `commands: {program}:` in baselinekit.yaml, or install it"
-    return configured_argv(configured.argv, setting.surroundings.root, hint)
+    return children.configured_argv(configured.argv, setting.surroundings.root, hint)
 
 
 def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
@@ -95,7 +90,7 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
     return ProcessSpec(
         argv=(*words, *argv[1:]),
         stdin=data,
-        env=child_environment(allowed_names, own_env),
+        env=children.child_environment(allowed_names, own_env),
         cwd=cwd,
         timeout=float(_COMMAND_TIMEOUT if execution.timeout is None else execution.timeout),
         mask=setting.redactor.mask,
@@ -183,7 +178,8 @@ class CommandKind(RecipeKind):
                 stdout = decode(finished.stdout.decode())
             except (NotJson, UnicodeDecodeError) as error:
                 program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
-                message = f"{program} did not write JSON: {error}{last_error_line(finished.stderr, run.mask)}"
+                last_words = children.last_error_line(finished.stderr, run.mask)
+                message = f"{program} did not write JSON: {error}{last_words}"
                 raise cannot_replay(
                     "BK307", message, "leave out `parse: json` to compare it as text"
                 ) from None

@@ -53,7 +53,7 @@ from baselinekit.secrets.finding import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
-from baselinekit.values.texts import Mask
+from baselinekit.values.texts import Mask, no_mask
 
 
 class HttpExecution(Struct):
@@ -136,12 +136,11 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     value = values[0] if len(values) == 1 else values
     if match := _COMPUTED.fullmatch(text):
-        from jsonpath_ng.ext.parser import parse as parse_function  # few flows need it
+        from baselinekit.values.jsonpath import compute  # few flows need it
 
         try:
-            (found,) = parse_function(f"$.{match[2]}").find(value)
-            value = found.value
-        except Exception:  # for values of another type it finds nothing, or raises one of many errors
+            value = compute(match[2], value)
+        except ValueError:
             message = f"{step}: {text!r} cannot be computed from {json_type(value)}"
             raise CannotReplay(Problem("BK313", message, "look at the output", at=at)) from None
     return value
@@ -735,6 +734,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
+_STATUS = ("status", "$.status", "$['status']", '$["status"]')
 """Headers and keys that name the operation, if the address does not."""
 
 
@@ -748,14 +748,6 @@ class HttpStatus(OutcomePlace):
             return f"{subject}, a server error"
         subject = f"step {self.step} answered {number}, which" if self.step else str(number)
         return f"{subject} says that the request was refused"
-
-
-def is_one_key(path: str, key: str) -> bool:
-    """Whether a path consists of this key only, however it is written."""
-    try:
-        return parse(path).segments == (key,)
-    except InvalidInput:
-        return False
 
 
 def with_upper_case_method(request: HttpRequest) -> HttpRequest:
@@ -798,9 +790,7 @@ class HttpKind(RecipeKind):
         return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
-        target = _chosen("url", _chosen("path", "", recipe.input), recipe.input)
-        target = _chosen("endpoint", target, recipe.input)
-        return f"{recipe.input.method} {target}" if target else ""
+        return self.target(recipe, no_mask)
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if not (steps := steps_of(recipe.input)):
@@ -821,7 +811,7 @@ class HttpKind(RecipeKind):
         return {
             place if path else (*place, "status"): HttpStatus(step)
             for place, (step, path) in collected_of(recipe.input).items()
-            if not path or is_one_key(path, "status")
+            if not path or path in _STATUS
         }
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:

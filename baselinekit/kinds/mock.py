@@ -5,14 +5,8 @@ from hashlib import sha256
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.kinds import messages
 from baselinekit.kinds.kind import current_form
-from baselinekit.kinds.messages import (
-    ConversationInput,
-    ConversationKind,
-    StatedConversation,
-    answer_of_value,
-    question_of,
-)
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe, Seconds
@@ -39,10 +33,10 @@ class MockExecution(Struct):
     target: str = ""
 
 
-class MockKind(ConversationKind):
+class MockKind(messages.ConversationKind):
     name = "mock"
     execution = MockExecution
-    currents = (current_form("Mock", StatedConversation | str, MockExecution),)
+    currents = (current_form("Mock", messages.StatedConversation | str, MockExecution),)
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         yield from super().check(recipe)
@@ -55,7 +49,7 @@ class MockKind(ConversationKind):
         return True
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
-        conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
+        conversation: messages.ConversationInput = setting.scope.expand(recipe.input, INPUT)
         execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
         seconds = float(execution.delay or 0)
         if execution.delay_max is not None:  # a repeated run takes as long
@@ -65,9 +59,9 @@ class MockKind(ConversationKind):
         if seconds:
             setting.clients.sleep(seconds)
         if not isinstance(recipe.execution.response, str):
-            return answer_of_value(execution.response, seconds, self.whom(recipe))
+            return messages.answer_of_value(execution.response, seconds, self.whom(recipe))
         parts = (as_text(setting.scope.expand(part)) for part in _QUESTION.split(recipe.execution.response))
-        return Observation(question_of(conversation).join(parts), seconds)
+        return Observation(messages.question_of(conversation).join(parts), seconds)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and an answer that cannot be read."""

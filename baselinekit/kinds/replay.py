@@ -6,15 +6,9 @@ from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.kinds import messages
 from baselinekit.kinds.files import parse_document, read_text
 from baselinekit.kinds.kind import current_form
-from baselinekit.kinds.messages import (
-    READ_KEYS,
-    ConversationKind,
-    StatedConversation,
-    answer_of_value,
-    is_structured,
-)
 from baselinekit.kinds.settings import EXECUTION, Setting, is_named
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json
@@ -84,10 +78,10 @@ def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _answer_of(row: dict[str, Any]) -> Json:
     """Return the answer; ABSENT if there is none."""
-    if is_structured(row):
+    if messages.is_structured(row):
         summary = row.get("trace_summary")
         known = {**(summary if isinstance(summary, dict) else {}), **row}
-        return {key: known[key] for key in READ_KEYS if key in known}
+        return {key: known[key] for key in messages.READ_KEYS if key in known}
     answer = next((row[key] for key in _STORED_ANSWERS if row.get(key, ABSENT) is not ABSENT), ABSENT)
     return ABSENT if answer is None and row.get("error") else answer
 
@@ -96,10 +90,10 @@ def _unusable(file: str, line: int, message: str, hint: str) -> InvalidInput:
     return InvalidInput(Problem("BK795", message, hint, Place(file, line, 1)))
 
 
-class ReplayKind(ConversationKind):
+class ReplayKind(messages.ConversationKind):
     name = "replay"
     execution = ReplayExecution
-    currents = (current_form("Replay", StatedConversation | str, ReplayExecution),)
+    currents = (current_form("Replay", messages.StatedConversation | str, ReplayExecution),)
     names_target = "file: …"
 
     def whom(self, recipe: Recipe) -> str:
@@ -142,7 +136,7 @@ class ReplayKind(ConversationKind):
                     )
                     raise cannot_replay("BK795", message, "make fewer attempts, or store more answers")
                 answer = answers[min(setting.turn, len(answers) - 1)]
-                return replace(answer_of_value(answer, 0.0, source), recorded=True)
+                return replace(messages.answer_of_value(answer, 0.0, source), recorded=True)
             if name in flaws:
                 raise cannot_replay("BK795", f"{source} holds no answer for {name}: {flaws[name]}")
         name = case or setting.asker
