@@ -7,13 +7,11 @@ import pytest
 from baselinekit.kinds.cli import CliExecution
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import within
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution, MockExecution, ReplayExecution
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.messages import ConversationInput
-from baselinekit.kinds.mock import MockExecution
 from baselinekit.kinds.post import PostExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.kinds.replay import ReplayExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
