@@ -9,9 +9,9 @@ import pytest
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
-from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.dispatch import batches, check, replay
 from baselinekit.kinds.messages import ConversationInput
+from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Command, Observation, ProcessResult, ProcessSpec, Recipe, Usage
 from baselinekit.model.traces import TraceMessage

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from baselinekit.kinds.cli import CliExecution
-from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import within
 from baselinekit.kinds.given import EchoExecution, MockExecution, ReplayExecution
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.post import PostExecution
+from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of

@@ -10,8 +10,8 @@ import pytest
 from storehelp import EXAMPLES, write, write_baseline
 
 from baselinekit.errors import InvalidInput, Place, Refused
-from baselinekit.kinds.command import CommandInput
 from baselinekit.kinds.http import HttpFlow
+from baselinekit.kinds.programs import CommandInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest

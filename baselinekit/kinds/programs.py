@@ -1,4 +1,5 @@
-"""A target with a command line, with placeholders for the question, its files and the answer."""
+"""Programs: a command that the configuration names, compared with its exit code, and a target with a command
+line, with placeholders for the question, its files and the answer (cli)."""
 
 import os
 import re
@@ -6,7 +7,8 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from baselinekit.clients.programs.children import SHELL, child_environment, last_error_line, needs_shell
+from baselinekit.clients.programs import children
+from baselinekit.clients.trust import Trust
 from baselinekit.errors import (
     CannotReplay,
     InvalidInput,
@@ -18,16 +20,204 @@ from baselinekit.errors import (
 )
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.kinds import messages
-from baselinekit.kinds.command import program_words, working_folder
-from baselinekit.kinds.files import read_if_there
+from baselinekit.kinds.bodies import text_or_hash
+from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.http import HTTP, HttpExecution
-from baselinekit.kinds.kind import Family, current_form
+from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind, current_form
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid, is_named
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import as_text, replace_variables
 from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
+from baselinekit.values.texts import Mask
+
+
+class CommandInput(Struct):
+    """A program and its input. `argv[0]` is a name under `commands:` in the configuration, or any program if
+    the operator allows it (`--allow-exec`)."""
+
+    argv: list[str]
+    stdin: Json = ABSENT
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    files: list[str] = field(default_factory=list)
+
+
+class CommandExecution(Struct):
+    type: Literal["command"]
+    timeout: TimeLimit | None = None
+    parse: Literal["text", "json"] | None = None
+    serial: bool | None = None
+    resource: Name | None = None
+
+
+class ExitCode(OutcomePlace):
+    def severity(self, number: int) -> int:
+        return 2 if number < 0 else int(number > 0)
+
+    def describe(self, number: int) -> str:
+        return f"the program {describe_exit(number)}"
+
+
+_EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}
+_COMMAND_TIMEOUT = 60.0
+
+
+def working_folder(setting: Setting, cwd: str | None, anywhere: bool = False) -> str:
+    """Return where a program is started: `cwd`, relative to the folder of the baseline's file, inside the
+    project unless `anywhere`."""
+    surroundings, path = setting.surroundings, cwd or "."
+    path = os.path.join(surroundings.folder, path) if anywhere else inside(surroundings, path)
+    if not os.path.isdir(path):
+        raise cannot_replay("BK320", f"the working folder {cwd!r} does not exist", "correct `cwd`")
+    return os.path.realpath(path)
+
+
+def program_words(program: str, cwd: str, setting: Setting, is_path: bool = False) -> list[str]:
+    """Return the words for a name under `commands:` in the configuration, unless it is a path or a program
+    anyway; else the full path of the program."""
+    configured = None if is_path else setting.surroundings.commands.get(program)
+    if configured is None:
+        return [children.program_at(program, cwd, "install it, or correct its name")]
+    hint = f"correct `commands: {program}:` in baselinekit.yaml, or install it"
+    return children.configured_argv(configured.argv, setting.surroundings.root, hint)
+
+
+def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
+    argv, commands = [as_text(word) for word in command_input.argv], setting.surroundings.commands
+    if not (argv and argv[0]):
+        raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
+    cwd = working_folder(setting, command_input.cwd)
+    allowed_names = commands[argv[0]].env if argv[0] in commands else []
+    if argv[0] not in commands:
+        setting.trust.check_program(argv[0])
+    words = program_words(argv[0], cwd, setting)
+    own_env = {name: as_text(value) for name, value in command_input.env.items()}
+    check_env(own_env, argv[0], allowed_names, setting.trust)
+    stdin = command_input.stdin
+    if stdin is ABSENT:
+        stdin = ""
+    data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else to_bytes(stdin)
+    return ProcessSpec(
+        argv=(*words, *argv[1:]),
+        stdin=data,
+        env=children.child_environment(allowed_names, own_env),
+        cwd=cwd,
+        timeout=float(_COMMAND_TIMEOUT if execution.timeout is None else execution.timeout),
+        mask=setting.redactor.mask,
+    )
+
+
+def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust: Trust) -> None:
+    """Refuse environment variables that the configuration does not list for this program. A list of dangerous
+    names would never be complete (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
+    problems = []
+    for name in env:
+        if name not in allowed_names and not trust.allow_exec:
+            names = ", ".join(dict.fromkeys([*allowed_names, *env]))
+            message = f"the configuration does not allow files to set {name} for the command {command!r}"
+            hint = (
+                f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
+                "or pass --allow-exec, which allows programs and their variables"
+            )
+            problems.append(Problem("BK340", message, hint, at=(*INPUT, "env", name)))
+    if problems:
+        raise Refused(*problems)
+
+
+class CommandKind(RecipeKind):
+    name = "command"
+    execution = CommandExecution
+    currents = (current_form("Command", CommandInput, CommandExecution),)
+    noun = "result"
+    parts = ("exit_code", "stdout", "stderr", "files")
+    answer = "stdout"
+    eval_input = "command"
+    eval_content = _EVAL_CONTENT
+
+    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
+        is_argv = isinstance(content, list)
+        command_input, problems = read_as(CommandInput, {"argv": content} if is_argv else content)
+        if is_argv:
+            problems = [replace(problem, at=(problem.at or ())[1:]) for problem in problems]
+        return command_input, problems
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        argv = recipe.input.argv
+        if not (argv and argv[0]):
+            yield Problem(
+                "BK108", "`argv` names no program", "such as [mytool, --version]", at=(*INPUT, "argv")
+            )
+
+    def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
+        return {("exit_code",): ExitCode()}
+
+    def answers(self, recipe: Recipe) -> tuple[Path, ...]:
+        return (("stdout",), ("stderr",))
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        return " ".join(recipe.input.argv)
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        return str(recipe.input.argv[0]).rsplit("/")[-1]
+
+    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+        return "commands", recipe.input.argv[0] if recipe.input.argv else ""
+
+    def asked(self, recipe: Recipe) -> list[str]:
+        argv: list[str] = recipe.input.argv
+        return argv
+
+    def describe_input(self, recipe: Recipe) -> str:
+        return shlex.join(recipe.input.argv)
+
+    def question(self, recipe: Recipe) -> CommandInput:
+        """Return the input without the program and the files that it writes, which are what is tested."""
+        command_input: CommandInput = recipe.input
+        return replace(command_input, argv=command_input.argv[1:], files=[])
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        """Return `{exit_code, stdout, stderr}`, and `files` where the recipe names some."""
+        command_input: CommandInput = setting.scope.expand(recipe.input, INPUT)
+        execution: CommandExecution = recipe.execution
+        run = process_of(command_input, execution, setting)
+        finished = setting.clients.execute(run)
+        if execution.parse != "json":
+            stdout = text_or_hash(finished.stdout)
+        else:
+            try:
+                stdout = decode(finished.stdout.decode())
+            except (NotJson, UnicodeDecodeError) as error:
+                program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
+                last_words = children.last_error_line(finished.stderr, run.mask)
+                message = f"{program} did not write JSON: {error}{last_words}"
+                raise cannot_replay(
+                    "BK307", message, "leave out `parse: json` to compare it as text"
+                ) from None
+        output: dict[str, Json] = {
+            "exit_code": finished.exit_code,
+            "stdout": stdout,
+            "stderr": text_or_hash(finished.stderr),
+        }
+        if command_input.files:
+            contents = {
+                path: read_if_there(setting.surroundings, path, run.cwd) for path in command_input.files
+            }
+            output["files"] = {
+                path: None if content is None else text_or_hash(content) for path, content in contents.items()
+            }
+        return Observation(output, finished.seconds)
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Refuse undefined variables, and a program that may not run or does not exist."""
+        super().check_replay(recipe, setting)
+        process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
+
+
+COMMAND = CommandKind()
+
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 """The placeholders that a command line may hold, in braces."""
@@ -188,12 +378,12 @@ class _ProgramTarget(Struct):
             if "'" in bare or '"' in bare:
                 raise invalid("BK791", "the command line ends within quotes", "close them", at)
             expanded = "".join(quote for quote in quotes if quote[0] == '"')  # by a shell
-            if needs_shell(_FILLED.sub("", bare)) or re.search(r"[$`\\]", expanded):
+            if children.needs_shell(_FILLED.sub("", bare)) or re.search(r"[$`\\]", expanded):
                 if found := _FILLED.search(" ".join(quotes)):
                     shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
                     hint = f"write {shown} without quotes: it is quoted when it is filled in"
                     raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-                return [SHELL, "-c", filled(text, {**values, **texts}, shlex.quote)]
+                return [children.SHELL, "-c", filled(text, {**values, **texts}, shlex.quote)]
             words = shlex.split(text)
         else:
             words = [replace_variables(word, keep) for word in command]
@@ -258,14 +448,14 @@ class _ProgramTarget(Struct):
             if size > _LONGEST_WORD or any("\0" in word for word in argv):
                 message = f"{self.source}: the question does not fit into a command line ({size:,} bytes)"
                 raise cannot_replay("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
-            env = child_environment(self.execution.env)
+            env = children.child_environment(self.execution.env)
             spec = ProcessSpec(tuple(argv), stdin, env, cwd, timeout, _MAX_ANSWER, mask=mask)
             finished = self.setting.clients.execute(spec)
             content: bytes | None = finished.stdout
             if finished.exit_code == 0 and "OUTPUT_FILE" in placeholders:
                 surroundings = replace(self.setting.surroundings, root=folder, folder=folder, within="")
                 content = read_if_there(surroundings, output_file)
-        last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
+        last_words = children.last_error_line(finished.stderr.strip() or finished.stdout, mask)
         if finished.exit_code:
             message = f"{self.source} {describe_exit(finished.exit_code)}{last_words}"
             raise cannot_replay("BK790", message, "run its command line by hand")
