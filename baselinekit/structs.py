@@ -7,7 +7,7 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT, field
+from msgspec import NODEFAULT, defstruct, field
 from msgspec.structs import asdict, fields
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Struct",
     "asdict",
     "convert",
+    "defstruct",
     "field",
     "fields",
     "keys_of",
@@ -28,6 +29,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, description="an integer of 1 or more")]
 _POSITIVE = msgspec.Meta(ge=0, description="a number of 0 or more")
 NotNegative = Annotated[int, _POSITIVE] | Annotated[float, _POSITIVE]
+_ABOVE_ZERO = msgspec.Meta(gt=0, description="a number of seconds above 0")
+TimeLimit = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
+Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

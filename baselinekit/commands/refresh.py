@@ -503,12 +503,13 @@ def with_fixed_arrays(project: Project, before: Baseline, after: Baseline) -> Ba
 def new_troubles(baseline: Baseline, troubles: Iterable[Trouble]) -> list[str]:
     """Return the signs that an answer went wrong, unless the one on file has the same."""
     output = baseline.baseline.output if baseline.baseline else None
-    known = {one.message for one in kind_of(baseline.current).visible_troubles(baseline.current, output)}
+    seen = kind_of(baseline.current).troubles(baseline.current, Observation(output, 0.0))
+    known = {trouble.message for trouble in seen}
     return [trouble.message for trouble in troubles if trouble.message not in known]
 
 
 def _troubles_of(baseline: Baseline, seen: KeptOutput) -> tuple[str, ...]:
-    found = kind_of(baseline.current).visible_troubles(baseline.current, seen.resolved)
+    found = kind_of(baseline.current).troubles(baseline.current, Observation(seen.resolved, 0.0))
     return (*new_troubles(baseline, found), *seen.troubles)
 
 

@@ -22,7 +22,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, can
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
 from baselinekit.kinds.files import inside, read_bytes
-from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, check_limits
+from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, current_form
 from baselinekit.kinds.settings import (
     DEFAULT_MAX_BODY,
     EXECUTION,
@@ -45,16 +45,15 @@ from baselinekit.model.recipes import (
     Request,
     Response,
     Scalar,
-    Seconds,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.finding import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
-from baselinekit.values.texts import Mask
+from baselinekit.values.texts import Mask, no_mask
 
 
 class HttpExecution(Struct):
@@ -65,18 +64,18 @@ class HttpExecution(Struct):
     headers: dict[str, Scalar] = field(default_factory=dict)
     auth: Auth | None = None
     cookies: dict[str, str] = field(default_factory=dict)
-    timeout: Seconds | None = None
-    redirects: int | bool | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    redirects: Count | bool | None = None
+    retries: Count | None = None
     keep_headers: list[str] | None = None
     verify: bool | str | None = None
     cert: str | None = None
     http2: bool | None = None
-    max_body: int | None = None
+    max_body: Count | None = None
     parse: Parse | None = None
-    take: int | None = None
+    take: AtLeastOne | None = None
     serial: bool | None = None
-    resource: str | None = None
+    resource: Name | None = None
 
 
 class HttpFlow(Struct):
@@ -85,20 +84,6 @@ class HttpFlow(Struct):
 
     steps: list[HttpRequest]
     collect: list[str] | dict[str, str] | None = None
-
-
-class HttpCurrent(Struct):
-    """`current:` with one HTTP request."""
-
-    input: HttpRequest
-    execution: HttpExecution
-
-
-class FlowCurrent(Struct):
-    """`current:` with HTTP requests in order."""
-
-    input: HttpFlow
-    execution: HttpExecution
 
 
 def steps_of(http_input: HttpRequest | HttpFlow) -> list[tuple[HttpRequest, Path]]:
@@ -151,12 +136,11 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     value = values[0] if len(values) == 1 else values
     if match := _COMPUTED.fullmatch(text):
-        from baselinekit.values.jsonpath import parsed  # jsonpath-ng, which few flows need
+        from baselinekit.values.jsonpath import compute  # few flows need it
 
         try:
-            (found,) = parsed(f"$.{match[2]}").find(value)
-            value = found.value
-        except Exception:  # for values of another type it finds nothing, or raises one of many errors
+            value = compute(match[2], value)
+        except ValueError:
             message = f"{step}: {text!r} cannot be computed from {json_type(value)}"
             raise CannotReplay(Problem("BK313", message, "look at the output", at=at)) from None
     return value
@@ -253,7 +237,6 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     if len(bodies) > 1 and bodies != ["form", "files"]:
         message = f"`{'` and `'.join(bodies)}` cannot be combined"
         yield Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, bodies[1]))
-    yield from check_limits(request, at)
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:
@@ -751,6 +734,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
+_STATUS = ("status", "$.status", "$['status']", '$["status"]')
 """Headers and keys that name the operation, if the address does not."""
 
 
@@ -766,14 +750,6 @@ class HttpStatus(OutcomePlace):
         return f"{subject} says that the request was refused"
 
 
-def is_one_key(path: str, key: str) -> bool:
-    """Whether a path consists of this key only, however it is written."""
-    try:
-        return parse(path).segments == (key,)
-    except InvalidInput:
-        return False
-
-
 def with_upper_case_method(request: HttpRequest) -> HttpRequest:
     return request if "{{" in request.method else replace(request, method=request.method.upper())
 
@@ -787,7 +763,10 @@ def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
 class HttpKind(RecipeKind):
     name = "http"
     execution = HttpExecution
-    currents = (HttpCurrent, FlowCurrent)
+    currents = (
+        current_form("Http", HttpRequest, HttpExecution),
+        current_form("Flow", HttpFlow, HttpExecution),
+    )
     parts = ("status", "headers", "body")
     answer = "body"
     headers = "headers"
@@ -802,7 +781,7 @@ class HttpKind(RecipeKind):
         return (None if problems else self.normalize(request)), problems
 
     def current_of(self, raw_input: Json) -> type[Any]:
-        return FlowCurrent if isinstance(raw_input, dict) and "steps" in raw_input else HttpCurrent
+        return self.currents[isinstance(raw_input, dict) and "steps" in raw_input]
 
     def normalize(self, stated_input: Any) -> Any:
         """Return the input with its methods in upper case."""
@@ -811,9 +790,7 @@ class HttpKind(RecipeKind):
         return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
-        target = _chosen("url", _chosen("path", "", recipe.input), recipe.input)
-        target = _chosen("endpoint", target, recipe.input)
-        return f"{recipe.input.method} {target}" if target else ""
+        return self.target(recipe, no_mask)
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if not (steps := steps_of(recipe.input)):
@@ -826,7 +803,6 @@ class HttpKind(RecipeKind):
                 yield Problem("BK108", message, "give each a name of its own", at=(*at, "name"))
         yield from check_base(recipe.execution.base_url, (*EXECUTION, "base_url"))
         yield from check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
-        yield from super().check(recipe)
 
     def responses(self, recipe: Recipe) -> dict[Path, str]:
         return {place: step for place, (step, path) in collected_of(recipe.input).items() if not path}
@@ -835,7 +811,7 @@ class HttpKind(RecipeKind):
         return {
             place if path else (*place, "status"): HttpStatus(step)
             for place, (step, path) in collected_of(recipe.input).items()
-            if not path or is_one_key(path, "status")
+            if not path or path in _STATUS
         }
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.kinds.settings import EXECUTION, Setting, check_defined
+from baselinekit.kinds.settings import Setting, check_defined
 from baselinekit.model.recipes import Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import Struct
+from baselinekit.structs import NODEFAULT, Struct, defstruct
 from baselinekit.values.paths import Pattern, roots
-from baselinekit.values.texts import Mask, describe_limit
+from baselinekit.values.texts import Mask
 
 STORED = "that is now the known-good answer"
 
@@ -76,6 +76,15 @@ class OutcomePlace(Struct):
         return self.severity_of(after) > self.severity_of(before)
 
 
+def current_form(name: str, input: Any, execution: type[Any], default: Any = NODEFAULT) -> type[Any]:
+    """Return the form of a `current:`. `default`: the input where it may be missing."""
+    fields: list[Any] = [("input", input), ("execution", execution)]
+    if default is not NODEFAULT:
+        fields = [("execution", execution), ("input", input, default)]
+    described = {"__doc__": f"`current:` of the kind {name.lower()}."}
+    return defstruct(f"{name}Current", fields, bases=(Struct,), namespace=described)
+
+
 class RecipeKind(ABC):
     """A kind of recipe: a file of this package defines it, table.py lists it. All
     other code calls these methods, and never tests for the name of a kind."""
@@ -99,7 +108,7 @@ class RecipeKind(ABC):
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         """Return the problems of a recipe that its types do not show."""
-        yield from check_limits(recipe.execution, EXECUTION)
+        return iter(())
 
     # How it is replayed.
 
@@ -162,34 +171,31 @@ class RecipeKind(ABC):
 
     # Signs that it went wrong.
 
-    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        """Return the troubles that the output itself shows."""
-        for path, outcome in self.outcomes(recipe).items():
-            value = _value_at(output, path)
-            if outcome.severity_of(value) == 2:
-                yield Trouble(outcome.describe(value), "--allow-error-status")
-
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         """Return all troubles. An observation with one is stored only if the user says so."""
-        yield from self.visible_troubles(recipe, observation.output)
-        for outcome, value in self.hidden_outcomes(recipe, observation):
+        for outcome, value, is_visible in self._outcomes_of(recipe, observation):
             if outcome.severity_of(value) == 2:
-                yield Trouble(outcome.describe(value), "--allow-error-status", visible=False)
+                yield Trouble(outcome.describe(value), "--allow-error-status", is_visible)
 
     def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
         """Describe what may be right or a mistake, and is therefore stored and reported: a 404, an exit code
         of 1."""
-        outcomes = self.outcomes(recipe).items()
-        visible = [(outcome, _value_at(observation.output, path)) for path, outcome in outcomes]
-        for outcome, value in [*visible, *self.hidden_outcomes(recipe, observation)]:
+        for outcome, value, _ in self._outcomes_of(recipe, observation):
             if outcome.severity_of(value) == 1:
                 yield f"{outcome.describe(value)}: {meaning}"
         yield from observation.notes
 
-    def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
-        """Return outcomes that its output does not show, with their numbers."""
-        visible = {outcome.step for outcome in self.outcomes(recipe).values()}
-        return [(self.outcome(step), status) for step, status in observation.statuses if step not in visible]
+    def _outcomes_of(self, recipe: Recipe, seen: Observation) -> Iterator[tuple[OutcomePlace, Any, bool]]:
+        """Return the outcomes with their numbers, and whether the output shows them."""
+        places = self.outcomes(recipe)
+        for path, outcome in places.items():
+            value = seen.output
+            for key in path:
+                value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+            yield outcome, value, True
+        visible = {outcome.step for outcome in places.values()}
+        hidden = ((step, status) for step, status in seen.statuses if step not in visible)
+        yield from ((self.outcome(step), status, False) for step, status in hidden)
 
     # Its target.
 
@@ -330,25 +336,6 @@ class RecipeKind(ABC):
         return self.input_of_text(content, context), []
 
 
-def check_limits(settings: object, at: Path) -> Iterator[Problem]:
-    """Check the limits of a request, in an execution or in the request itself."""
-    timeout = getattr(settings, "timeout", None)
-    if timeout is not None and timeout <= 0:
-        message = describe_limit(timeout)
-        yield Problem("BK108", message, "a number of seconds above 0", at=(*at, "timeout"))
-    if getattr(settings, "resource", None) == "":
-        yield Problem(
-            "BK108", "a resource without a name", "such as `resource: orders`", at=(*at, "resource")
-        )
-    if getattr(settings, "take", None) == 0:
-        yield Problem("BK108", "no rows to take", "1 or more", at=(*at, "take"))
-    limits = ("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes"), ("take", "rows")
-    for name, noun in limits:
-        number = getattr(settings, name, None)
-        if number is not None and number < 0:
-            yield Problem("BK108", f"fewer than 0 {noun}", "0 or more", at=(*at, name))
-
-
 _ANSWER_KEYS = ("text", "json", "output")
 SCORES, CHECKS = "quality_scores", "checks"
 """The keys of an output that hold the scores of a judge for its text, and the outcomes of its checks."""
@@ -392,9 +379,3 @@ def is_blank(value: Json) -> bool:
     if isinstance(value, str):
         return not any(sign.isprintable() and not sign.isspace() for sign in value)
     return value is None or value == {}
-
-
-def _value_at(output: Json, path: Path) -> Json:
-    for key in path:
-        output = output.get(key) if isinstance(output, dict) and isinstance(key, str) else None
-    return output

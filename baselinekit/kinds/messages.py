@@ -57,7 +57,6 @@ class ConversationKind(RecipeKind):
         if not recipe.input.messages:
             hint = "such as - {role: user, content: What is 15 + 27?}"
             yield Problem("BK108", "a conversation without a message", hint, at=(*INPUT, "messages"))
-        yield from super().check(recipe)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"{self.whom(recipe)} {shortened(question_of(recipe.input), mask)}".rstrip()

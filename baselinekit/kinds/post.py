@@ -4,25 +4,12 @@ from collections.abc import Iterator
 from typing import Literal
 
 from baselinekit.errors import Problem, cannot_replay
-from baselinekit.kinds.http import (
-    HttpExecution,
-    admitted,
-    ask_with_retries,
-    check_headers,
-    check_url,
-    read_answer,
-)
-from baselinekit.kinds.messages import (
-    ConversationKind,
-    StatedConversation,
-    answer_of_text,
-    answer_of_value,
-    question_as_json,
-)
+from baselinekit.kinds import http, messages
+from baselinekit.kinds.kind import current_form
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting
-from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Scalar, Seconds
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Scalar
 from baselinekit.secrets.variables import escape_variables_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
 
 _TIMEOUT = 120
 _RETRIES = 2
@@ -38,30 +25,23 @@ class PostExecution(Struct):
     url: str
     headers: dict[str, Scalar] = field(default_factory=dict)
     auth: Auth | None = None
-    timeout: Seconds | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    retries: Count | None = None
     serial: bool | None = None
-    resource: str | None = None
+    resource: Name | None = None
     target: str = ""
 
 
-class PostCurrent(Struct):
-    """`current:` with a service that receives messages."""
-
-    input: StatedConversation | str
-    execution: PostExecution
-
-
-class PostKind(ConversationKind):
+class PostKind(messages.ConversationKind):
     name = "post"
     execution = PostExecution
-    currents = (PostCurrent,)
+    currents = (current_form("Post", messages.StatedConversation | str, PostExecution),)
     asks_models = "sometimes"
     names_target = "url: …"
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
-        yield from check_url(recipe.execution.url, (*EXECUTION, "url"))
-        yield from check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
+        yield from http.check_url(recipe.execution.url, (*EXECUTION, "url"))
+        yield from http.check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
         yield from super().check(recipe)
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
@@ -69,7 +49,7 @@ class PostKind(ConversationKind):
 
     def request(self, recipe: Recipe, setting: Setting) -> Request:
         execution: PostExecution = recipe.execution
-        question = question_as_json(setting.scope.expand(recipe.input, INPUT), setting.asker)
+        question = messages.question_as_json(setting.scope.expand(recipe.input, INPUT), setting.asker)
         request = HttpRequest(
             "POST",
             url=execution.url,
@@ -78,17 +58,17 @@ class PostKind(ConversationKind):
             json=escape_variables_in(question),
             timeout=_TIMEOUT if execution.timeout is None else execution.timeout,
         )
-        return admitted(request, HttpExecution("http"), setting, EXECUTION)
+        return http.admitted(request, http.HttpExecution("http"), setting, EXECUTION)
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         retries = _RETRIES if recipe.execution.retries is None else recipe.execution.retries
         request, source = self.request(recipe, setting), self.whom(recipe)
-        response, tries = ask_with_retries(request, retries, setting, _RETRIED_STATUSES)
+        response, tries = http.ask_with_retries(request, retries, setting, _RETRIED_STATUSES)
         if not 200 <= response.status < 300:
             message = f"{source} answered with status {response.status}"
             raise cannot_replay("BK794", message, "check the service")
-        body = read_answer(response, request)
-        read = answer_of_text if isinstance(body.value, str) else answer_of_value
+        body = http.read_answer(response, request)
+        read = messages.answer_of_text if isinstance(body.value, str) else messages.answer_of_value
         answer = read(body.value, response.seconds, source)
         notes = (body.note, *answer.notes) if body.note else answer.notes
         return replace(answer, attempts=tries, notes=notes)

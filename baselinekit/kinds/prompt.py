@@ -10,33 +10,15 @@ from typing import Any, Literal
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import json_in
 from baselinekit.files.text import place
-from baselinekit.kinds.files import (
-    check_model,
-    check_scores,
-    load_document,
-    parse_document,
-    path_from_root,
-    read_text,
-    texts_in,
-    with_files,
-)
-from baselinekit.kinds.kind import (
-    EMPTY,
-    Family,
-    MessageFiles,
-    RecipeKind,
-    Trouble,
-    find_failed_checks,
-    is_empty,
-)
+from baselinekit.kinds import files, kind
 from baselinekit.kinds.messages import plain_text, shortened, text_with_context
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, undefined_in
-from baselinekit.model.recipes import Message, ModelQuestion, Observation, Recipe, Scores, Seconds, Tool
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Observation, Recipe, Scores, Tool
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Scope, as_text, escape_variables, escape_variables_in, names_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, TimeLimit, field, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask
 
@@ -74,16 +56,9 @@ class PromptExecution(Struct):
     json: bool = False
     parse: Literal["text", "json"] | None = None
     collect: list[Literal["text", "tool_calls"]] | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     checks: list[dict[str, Json]] | None = None
     scores: Scores | None = None
-
-
-class PromptCurrent(Struct):
-    """`current:` with a prompt. A text alone is its text."""
-
-    input: PromptInput | str
-    execution: PromptExecution
 
 
 _LISTS = (".yaml", ".yml", ".json")
@@ -147,7 +122,7 @@ def _template_of(recipe: Recipe, setting: Setting) -> Template:
         messages.append((Message("system", recipe.execution.system), (*EXECUTION, "system")))
     if prompt_input.prompt is not None:
         path = as_text(setting.scope.expand(prompt_input.prompt, (*INPUT, "prompt")))
-        file = (path_from_root(setting.surroundings, path), read_text(setting.surroundings, path))
+        file = (files.path_from_root(setting.surroundings, path), files.read_text(setting.surroundings, path))
         is_list = os.path.splitext(path)[1].lower() in _LISTS
         found = _messages(*file) if is_list else [Message("user", file[1])]
         messages += ((message, None) for message in found)
@@ -165,17 +140,17 @@ def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
     inputs: Json = {}
     if prompt_input.inputs_from is not None:
         path = as_text(setting.scope.expand(prompt_input.inputs_from, (*INPUT, "inputs_from")))
-        inputs = load_document(setting.surroundings, path)
+        inputs = files.load_document(setting.surroundings, path)
         if not isinstance(inputs, dict):
-            at = Place(path_from_root(setting.surroundings, path), 1, 1)
+            at = Place(files.path_from_root(setting.surroundings, path), 1, 1)
             raise InvalidInput(Problem("BK353", "inputs must be a mapping: name: value", "", at))
     inputs = inputs | setting.scope.expand(prompt_input.inputs, (*INPUT, "inputs"))
-    return {name: with_files(value, setting.surroundings) for name, value in inputs.items()}
+    return {name: files.with_files(value, setting.surroundings) for name, value in inputs.items()}
 
 
 def _messages(path: str, text: str) -> list[Message]:
     """Return the messages of a template in YAML or JSON."""
-    items, at = parse_document(text, path), Place(path, 1, 1)
+    items, at = files.parse_document(text, path), Place(path, 1, 1)
     if isinstance(items, dict) and items.keys() == {"messages"}:
         items = items["messages"]
     if not isinstance(items, list) or not items:
@@ -228,10 +203,24 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
     return {name: called if name == "tool_calls" else value for name in names}
 
 
-class PromptKind(RecipeKind):
+def observed(answer: Answer, output: Json, model: str, prompt: str, flaw: str | None) -> Observation:
+    """Return the observation of a model's answer. `prompt`: a hash of what it was asked."""
+    return Observation(
+        output,
+        answer.seconds,
+        answer.attempts,
+        tool_calls=answer.tool_calls,
+        usage=answer.usage,
+        environment={"model": answer.served or model, "prompt": prompt},
+        flaw=flaw,
+        recorded=answer.recorded,
+    )
+
+
+class PromptKind(kind.RecipeKind):
     name = "prompt"
     execution = PromptExecution
-    currents = (PromptCurrent,)
+    currents = (kind.current_form("Prompt", PromptInput | str, PromptExecution),)
     asks_models = "always"
 
     def normalize(self, stated_input: Any) -> Any:
@@ -249,17 +238,11 @@ class PromptKind(RecipeKind):
             names_given = " and ".join(stated_names) or "none of them"
             message = f"a prompt has one of prompt, text and messages, not {names_given}"
             yield Problem("BK352", message, "`prompt: FILE` names a template", at=INPUT)
-        yield from super().check(recipe)
 
-    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
-        if is_empty(recipe, output):
-            yield EMPTY
-        yield from find_failed_checks(recipe, output)
-
-    def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
-        if not observation.tool_calls and is_empty(recipe, observation.output):
-            yield EMPTY
-        yield from find_failed_checks(recipe, observation.output, observation.failed_checks)
+    def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[kind.Trouble]:
+        if not observation.tool_calls and kind.is_empty(recipe, observation.output):
+            yield kind.EMPTY
+        yield from kind.find_failed_checks(recipe, observation.output, observation.failed_checks)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         prompt_input: PromptInput = recipe.input
@@ -270,7 +253,7 @@ class PromptKind(RecipeKind):
     def group(self, recipe: Recipe, base_url: Json) -> str:
         return os.path.splitext(os.path.basename(recipe.input.prompt or "prompt"))[0]
 
-    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+    def asks(self, recipe: Recipe) -> tuple[kind.Family, str]:
         return "models", recipe.execution.model
 
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
@@ -284,7 +267,7 @@ class PromptKind(RecipeKind):
         return prompt_input.prompt or "" if prompt_input.text is None else prompt_input.text
 
     def input_of_messages(
-        self, messages: Sequence[TraceMessage], files: MessageFiles = ((), ()), case: str = ""
+        self, messages: Sequence[TraceMessage], files: kind.MessageFiles = ((), ()), case: str = ""
     ) -> PromptInput:
         texts = (escape_variables(plain_text(message.content)) for message in messages)
         roles = ("user" if message.role == "tool" else message.role for message in messages)  # see `unsent`
@@ -334,17 +317,8 @@ class PromptKind(RecipeKind):
             output = collected(names, output, answer.tool_calls, f"the model {execution.model!r}")
         elif not answer.text.strip() and answer.tool_calls:
             flaw = WROTE_NO_TEXT
-        return Observation(
-            output,
-            answer.seconds,
-            answer.attempts,
-            tool_calls=answer.tool_calls,
-            usage=answer.usage,
-            environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
-            flaw=flaw,
-            recorded=answer.recorded,
-            loss=loss_of_calls(answer.tool_calls, "text") if collect is None else None,
-        )
+        loss = loss_of_calls(answer.tool_calls, "text") if collect is None else None
+        return replace(observed(answer, output, execution.model, template.fingerprint, flaw), loss=loss)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Check what can be known before the model is asked: its name, the files, the names in them."""
@@ -353,7 +327,10 @@ class PromptKind(RecipeKind):
         for name in ("inputs", "prompt", "inputs_from"):
             problems += undefined_in(getattr(recipe.input, name), setting.scope, (*INPUT, name))
         at = (*EXECUTION, "model")
-        for check in (partial(check_model, execution.model, at), partial(check_scores, execution.scores)):
+        for check in (
+            partial(files.check_model, execution.model, at),
+            partial(files.check_scores, execution.scores),
+        ):
             try:
                 check(setting)
             except InvalidInput as error:
@@ -373,12 +350,13 @@ class PromptKind(RecipeKind):
         """Yield the texts of its template, of the file of its inputs, and of the files that inputs name."""
         prompt_input, surroundings, expand = recipe.input, setting.surroundings, setting.scope.expand
         for path in filter(None, (prompt_input.prompt, prompt_input.inputs_from)):
-            yield read_text(surroundings, as_text(expand(path, INPUT)))
+            yield files.read_text(surroundings, as_text(expand(path, INPUT)))
         if prompt_input.inputs_from is not None:
-            yield from texts_in(
-                load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT))), surroundings
+            yield from files.texts_in(
+                files.load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT))),
+                surroundings,
             )
-        yield from texts_in(expand(prompt_input.inputs, INPUT), surroundings)
+        yield from files.texts_in(expand(prompt_input.inputs, INPUT), surroundings)
 
 
 PROMPT = PromptKind()

@@ -7,7 +7,7 @@ import shlex
 from typing import Literal
 
 from baselinekit.errors import cannot_replay
-from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.kind import RecipeKind, current_form
 from baselinekit.kinds.settings import Setting
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
@@ -26,13 +26,6 @@ class PytestExecution(Struct):
     """It has no settings."""
 
     type: Literal["pytest"]
-
-
-class PytestCurrent(Struct):
-    """`current:` of a value of a test."""
-
-    input: PytestInput
-    execution: PytestExecution
 
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
@@ -91,7 +84,7 @@ def _shorten(text: str, identity: str, longest: int, is_plain: bool) -> str:
 class PytestKind(RecipeKind):
     name = "pytest"
     execution = PytestExecution
-    currents = (PytestCurrent,)
+    currents = (current_form("Pytest", PytestInput, PytestExecution),)
     asks_nobody = True
     brought_by = "pytest"
 

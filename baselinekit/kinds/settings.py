@@ -8,19 +8,7 @@ from typing import Any, NoReturn, Protocol
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.model.recipes import (
-    Answer,
-    Config,
-    HttpDefaults,
-    ModelQuestion,
-    ProcessResult,
-    ProcessSpec,
-    Recipe,
-    Request,
-    Response,
-    Seconds,
-    Surroundings,
-)
+from baselinekit.model import recipes
 from baselinekit.model.values import Path
 from baselinekit.secrets.variables import Redactor, Scope, names_in
 from baselinekit.structs import Struct, asdict, field, replace
@@ -44,29 +32,31 @@ class Ceilings(Struct):
     """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
     `models`: the timeouts that the configuration sets for them, by name."""
 
-    timeout: Seconds = _TIMEOUT
-    case_timeout: Seconds = _CASE_TIMEOUT
+    timeout: recipes.Seconds = _TIMEOUT
+    case_timeout: recipes.Seconds = _CASE_TIMEOUT
     max_body: int = DEFAULT_MAX_BODY
     retries: int = _RETRIES
     redirects: int = _REDIRECTS
     verify: bool = True
-    skills: Mapping[str, Seconds] = field(default_factory=dict)
-    models: Mapping[str, Seconds] = field(default_factory=dict)
+    skills: Mapping[str, recipes.Seconds] = field(default_factory=dict)
+    models: Mapping[str, recipes.Seconds] = field(default_factory=dict)
 
     def of_a_case(self) -> "Ceilings":
         """Return the limits for a case of an eval, in which an agent may work for long."""
         return replace(self, timeout=self.case_timeout)
 
-    def granting(self, timeout: Seconds | None) -> "Ceilings":
+    def granting(self, timeout: recipes.Seconds | None) -> "Ceilings":
         """Return the limits raised to the timeout that the operator has given."""
         return replace(self, timeout=max(self.timeout, timeout or 0))
 
 
-def ceilings_of(config: Config) -> Ceilings:
+def ceilings_of(config: recipes.Config) -> Ceilings:
     """Return the limits that `limits:` states; else the larger of the default and the value under `http:`."""
     limits, http = config.limits, config.http
 
-    def most(configured: Seconds | None, default: Seconds, given: Seconds | None) -> Seconds:
+    def most(
+        configured: recipes.Seconds | None, default: recipes.Seconds, given: recipes.Seconds | None
+    ) -> recipes.Seconds:
         return max(default, given or 0) if configured is None else configured
 
     return Ceilings(
@@ -81,7 +71,9 @@ def ceilings_of(config: Config) -> Ceilings:
     )
 
 
-def above(name: str, requested: Seconds, maximum: Seconds, at: Path, setting: str | None = None) -> Problem:
+def above(
+    name: str, requested: recipes.Seconds, maximum: recipes.Seconds, at: Path, setting: str | None = None
+) -> Problem:
     """`setting`: its name under `limits:`, where that is not the name in the file."""
     hint = "set a lower value"
     if requested < math.inf:
@@ -97,30 +89,30 @@ def unverified() -> Problem:
     return Problem("BK408", "a baseline file may not set verify: false", hint, at=(*EXECUTION, "verify"))
 
 
-Execute = Callable[[ProcessSpec], ProcessResult]
+Execute = Callable[[recipes.ProcessSpec], recipes.ProcessResult]
 
 
 class ModelClient(Protocol):
     """Asks models, by the names that the configuration gives them."""
 
-    def ask(self, ask: ModelQuestion) -> Answer: ...
+    def ask(self, ask: recipes.ModelQuestion) -> recipes.Answer: ...
     def check(self, name: str) -> None: ...
 
 
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Return the similarity of the texts of each pair, by a local model."""
-Together = Callable[[Sequence[Callable[[], Answer]]], list[Answer]]
+Together = Callable[[Sequence[Callable[[], recipes.Answer]]], list[recipes.Answer]]
 """Ask several questions, at the same time where possible."""
 
 
-def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
+def one_by_one(calls: Sequence[Callable[[], recipes.Answer]]) -> list[recipes.Answer]:
     return [call() for call in calls]
 
 
 class NoModels:
     """The client of a run without models."""
 
-    def ask(self, ask: ModelQuestion) -> Answer:
+    def ask(self, ask: recipes.ModelQuestion) -> recipes.Answer:
         return self.check(ask.model)
 
     def check(self, name: str) -> NoReturn:
@@ -155,7 +147,7 @@ class Clients(Struct):
     cancelled from another thread. `once`: what a run makes only once. `batches`: the inputs of the cases, by
     target, for targets that answer many cases at once."""
 
-    send: Callable[[Request], Response]
+    send: Callable[[recipes.Request], recipes.Response]
     execute: Execute
     sleep: Callable[[float], None]
     models: ModelClient = field(default_factory=NoModels)
@@ -167,11 +159,11 @@ class Clients(Struct):
 
 
 class Setting(Struct):
-    surroundings: Surroundings
+    surroundings: recipes.Surroundings
     scope: Scope
     trust: Trust
     redactor: Redactor
-    http: HttpDefaults
+    http: recipes.HttpDefaults
     clients: Clients
     ceilings: Ceilings = field(default_factory=Ceilings)
     turn: int = 0
@@ -180,7 +172,7 @@ class Setting(Struct):
     """The id of the baseline or the case that is replayed."""
 
 
-def is_named(recipe: Recipe, setting: Setting) -> bool:
+def is_named(recipe: recipes.Recipe, setting: Setting) -> bool:
     """Whether the operator or the configuration defines this very target, and not the file of the baseline.
     The timeout may differ: any file may set it."""
     target = setting.surroundings.targets.get(getattr(recipe.execution, "target", ""))
@@ -211,7 +203,7 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
         yield from undefined_in(item, scope, (*at, key))
 
 
-def check_defined(recipe: Recipe, setting: Setting) -> None:
+def check_defined(recipe: recipes.Recipe, setting: Setting) -> None:
     """Raise InvalidInput for undefined variables."""
     problems = [
         *undefined_in(recipe.input, setting.scope, INPUT),

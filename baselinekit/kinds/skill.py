@@ -7,29 +7,15 @@ from glob import glob
 from hashlib import sha256
 from typing import Literal
 
-from baselinekit.clients.programs.children import (
-    callable_argv,
-    child_environment,
-    configured_argv,
-    last_error_line,
-    returned_by,
-)
-from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.clients.programs import children
+from baselinekit.errors import InvalidInput, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode, json_in, pretty, to_bytes
+from baselinekit.kinds import files
 from baselinekit.kinds.bodies import text_or_hash
-from baselinekit.kinds.files import (
-    check_model,
-    check_scores,
-    inside,
-    read_if_there,
-    read_text,
-    texts_in,
-    with_files,
-)
 from baselinekit.kinds.http import HTTP, HttpExecution
-from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
+from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, current_form, is_empty
 from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
-from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, problems_of_collect
+from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, observed, problems_of_collect
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
@@ -39,14 +25,13 @@ from baselinekit.model.recipes import (
     ProcessSpec,
     Recipe,
     Scores,
-    Seconds,
     Skill,
     Usage,
 )
 from baselinekit.model.traces import StatedCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import NAME, escape_variables_in
-from baselinekit.structs import Count, NotNegative, Struct, field, replace
+from baselinekit.structs import Count, NotNegative, Struct, TimeLimit, field, replace
 from baselinekit.values.texts import Mask
 
 
@@ -56,16 +41,9 @@ class SkillExecution(Struct):
     type: Literal["skill"]
     skill_name: str
     parameters: dict[str, Json] = field(default_factory=dict)
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     collect: list[Literal["output", "tool_calls"]] | None = None
     scores: Scores | None = None
-
-
-class SkillCurrent(Struct):
-    """`current:` with a skill, whose input may be any value."""
-
-    execution: SkillExecution
-    input: Json = None
 
 
 _TIMEOUT = 60.0
@@ -90,7 +68,9 @@ def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Sk
     known_names = [*skills]
     for folder in _FOLDERS:
         file = os.path.join(folder, name, "SKILL.md")
-        if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, setting.surroundings.root):
+        if NAME.fullmatch(name) and files.read_if_there(
+            setting.surroundings, file, setting.surroundings.root
+        ):
             return execution, Skill(folder=os.path.dirname(file))
         found = glob("*/SKILL.md", root_dir=os.path.join(setting.surroundings.root, folder))
         known_names += map(os.path.dirname, found)
@@ -130,28 +110,22 @@ def ask_model(
             asker=setting.asker,
         )
     )
-    value = json_in(answer.text)
-    return Observation(
-        answer.text if value is ABSENT else value,
-        answer.seconds,
-        answer.attempts,
-        tool_calls=answer.tool_calls,
-        usage=answer.usage,
-        environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
-        flaw=None if answer.text.strip() or not answer.tool_calls or execution.collect else WROTE_NO_TEXT,
-    )
+    value, prompt = json_in(answer.text), sha256(text.encode()).hexdigest()[:16]
+    has_no_text = not answer.text.strip() and answer.tool_calls and not execution.collect
+    output = answer.text if value is ABSENT else value
+    return observed(answer, output, skill.model, prompt, WROTE_NO_TEXT if has_no_text else None)
 
 
 def _instructions(folder: str, setting: Setting) -> str:
     """Return SKILL.md and the texts in its folder that it links to: a model cannot open them itself."""
     path = os.path.join(setting.surroundings.root, folder)
-    text = _FRONT_MATTER.sub("", read_text(setting.surroundings, os.path.join(path, "SKILL.md")))
+    text = _FRONT_MATTER.sub("", files.read_text(setting.surroundings, os.path.join(path, "SKILL.md")))
     parts, size = [text], 0
     for link in dict.fromkeys(_LINK.findall(text)):
         linked = os.path.join(path, link)
-        if not inside(setting.surroundings, linked).startswith(os.path.realpath(path) + os.sep):
+        if not files.inside(setting.surroundings, linked).startswith(os.path.realpath(path) + os.sep):
             continue
-        content = read_if_there(setting.surroundings, linked)
+        content = files.read_if_there(setting.surroundings, linked)
         size += len(content or b"")
         if content is not None and size <= _MOST_LINKED:
             parts.append(f"# {link}\n\n{content.decode('utf-8', 'replace')}")
@@ -167,17 +141,17 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
     process = ProcessSpec(
         argv=tuple(_argv(skill, execution.skill_name, setting)),
         stdin=to_bytes(_payload(skill_input, execution)),
-        env=child_environment(skill.env),
+        env=children.child_environment(skill.env),
         cwd=setting.surroundings.folder,
         timeout=float(timeout),
         mask=setting.redactor.mask,
     )
     finished = setting.clients.execute(process)
-    last_words = last_error_line(finished.stderr, process.mask)
+    last_words = children.last_error_line(finished.stderr, process.mask)
     if finished.exit_code:
         raise cannot_replay("BK323", f"{source} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:
-        output, error = returned_by(finished.stdout)
+        output, error = children.returned_by(finished.stdout)
         if error:
             raise cannot_replay("BK323", f"{source} raised {error}")
         if output is ABSENT:
@@ -195,8 +169,8 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
 def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
     root = setting.surroundings.root
     if skill.command:
-        return configured_argv(skill.command, root, f"correct `skills: {name}:` in baselinekit.yaml")
-    if not (argv := callable_argv(skill.python or "", root)):
+        return children.configured_argv(skill.command, root, f"correct `skills: {name}:` in baselinekit.yaml")
+    if not (argv := children.callable_argv(skill.python or "", root)):
         raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", "write module:function")
     return argv
 
@@ -251,7 +225,7 @@ def _with_trace(observation: Observation, name: str) -> Observation:
 class SkillKind(RecipeKind):
     name = "skill"
     execution = SkillExecution
-    currents = (SkillCurrent,)
+    currents = (current_form("Skill", Json, SkillExecution, None),)
     asks_models = "sometimes"
     eval_input = "skill"
     names_target = "skill_name: …"
@@ -291,7 +265,7 @@ class SkillKind(RecipeKind):
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution, skill = _resolve_skill(recipe, setting)
-        skill_input = with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
+        skill_input = files.with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
         if skill.folder is not None:
             observation = ask_model(skill.folder, skill, skill_input, execution, setting)
         elif skill.http is not None:
@@ -313,22 +287,19 @@ class SkillKind(RecipeKind):
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""
         super().check_replay(recipe, setting)
-        problems: list[Problem] = []
         execution, skill = _resolve_skill(recipe, setting)
         name, collect = execution.skill_name, execution.collect or ()
-        if skill.folder is not None:
-            problems += problems_of_collect(collect, skill.model, setting)
-        elif "tool_calls" in collect and skill.output != "trace":
+        if skill.folder is None and "tool_calls" in collect and skill.output != "trace":
             message = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
             declaration = f"declare `skills: {{{name}: {{output: trace}}}}`"
             hint = f"make it answer with {{output, tool_calls}}, and {declaration}"
-            problems.append(Problem("BK617", message, hint, at=(*EXECUTION, "collect")))
-        if problems:
-            raise InvalidInput(*problems)
-        check_scores(recipe.execution.scores, setting)
+            raise invalid("BK617", message, hint, (*EXECUTION, "collect"))
+        files.check_scores(recipe.execution.scores, setting)
         if skill.folder is not None:
+            if problems := list(problems_of_collect(collect, skill.model, setting)):
+                raise InvalidInput(*problems)
             _instructions(skill.folder, setting)
-            check_model(skill.model, (*EXECUTION, "skill_name"), setting)
+            files.check_model(skill.model, (*EXECUTION, "skill_name"), setting)
         elif skill.http is not None:
             request = _request(skill, None, SkillExecution("skill", name))
             if problems := list(HTTP.check(request)):  # the configuration states it
@@ -346,7 +317,7 @@ class SkillKind(RecipeKind):
         """Yield the texts of the files of its input, and of a SKILL.md, which a model is given. Those of a
         program are left out: it is what is tested, and may change."""
         _, skill = _resolve_skill(recipe, setting)
-        yield from texts_in(_expanded_input(recipe, skill, setting), setting.surroundings)
+        yield from files.texts_in(_expanded_input(recipe, skill, setting), setting.surroundings)
         if skill.folder is not None:
             yield _instructions(skill.folder, setting)
 

@@ -8,14 +8,15 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 
 NAMES = ("http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest")
-"""Each is a module, which has its kind under its name in capitals."""
+"""Each is a module, which has its kind under its name in capitals, unless it stands beside others."""
+_BESIDE = dict.fromkeys(("echo", "mock", "replay"), "given") | dict.fromkeys(("command", "cli"), "programs")
 
 
 @cache
 def _kind_named(name: str) -> RecipeKind:
     if name not in NAMES:
         raise KeyError(name)
-    row: RecipeKind = getattr(import_module(f"baselinekit.kinds.{name}"), name.upper())
+    row: RecipeKind = getattr(import_module(f"baselinekit.kinds.{_BESIDE.get(name, name)}"), name.upper())
     return row
 
 

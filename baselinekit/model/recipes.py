@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, field, replace
+from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, TimeLimit, field, replace
 
 # Questions to a model and its answers.
 
@@ -70,10 +70,10 @@ class Limits(Struct):
     calls: int | None = None
     tokens: int | None = None
     usd: int | float | None = None
-    timeout: int | float | None = None
-    max_body: int | None = None
-    retries: int | None = None
-    redirects: int | None = None
+    timeout: TimeLimit | None = None
+    max_body: Count | None = None
+    retries: Count | None = None
+    redirects: Count | None = None
     files: int | None = None
     file_size: int | None = None
 
@@ -197,11 +197,11 @@ class HttpRequest(Struct):
     files: dict[str, str] | None = None
     auth: Auth | None = None
     cookies: dict[str, str] = field(default_factory=dict)
-    timeout: Seconds | None = None
-    redirects: int | bool | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    redirects: Count | bool | None = None
+    retries: Count | None = None
     parse: Parse | None = None
-    take: int | None = None
+    take: AtLeastOne | None = None
     name: str | None = None
     save: dict[str, str] = field(default_factory=dict)
 
@@ -440,14 +440,14 @@ class Environment(Struct):
 
 class HttpDefaults(Struct):
     headers: dict[str, str | int | float | bool] = field(default_factory=dict)
-    timeout: Seconds | None = None
-    redirects: int | bool | None = None
-    retries: int | None = None
+    timeout: TimeLimit | None = None
+    redirects: Count | bool | None = None
+    retries: Count | None = None
     keep_headers: list[str] | None = None
     verify: bool | str | None = None
     cert: str | None = None
     http2: bool | None = None
-    max_body: int | None = None
+    max_body: Count | None = None
     serial: bool | None = None
 
 

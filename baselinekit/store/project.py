@@ -11,7 +11,6 @@ from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
 from baselinekit.kinds.http import check_base, check_url
-from baselinekit.kinds.kind import check_limits
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
@@ -255,7 +254,6 @@ def _find_problems(config: Config) -> Iterator[Problem]:
             yield Problem(
                 "BK108", message, "such as api.example.com or 127.0.0.1:8080", at=("allow_hosts", number)
             )
-    yield from check_limits(config.http, ("http",))
     for name, skill in config.skills.items():
         if sum(kind is not None for kind in (skill.command, skill.python, skill.http, skill.folder)) != 1:
             message = "a skill is a `command`, a `python` callable, an `http` request or a `folder`"
@@ -275,7 +273,6 @@ def _find_problems(config: Config) -> Iterator[Problem]:
         limit = getattr(config.limits, name)
         if limit is not None and not 1 <= limit <= maximum:
             yield Problem("BK108", f"{name} is {limit:,}", f"from 1 to {maximum:,}", at=("limits", name))
-    yield from check_limits(config.limits, ("limits",))
     yield from notify_problems(config.notify)
     if config.inline_limit < 0:
         yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))

@@ -10,8 +10,8 @@ from baselinekit.clients.models.post import may_change
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
-from baselinekit.kinds.cli import CliExecution, Healthcheck
-from baselinekit.kinds.mock import RESPONSE, MockExecution
+from baselinekit.kinds.given import RESPONSE, MockExecution
+from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry

@@ -18,6 +18,17 @@ from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
 from baselinekit.values.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
+
+def compute(function: str, value: Json) -> Json:
+    """Return what a function of jsonpath-ng, such as `len`, gives for a value; ValueError if it gives
+    nothing: for values of another type the library finds nothing, or raises one of many errors."""
+    try:
+        (found,) = parse(f"$.{function}").find(value)
+        return found.value
+    except Exception as error:
+        raise ValueError from error
+
+
 # What a path selects: filters. (The other steps are those of a dotted path, places.py.)
 
 

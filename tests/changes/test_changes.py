@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.changes.changes import NOT_ONE_ROW, ComparisonRules, changes_of, merge_accepted
-from baselinekit.kinds.command import ExitCode
 from baselinekit.kinds.http import HttpStatus
 from baselinekit.kinds.kind import OutcomePlace
+from baselinekit.kinds.programs import ExitCode
 from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import PlaceholderContext

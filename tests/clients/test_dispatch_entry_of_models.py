@@ -52,7 +52,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"command": ["cat"], "temperature": 0}, "`temperature` has no effect"),
     ({"command": ["cat"], "retries": 2}, "`retries` has no effect"),
     ({"command": ["cat"], "retry": Retry()}, "`retry` has no effect"),
-    ({**LOCAL, "retry": Retry(statuses=[429, 403])}, "the status 403 is not one that another try changes"),
     ({"python": "no colon"}, "write module:function"),
     ({"python": "os:system; rm"}, "write module:function"),
     ({"form": "carrier-pigeon"}, "BK604"),

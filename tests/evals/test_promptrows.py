@@ -13,7 +13,7 @@ from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.promptrows import note_use
 from baselinekit.evals.selection import Choice
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Grader, HumanRating
 from baselinekit.model.prompts import PromptFolder, PromptMeta

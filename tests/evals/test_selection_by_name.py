@@ -9,7 +9,7 @@ from baselinekit.errors import NothingSelected
 from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice, choose
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.recipes import Recipe

@@ -8,8 +8,8 @@ from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients
-from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grader, Method

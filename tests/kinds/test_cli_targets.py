@@ -9,9 +9,9 @@ import pytest
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot_replay
-from baselinekit.kinds.cli import CliExecution, Healthcheck, read_command
 from baselinekit.kinds.dispatch import batches, check, replay
 from baselinekit.kinds.messages import ConversationInput
+from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Command, Observation, ProcessResult, ProcessSpec, Recipe, Usage
 from baselinekit.model.traces import TraceMessage
@@ -133,22 +133,22 @@ def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
         ("run 'x", "ends within quotes"),
     ],
 )
-def test_a_value_is_never_put_where_it_could_end_quotes(command: str, words: str) -> None:
+def test_a_value_is_never_put_where_it_could_end_quotes(setting: Setting, command: str, words: str) -> None:
     with pytest.raises(InvalidInput, match="BK791") as raised:
-        read_command(command, Scope(), ())
+        check(cli(command), naming(setting, cli(command)))
     assert words in str(raised.value)
 
 
 @pytest.mark.parametrize(
     "command", ["A=1 run", "run | cat", "run > x", "run $HOME", "run *.md", 'run "$X"', "a && b", "a\nb"]
 )
-def test_what_only_a_shell_understands_goes_through_one(command: str) -> None:
-    assert read_command(command, Scope(), ()).text == command
+def test_what_only_a_shell_understands_goes_through_one(setting: Setting, command: str) -> None:
+    assert started(setting, cli(command), Programs("42"))[1].argv == ("/bin/sh", "-c", command)
 
 
-@pytest.mark.parametrize("command", ["run 'a b' c", 'run "a | b"', "run {PROMPT} {FILES}", "run --x=1 a.b/c"])
-def test_all_else_goes_through_none(command: str) -> None:
-    assert not read_command(command, Scope(), ()).text
+@pytest.mark.parametrize("command", ["cat 'a b' c", 'cat "a | b"', "cat {PROMPT} {FILES}", "cat --x=1 a.b/c"])
+def test_all_else_goes_through_none(setting: Setting, command: str) -> None:
+    assert started(setting, cli(command), Programs("42"))[1].argv[0].endswith("/cat")
 
 
 def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> None:
@@ -284,7 +284,7 @@ def test_a51_a_healthcheck_is_looked_at_once_in_a_run(setting: Setting) -> None:
     sick = cli("echo {PROMPT}", healthcheck=Healthcheck(command="printf x"))
     failing = Programs("x", code=2)
     for _ in range(2):
-        with pytest.raises(CannotReplay, match=r"BK797.*its healthcheck ended with exit code 2"):
+        with pytest.raises(CannotReplay, match=r"BK797.*healthcheck failed: .* exit code 2"):
             started(replace(setting, clients=there.clients), sick, failing)
     assert len(failing.started) == 1
 

@@ -11,8 +11,8 @@ from replay_world import FakeDoors
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
-from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Recipe
 from baselinekit.secrets.variables import Scope

@@ -7,8 +7,8 @@ import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.given import MockExecution
 from baselinekit.kinds.messages import ConversationInput, answer_of_text, answer_of_value
-from baselinekit.kinds.mock import MockExecution
 from baselinekit.kinds.settings import OncePerRun, Setting
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.recipes import Observation, Recipe, Usage

@@ -6,7 +6,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.dispatch import check, files_hash, replay
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.secrets.variables import Scope, escape_variables

@@ -12,9 +12,9 @@ from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot_replay
 from baselinekit.files.jsontext import encode
 from baselinekit.kinds.dispatch import check, files_hash, replay
+from baselinekit.kinds.given import ReplayExecution
 from baselinekit.kinds.messages import ConversationInput, row_of
 from baselinekit.kinds.post import PostExecution
-from baselinekit.kinds.replay import ReplayExecution
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -258,8 +258,8 @@ def test_each_attempt_has_its_answer(setting: Setting) -> None:
     ("text", "words"),
     [
         ('{"id": "once", "text": "1"}', "holds no answer for one: did you mean 'once'?"),
-        ('{"id": "one", "error": "timeout"}\n{"id": "x", "text": ""}', "the run had an error: timeout"),
-        ('{"id": "one", "score": 1}\n{"id": "x", "text": ""}', "the row holds no answer"),
+        ('{"id": "one", "error": "timeout"}\n{"id": "x", "text": ""}', "holds no answer for one"),
+        ('{"id": "one", "score": 1}\n{"id": "x", "text": ""}', "holds no answer for one"),
     ],
 )
 def test_a_case_without_a_stored_answer_is_an_error(setting: Setting, text: str, words: str) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 from asked_models import answering
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import replay
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
+from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.skill import SkillExecution

@@ -9,9 +9,9 @@ from replay_world import FakeDoors, answer
 
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import Refused
-from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import check, refuse_above, replay
 from baselinekit.kinds.http import HttpExecution, HttpFlow
+from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Ceilings, Setting, ceilings_of
 from baselinekit.kinds.skill import SkillExecution

@@ -4,18 +4,14 @@ from typing import Any
 
 import pytest
 
-from baselinekit.kinds.cli import CliCurrent, CliExecution
-from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
 from baselinekit.kinds.dispatch import within
-from baselinekit.kinds.echo import EchoCurrent, EchoExecution
-from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
+from baselinekit.kinds.given import EchoExecution, MockExecution, ReplayExecution
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.messages import ConversationInput
-from baselinekit.kinds.mock import MockCurrent, MockExecution
-from baselinekit.kinds.post import PostCurrent, PostExecution
-from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
-from baselinekit.kinds.pytest import PytestCurrent
-from baselinekit.kinds.replay import ReplayCurrent, ReplayExecution
-from baselinekit.kinds.skill import SkillCurrent, SkillExecution
+from baselinekit.kinds.post import PostExecution
+from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
@@ -47,8 +43,8 @@ def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
     assert [*KINDS] == ours
     assert [KINDS[kind].name for kind in ours] == ours
     forms = [form for kind in KINDS.values() for form in kind.currents]
-    assert forms[:6] == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent, EchoCurrent]
-    assert forms[6:] == [CliCurrent, MockCurrent, PostCurrent, ReplayCurrent, PytestCurrent]
+    names = [form.__name__.removesuffix("Current").lower() for form in forms]
+    assert names == ["http", "flow", *ours[1:]]
 
 
 @pytest.mark.parametrize(

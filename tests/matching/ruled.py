@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import (

@@ -10,8 +10,8 @@ import pytest
 from storehelp import EXAMPLES, write, write_baseline
 
 from baselinekit.errors import InvalidInput, Place, Refused
-from baselinekit.kinds.command import CommandInput
 from baselinekit.kinds.http import HttpFlow
+from baselinekit.kinds.programs import CommandInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
@@ -224,15 +224,15 @@ WRONG = [
     (ID + "current: {input: x, execution: {type: http}}", "BK105 f.yaml:2:18: expected a mapping, found 'x'"),
     (
         ID + "current: {input: {endpoint: /x, timeout: '5'}, execution: {type: http}}",
-        "expected a number, found '5'",
+        "expected a number of seconds above 0, found '5'",
     ),
     (
         ID + "current: {input: {endpoint: /x, timeout: true}, execution: {type: http}}",
-        r"expected a number, found true \(boolean\)",
+        r"expected a number of seconds above 0, found true \(boolean\)",
     ),
     (
         ID + "current: {input: {endpoint: /x, retries: 1.5}, execution: {type: http}}",
-        "expected an integer, found 1.5",
+        "expected an integer of 0 or more, found 1.5",
     ),
     (
         ID + "current: {input: {endpoint: /x, params: {a: {}}}, execution: {type: http}}",
@@ -310,14 +310,17 @@ WRONG = [
         ID + "current: {input: {endpoint: /x, json: 1, body: x}, execution: {type: http}}",
         "`json` and `body` cannot be combined",
     ),
-    (ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}", "a time limit of zero"),
+    (
+        ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}",
+        "above 0, found 0",
+    ),
     (
         ID + "current: {input: {endpoint: /x, retries: -1}, execution: {type: http, timeout: -1}}",
-        "fewer than 0 retries(.|\n)*time limit",
+        "an integer of 0 or more, found -1(.|\n)*a number of seconds above 0, found -1",
     ),
     (
         ID + "current: {input: {endpoint: /x, redirects: -1}, execution: {type: http, retries: -1}}",
-        "fewer than 0 redirects(.|\n)*fewer than 0 retries",
+        "an integer of 0 or more or true or false, found -1(.|\n)*an integer of 0 or more, found -1",
     ),
     (ID + "current: {input: {steps: []}, execution: {type: http}}", "a flow without steps"),
     (

@@ -17,7 +17,7 @@ from baselinekit.graders.by_template import PromptScript, TemplateJudge
 from baselinekit.graders.by_trace import ToolTrajectory, WantedCall
 from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
 from baselinekit.graders.rubricitems import RubricItem
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule

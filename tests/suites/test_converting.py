@@ -14,7 +14,7 @@ from storehelp import write
 from baselinekit.errors import InvalidInput, Refused
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.table import eval_importer_of
-from baselinekit.kinds.cli import CliExecution
+from baselinekit.kinds.programs import CliExecution
 from baselinekit.model.values import Json
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.targets import Targets, configured_targets

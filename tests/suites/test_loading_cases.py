@@ -11,9 +11,9 @@ from baselinekit.graders.by_matcher import BaselineMatch, StructuralMatch
 from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
-from baselinekit.kinds.command import CommandInput
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.programs import CommandInput
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case

@@ -8,8 +8,8 @@ from promptfiles import FOLDER, prompt_folder
 
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
-from baselinekit.kinds.cli import CliExecution, Healthcheck
-from baselinekit.kinds.mock import RESPONSE, MockExecution
+from baselinekit.kinds.given import RESPONSE, MockExecution
+from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.recipes import Execution, Model, Retry
 from baselinekit.structs import replace

@@ -3,15 +3,8 @@ end of the system prompt."""
 
 from typing import Any
 
+from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import MOST_OF_ANTHROPIC, count
-from baselinekit.clients.models.post import (
-    CUT_OFF,
-    Question,
-    Reply,
-    split_system,
-    unread_part,
-    wire_form,
-)
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
@@ -25,10 +18,10 @@ _UNREAD = ("thinking", "redacted_thinking")
 _WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
 
 
-def _body(question: Question) -> dict[str, Json]:
+def _body(question: post.Question) -> dict[str, Json]:
     """The body of a request. A setting of the entry replaces the default; null leaves it out."""
     ask, model = question.ask, question.model
-    system, messages = split_system(ask.messages)
+    system, messages = post.split_system(ask.messages)
     if ask.json:
         system = f"{system}\n\n{_JSON}" if system else _JSON
     body: dict[str, Json] = {
@@ -50,7 +43,7 @@ def _body(question: Question) -> dict[str, Json]:
     return {**body, **model.settings}
 
 
-def _reply(question: Question, body: Any, seconds: float) -> Reply:
+def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
     blocks, ended = body["content"], body.get("stop_reason")
     served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
@@ -67,11 +60,15 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         seconds=seconds,
     )
     if ended in _WHOLE:
-        return Reply(answer, None if other_part is None else unread_part(question, other_part))
+        return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
     if ended == "refusal":
-        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
+        return post.Reply(
+            answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+        )
     message = f"{question.name}: the answer was cut off ({ended})"
-    return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "raise `max_tokens`, or ask for less")))
+    return post.Reply(
+        answer, Problem("BK613", message, post.CUT_OFF.get(ended, "raise `max_tokens`, or ask for less"))
+    )
 
 
 def tokens_of(usage: Any) -> Usage:
@@ -80,7 +77,7 @@ def tokens_of(usage: Any) -> Usage:
     return Usage(tokens_in, count(usage.get("output_tokens")), tokens_cached=read[-1] or None)
 
 
-FORM = wire_form(
+FORM = post.wire_form(
     "/messages",
     "https://api.anthropic.com",
     lambda key: {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {}),

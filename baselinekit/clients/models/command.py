@@ -6,25 +6,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from baselinekit.clients.models import post
 from baselinekit.clients.models.anthropic import tokens_of
 from baselinekit.clients.models.budget import count, dollars
-from baselinekit.clients.models.post import (
-    CUT_OFF,
-    Form,
-    Question,
-    Reply,
-    World,
-    as_prompt,
-    on_one_line,
-    split_system,
-)
-from baselinekit.clients.programs.children import (
-    callable_argv,
-    child_environment,
-    configured_argv,
-    last_error_line,
-    returned_by,
-)
+from baselinekit.clients.programs import children
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
@@ -36,24 +21,26 @@ from baselinekit.structs import Struct, convert, replace
 from baselinekit.values.texts import mask_and_clip
 
 
-def run(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessResult:
+def run(question: post.Question, argv: list[str], stdin: bytes | None = None) -> ProcessResult:
     """Run the program, by default with the question as one text on its standard input."""
     if question.ask.tools:
         hint = "ask one of the form `openai` or `anthropic`"
         raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
-    stdin = as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin
-    env, world = child_environment(question.model.env), question.world
+    stdin = post.as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin
+    env, world = children.child_environment(question.model.env), question.world
     return world.execute(ProcessSpec(tuple(argv), stdin, env, world.root, question.seconds, mask=world.mask))
 
 
-def succeed(question: Question, finished: ProcessResult) -> None:
+def succeed(question: post.Question, finished: ProcessResult) -> None:
     if finished.exit_code:
         message = f"{question.name} ended with exit code {finished.exit_code}"
         hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot_replay("BK615", message + last_error_line(finished.stderr, question.world.mask), hint)
+        raise cannot_replay(
+            "BK615", message + children.last_error_line(finished.stderr, question.world.mask), hint
+        )
 
 
-def text_of(question: Question, raw: bytes) -> str:
+def text_of(question: post.Question, raw: bytes) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -84,7 +71,7 @@ class StatedAnswer(Struct):
     model: str | None = None
 
 
-def answer_of(question: Question, value: Json, seconds: float) -> Answer:
+def answer_of(question: post.Question, value: Json, seconds: float) -> Answer:
     try:
         stated = convert(value, StatedAnswer)
     except ValueError as error:
@@ -110,10 +97,10 @@ _LONGEST_QUOTE = 60
 _OBJECT = lazy_pattern(r"(?m)^\s*\{")
 
 
-def ask_command(question: Question) -> Reply:
+def ask_command(question: post.Question) -> post.Reply:
     model = question.model
     hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
-    argv = configured_argv(model.command or [], question.world.root, hint)
+    argv = children.configured_argv(model.command or [], question.world.root, hint)
     finished = run(question, argv)
     if model.output == "claude":
         return _claude(question, finished)
@@ -121,24 +108,24 @@ def ask_command(question: Question) -> Reply:
     text = text_of(question, finished.stdout)
     value = json_in(text) if model.output == "json" else None
     if is_answer(value):
-        return Reply(answer_of(question, value, finished.seconds))
+        return post.Reply(answer_of(question, value, finished.seconds))
     is_of_claude = isinstance(value, dict) and value.get("type") == "result"
     if is_of_claude or (value is ABSENT and _OBJECT.search(text)):
         begin = mask_and_clip(text, _LONGEST_QUOTE, question.world.mask, counted=False)
         message = f"{question.name} did not write one JSON object with its text: {begin!r}"
         hint = "let its command write {text, tool_calls, usage} and nothing else, or state `output: text`"
         raise cannot_replay("BK612", message, f"{hint}, or `output: claude`")
-    return Reply(Answer(text, None, seconds=finished.seconds))
+    return post.Reply(Answer(text, None, seconds=finished.seconds))
 
 
-def check_command(model: Model, world: World) -> Iterator[Problem]:
+def check_command(model: Model, world: post.World) -> Iterator[Problem]:
     if not model.command:
         yield Problem("BK602", "`command` names no program", "such as [claude, -p]", at=("command",))
         return
-    configured_argv(model.command, world.root, "correct it in baselinekit.yaml, or install it")
+    children.configured_argv(model.command, world.root, "correct it in baselinekit.yaml, or install it")
 
 
-COMMAND = Form(
+COMMAND = post.Form(
     ask_command,
     frozenset(("env", "output")),
     check=check_command,
@@ -146,12 +133,12 @@ COMMAND = Form(
 )
 
 
-def _claude(question: Question, finished: ProcessResult) -> Reply:
+def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
     output: Any = json_in(text_of(question, finished.stdout))
     is_object = isinstance(output, dict)
     if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
         reason = output.get("result") or output.get("subtype") or "an error"
-        raise cannot_replay("BK615", f"{question.name} failed: {on_one_line(str(reason))}")
+        raise cannot_replay("BK615", f"{question.name} failed: {post.on_one_line(str(reason))}")
     succeed(question, finished)
     if not is_object or not isinstance(output.get("result"), str):
         reason = f" ({output['subtype']})" if is_object and isinstance(output.get("subtype"), str) else ""
@@ -166,39 +153,41 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
     )
     ended = output.get("stop_reason")
     if ended == "refusal":
-        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
-    if ended in ("max_tokens", *CUT_OFF):
+        return post.Reply(
+            answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+        )
+    if ended in ("max_tokens", *post.CUT_OFF):
         message = f"{question.name}: the answer was cut off ({ended})"
-        return Reply(answer, Problem("BK613", message, CUT_OFF.get(ended, "ask for less")))
-    return Reply(answer)
+        return post.Reply(answer, Problem("BK613", message, post.CUT_OFF.get(ended, "ask for less")))
+    return post.Reply(answer)
 
 
 # A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a
 # process of its own, returns a text, or an answer as a mapping.
 
 
-def ask_callable(question: Question) -> Reply:
-    argv = callable_argv(question.model.python or "", question.world.root)
-    question_json = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
+def ask_callable(question: post.Question) -> post.Reply:
+    argv = children.callable_argv(question.model.python or "", question.world.root)
+    question_json = {"input": post.as_prompt(question.ask.messages), "parameters": question.model.settings}
     finished = run(question, argv, to_bytes(question_json))
-    result, error = returned_by(finished.stdout)
+    result, error = children.returned_by(finished.stdout)
     if error:
         raise cannot_replay("BK615", f"{question.name} raised {error}")
     succeed(question, finished)
     if isinstance(result, str):
-        return Reply(Answer(result, None, seconds=finished.seconds))
+        return post.Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
-        return Reply(answer_of(question, result, finished.seconds))
+        return post.Reply(answer_of(question, result, finished.seconds))
     hint = "return a text, or {text, tool_calls, usage}"
     raise cannot_replay("BK612", f"{question.name} returned no text", hint)
 
 
-def check_callable(model: Model, world: World) -> Iterator[Problem]:
-    if not callable_argv(model.python or "", world.root):
+def check_callable(model: Model, world: post.World) -> Iterator[Problem]:
+    if not children.callable_argv(model.python or "", world.root):
         yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
 
 
-CALLABLE = Form(
+CALLABLE = post.Form(
     ask_callable, frozenset(("env", "settings")), check=check_callable, tells_cost=lambda model: True
 )
 
@@ -209,28 +198,28 @@ CALLABLE = Form(
 _USAGE = lazy_pattern(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
-def ask_llm(question: Question) -> Reply:
+def ask_llm(question: post.Question) -> post.Reply:
     ask, model = question.ask, question.model
-    system, messages = split_system(ask.messages)
+    system, messages = post.split_system(ask.messages)
     options = {"temperature": ask.temperature, "max_tokens": ask.max_tokens, **model.settings}
     argv = [sys.executable, "-P", "-m", "llm", "prompt", "--no-stream", "--no-log", "--usage"]
     argv += [f"--model={model.llm}", *([f"--system={system}"] if system else [])]
     for name, value in options.items():
         if value is not None:
             argv += ["--option", name, as_text(value)]
-    stdin = as_prompt(messages).encode("utf-8", "replace")
+    stdin = post.as_prompt(messages).encode("utf-8", "replace")
     finished = run(question, argv, stdin)
     succeed(question, finished)
     match = _USAGE.search(finished.stderr)
     tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]
     usage = Usage(tokens[0], tokens[1])
-    return Reply(Answer(text_of(question, finished.stdout), None, usage, seconds=finished.seconds))
+    return post.Reply(Answer(text_of(question, finished.stdout), None, usage, seconds=finished.seconds))
 
 
-def check_llm(model: Model, world: World) -> Iterator[Problem]:
+def check_llm(model: Model, world: post.World) -> Iterator[Problem]:
     if find_spec("llm") is None:
         hint = "pip install 'baselinekit[llm]'"
         yield Problem("BK604", "the package 'llm' is not installed", hint)
 
 
-LLM = Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)
+LLM = post.Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)

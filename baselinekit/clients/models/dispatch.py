@@ -6,19 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
-from baselinekit.clients.models import anthropic, command, openai
+from baselinekit.clients.models import anthropic, command, openai, post
 from baselinekit.clients.models.budget import Budget, at_full_price, estimate, price, usage_of, with_cost
-from baselinekit.clients.models.post import (
-    DEFAULT_RETRIES,
-    Form,
-    Lane,
-    Question,
-    Reply,
-    RetryableFailure,
-    World,
-    ask_with_retries,
-    may_change,
-)
 from baselinekit.clients.models.recording import parts_of
 from baselinekit.errors import (
     BaselinekitError,
@@ -70,7 +59,7 @@ def kind_of(model: Model) -> str:
     return next(kind for kind in _KINDS if getattr(model, kind) is not None)
 
 
-def form_of(name: str, model: Model) -> Form:
+def form_of(name: str, model: Model) -> post.Form:
     """The form by the table; one under the key `form` is looked for among the installed packages."""
     kind = kind_of(model)
     if kind in FORMS:
@@ -82,7 +71,7 @@ def form_of(name: str, model: Model) -> Form:
     hint = "correct that package"
     try:
         form = entry_points[form_name].load()
-        if isinstance(form, Form):
+        if isinstance(form, post.Form):
             return form
         message = f"the entry point {form_name!r} does not name a Form"
     except KeyError:
@@ -110,7 +99,9 @@ def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
     )
 
 
-def problems_of(name: str, model: Model, form: Form, limits: Limits, world: World) -> Iterator[Problem]:
+def problems_of(
+    name: str, model: Model, form: post.Form, limits: Limits, world: post.World
+) -> Iterator[Problem]:
     """All problems that can be found before the model is asked."""
     problems = [*faults_of_entry(model, form), *form.check(model, world)]
     if limits.usd is not None and model.prices is None and not form.tells_cost(model):
@@ -123,26 +114,21 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
         yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
 
-def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
-    """Keys without effect, and statuses that are not tried again."""
+def faults_of_entry(model: Model, form: post.Form) -> Iterator[Problem]:
+    """Keys without effect."""
     blank = Model()
     for name, value in asdict(model).items():
         if name not in _ALWAYS | form.uses and value != getattr(blank, name):
             message = f"`{name}` has no effect on a model of the form `{kind_of(model)}`"
             yield Problem("BK602", message, "remove it", at=(name,))
-    for number, status in enumerate((model.retry.statuses if model.retry else None) or ()):
-        if not may_change(status):
-            hint = "such as 408, 429, 500, 502, 503 and 504"
-            message = f"the status {status} is not one that another try changes"
-            yield Problem("BK602", message, hint, at=("retry", "statuses", number))
 
 
 class _ReadyModel(Struct):
     """A model whose entry is valid. `lane` is None where its limits leave nothing for this process."""
 
     model: Model
-    form: Form
-    lane: Lane | None
+    form: post.Form
+    lane: post.Lane | None
     redactor: Redactor
 
 
@@ -153,7 +139,7 @@ class Models:
     """The models of a configuration, for any number of threads, with one budget for all of them."""
 
     def __init__(
-        self, models: Mapping[str, Model], limits: Limits, world: World, number: int = 0, of: int = 1
+        self, models: Mapping[str, Model], limits: Limits, world: post.World, number: int = 0, of: int = 1
     ):
         """`number` and `of`: which of several processes this is. Each of them gets its part of the questions
         that a model answers at once and in a minute."""
@@ -181,11 +167,11 @@ class Models:
                 message = f"the model {ask.model!r} answers fewer questions at once, or in a minute,"
                 hint = "raise its `concurrency` or `per_minute`, or lower --processes"
                 raise OutOfBudget(Problem(ASKED_ELSEWHERE, f"{message} than there are processes", hint))
-            retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
+            retries = post.DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
             attempt = partial(self._attempt, question, ready.model, ready.form)
             with ready.lane.places:
                 limit, retry = question.timeout or 0.0, ready.model.retry
-                reply, tries = ask_with_retries(attempt, retries, limit, ready.lane, self._world, retry)
+                reply, tries = post.ask_with_retries(attempt, retries, limit, ready.lane, self._world, retry)
             if reply.fault is not None:
                 raise CannotReplay(reply.fault)
             return replace(reply.answer, attempts=tries)
@@ -232,25 +218,27 @@ class Models:
             ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form), redactor)
             return ready
 
-    def _lane(self, model: Model, form: Form) -> Lane | None:
+    def _lane(self, model: Model, form: post.Form) -> post.Lane | None:
         """This process's part of the model's limits; None if there are more processes than parts."""
         at_once = self._part(model.concurrency or form.at_once)
         per_minute = None if model.per_minute is None else self._part(model.per_minute)
         if at_once and per_minute != 0:
-            return Lane(at_once, per_minute, self._world.clock, self._world.sleep)
+            return post.Lane(at_once, per_minute, self._world.clock, self._world.sleep)
         return None
 
     def _part(self, number: int) -> int:
         return number // self._of + (self._number < number % self._of)
 
-    def _attempt(self, ask: ModelQuestion, model: Model, form: Form, left: Callable[[], float]) -> Reply:
+    def _attempt(
+        self, ask: ModelQuestion, model: Model, form: post.Form, left: Callable[[], float]
+    ) -> post.Reply:
         tokens_in, tokens_out = estimate(ask, model)
         cost = price(model.prices, tokens_in, tokens_out)
         reservation = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
         try:
-            reply = form.ask(Question(ask, model, self._world, left()))
+            reply = form.ask(post.Question(ask, model, self._world, left()))
         except BaseException as error:
-            if isinstance(error, NeverSent) or (isinstance(error, RetryableFailure) and error.unheard):
+            if isinstance(error, NeverSent) or (isinstance(error, post.RetryableFailure) and error.unheard):
                 self._budget.release(reservation)
             elif isinstance(error, CannotReplay) and error.problems[0].code == "BK610":
                 self._budget.settle(reservation, 0, price(model.prices, 0, 0))  # it was not processed
@@ -265,7 +253,7 @@ class Models:
         if usd is None and self._limits.usd is not None:
             message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
             raise CannotReplay(Problem("BK605", message, "state its `prices:`"))
-        return Reply(answer, reply.fault)
+        return post.Reply(answer, reply.fault)
 
     def _raise(self, error: BaselinekitError, redactor: Redactor) -> NoReturn:
         """Raise the error with the secrets in its messages masked."""

@@ -2,14 +2,8 @@
 
 from typing import Any
 
+from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import count
-from baselinekit.clients.models.post import (
-    Question,
-    Reply,
-    message_in,
-    unread_part,
-    wire_form,
-)
 from baselinekit.errors import Problem
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.model.recipes import Answer, Usage
@@ -23,7 +17,7 @@ _BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system
 anything: `stop`, `tool_calls`, `eos_token`, nothing."""
 
 
-def _body(question: Question) -> dict[str, Json]:
+def _body(question: post.Question) -> dict[str, Json]:
     """The body of a request. A setting of the entry replaces the default; null leaves it out. Newer models
     have another name for the token limit, and refuse a request with both."""
     ask, model = question.ask, question.model
@@ -49,7 +43,7 @@ def _body(question: Question) -> dict[str, Json]:
     return {**body, **model.settings}
 
 
-def _reply(question: Question, body: Any, seconds: float) -> Reply:
+def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
     served = body.get("model")
@@ -80,14 +74,14 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
             "raise `max_tokens`, or ask for less",
         )
     elif ended in _BROKEN_OFF or choice.get("error"):
-        reason = message_in(choice.get("error")) or ended
+        reason = post.message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
     elif ended == "content_filter" or refusal:
         reason = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
         fault = Problem("BK614", f"{question.name} did not answer: {reason}", "change the prompt")
     else:
-        return Reply(answer, None if other_part is None else unread_part(question, other_part))
-    return Reply(answer, fault)
+        return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
+    return post.Reply(answer, fault)
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
@@ -109,7 +103,7 @@ def _call(function: Any) -> ToolCall:
         return ToolCall(function["name"], arguments)
 
 
-FORM = wire_form(
+FORM = post.wire_form(
     "/chat/completions",
     "https://api.openai.com",
     lambda key: {"Authorization": f"Bearer {key}"} if key else {},

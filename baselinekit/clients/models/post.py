@@ -17,17 +17,7 @@ from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import (
-    Answer,
-    Message,
-    Model,
-    ModelQuestion,
-    ProcessResult,
-    ProcessSpec,
-    Request,
-    Response,
-    Retry,
-)
+from baselinekit.model import recipes
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, field, replace
 
@@ -40,8 +30,8 @@ class World(Struct):
     then returns at once. `secret` returns the value of a declared variable, or raises InvalidInput; `mask`
     takes the secrets out of a text."""
 
-    send: Callable[[Request], Response]
-    execute: Callable[[ProcessSpec], ProcessResult]
+    send: Callable[[recipes.Request], recipes.Response]
+    execute: Callable[[recipes.ProcessSpec], recipes.ProcessResult]
     sleep: Callable[[float], None]
     root: str
     secret: Callable[[str], str]
@@ -55,8 +45,8 @@ class World(Struct):
 class Question(Struct):
     """One try at a question: all settings in `ask` are filled in, and the answer is due in `seconds`."""
 
-    ask: ModelQuestion
-    model: Model
+    ask: recipes.ModelQuestion
+    model: recipes.Model
     world: World
     seconds: float
 
@@ -68,7 +58,7 @@ class Question(Struct):
 class Reply(Struct):
     """The reply of a model. `fault`: why its answer cannot be used, although it had its cost."""
 
-    answer: Answer
+    answer: recipes.Answer
     fault: Problem | None = None
 
 
@@ -94,8 +84,8 @@ class Form(Struct):
     ask: Callable[[Question], Reply]
     uses: frozenset[str] = frozenset()
     at_once: int = 4
-    check: Callable[[Model, World], Iterator[Problem]] = lambda model, world: iter(())
-    tells_cost: Callable[[Model], bool] = lambda model: False
+    check: Callable[[recipes.Model, World], Iterator[Problem]] = lambda model, world: iter(())
+    tells_cost: Callable[[recipes.Model], bool] = lambda model: False
 
 
 # How many questions a model gets at once, and how many a minute.
@@ -156,7 +146,7 @@ def ask_with_retries(
     seconds: float,
     lane: Lane,
     world: World,
-    retry: Retry | None = None,
+    retry: recipes.Retry | None = None,
 ) -> tuple[Reply, int]:
     """Try until an attempt succeeds. Return its result, and the number of tries. Each attempt gets a function
     that returns the seconds left: time runs from its first call, so waiting for a place costs none of it.
@@ -201,7 +191,7 @@ def may_change(status: int) -> bool:
     return 400 <= status <= 599 and status not in (401, 403)
 
 
-def _wait(failure: RetryableFailure, tries: int, retry: Retry | None, world: World) -> float:
+def _wait(failure: RetryableFailure, tries: int, retry: recipes.Retry | None, world: World) -> float:
     if failure.wait is not None:
         return failure.wait + world.jitter() * _SPREAD
     if retry is None:
@@ -223,7 +213,7 @@ def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
 
 
-def asked_wait(response: Response) -> float | None:
+def asked_wait(response: recipes.Response) -> float | None:
     """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
     clocks differ."""
     from email.utils import parsedate_to_datetime  # seldom needed
@@ -275,7 +265,7 @@ def post(
         **extra,
     }
     stated_headers = {name.lower() for name in model.headers}
-    request = Request(
+    request = recipes.Request(
         "POST",
         url_of(model, path, default),
         (*((n, v) for n, v in headers.items() if n.lower() not in stated_headers), *model.headers.items()),
@@ -345,13 +335,13 @@ def wire_form(
             hint = f"does its `base_url` lead to an {what[1]}-compatible API?"
             raise cannot_replay("BK612", message, hint) from None
 
-    def check(model: Model, world: World) -> Iterator[Problem]:
+    def check(model: recipes.Model, world: World) -> Iterator[Problem]:
         return check_wire(model, world, path, default)
 
     return Form(ask, _USES, _AT_ONCE, check)
 
 
-def url_of(model: Model, path: str, default: str) -> str:
+def url_of(model: recipes.Model, path: str, default: str) -> str:
     """The URL of an API call. `base_url` may end before `/v1`, with a version or a path that stands for one
     (`/openai`, `/inference`, a deployment of Azure), or with the whole path."""
     parts = urlsplit(model.base_url or default)
@@ -364,7 +354,7 @@ def url_of(model: Model, path: str, default: str) -> str:
 _VERSIONED = lazy_pattern(r"/(?:v\d+[a-z0-9]*|openai|inference|openai/deployments/[^/]+)\Z")
 
 
-def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
+def check_wire(model: recipes.Model, world: World, path: str, default: str) -> Iterator[Problem]:
     """The problems of an entry that is asked over HTTP. Refused where its host is not allowed."""
     if model.base_url is None and model.key is None and not model.headers:
         hint = "`key:` names the variable that holds it; `base_url:` sets another address"
@@ -397,7 +387,9 @@ def unread_part(question: Question, kind: str) -> Problem:
     return Problem("BK612", message, "ask for text and tool calls only")
 
 
-def _failure(question: Question, status: int, message: str, response: Response, url: str) -> Exception:
+def _failure(
+    question: Question, status: int, message: str, response: recipes.Response, url: str
+) -> Exception:
     model = question.model
     text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")
     statuses = model.retry.statuses if model.retry is not None else None
@@ -441,14 +433,14 @@ def on_one_line(text: str) -> str:
 # A conversation as one text, for programs that read only a text.
 
 
-def as_prompt(messages: Sequence[Message]) -> str:
+def as_prompt(messages: Sequence[recipes.Message]) -> str:
     """The messages as one text: a single message of a user as it is, others each under its role."""
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].content
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
-def split_system(messages: Sequence[Message]) -> tuple[str, list[Message]]:
+def split_system(messages: Sequence[recipes.Message]) -> tuple[str, list[recipes.Message]]:
     """Split messages into the system messages, joined to one text, and the others."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
     return system, [message for message in messages if message.role != "system"]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from baselinekit.errors import BaselinekitError, Problem, suggest
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
-from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern

@@ -49,7 +49,6 @@ class GrpcKind(RecipeKind):
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if "/" not in recipe.input.method:
             yield Problem("BK108", "a method is SERVICE/METHOD", "", at=(*INPUT, "method"))
-        yield from super().check(recipe)
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {("code",): GrpcCode()}

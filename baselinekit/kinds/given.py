@@ -1,28 +1,116 @@
-"""A target that is not asked again: earlier answers are read from a file, by the id of the case."""
+"""Answers for which nobody is asked: written in the recipe (echo), composed from it (mock), or stored in a
+file and found by the id of the case (replay)."""
 
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.kinds import messages
 from baselinekit.kinds.files import parse_document, read_text
-from baselinekit.kinds.messages import (
-    READ_KEYS,
-    ConversationKind,
-    StatedConversation,
-    answer_of_value,
-    is_structured,
-)
-from baselinekit.kinds.settings import EXECUTION, Setting, is_named
+from baselinekit.kinds.kind import RecipeKind, current_form
+from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, is_named
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import Struct, replace
+from baselinekit.secrets.variables import as_text
+from baselinekit.structs import Struct, TimeLimit, replace
+from baselinekit.values.texts import Mask
+
+
+class EchoExecution(Struct):
+    """Nothing is requested."""
+
+    type: Literal["echo"]
+
+
+class EchoKind(RecipeKind):
+    """A written text is graded like an answer."""
+
+    name = "echo"
+    execution = EchoExecution
+    currents = (current_form("Echo", Json, EchoExecution, None),)
+    noun = "result"
+    asks_nobody = True
+    eval_input = "echo"
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        return f"echo {messages.shortened(as_text(recipe.input), mask)}"
+
+    def input_of_text(self, text: Json, context: Json) -> Json:
+        return text if context is None else {"content": text, "context": context}
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        return Observation(setting.scope.expand(recipe.input, INPUT), 0.0)
+
+
+ECHO = EchoKind()
+
+
+RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
+_QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
+_DRAWN_BYTES = 6
+
+
+class MockExecution(Struct):
+    """The `response`: a text, in which `{question}` is the text of the user's messages; an answer as a
+    program could give it (`{output_messages, token_usage, …}`); or any other value, as it is. `delay`:
+    seconds before it is given, or the fewest if `delay_max` states the most: an attempt of a case waits
+    equally long in every run."""
+
+    type: Literal["mock"]
+    response: Json = RESPONSE
+    delay: Seconds | None = None
+    delay_max: Seconds | None = None
+    timeout: TimeLimit | None = None
+    target: str = ""
+
+
+class MockKind(messages.ConversationKind):
+    name = "mock"
+    execution = MockExecution
+    currents = (current_form("Mock", messages.StatedConversation | str, MockExecution),)
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        yield from super().check(recipe)
+        least, most = recipe.execution.delay or 0, recipe.execution.delay_max
+        if most is not None and most < least:
+            message = f"the longest delay, {most} s, is below the shortest, {least} s"
+            yield Problem("BK108", message, "exchange the two", at=(*EXECUTION, "delay_max"))
+
+    def only_reads(self, recipe: Recipe) -> bool:
+        return True
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        conversation: messages.ConversationInput = setting.scope.expand(recipe.input, INPUT)
+        execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
+        seconds = float(execution.delay or 0)
+        if execution.delay_max is not None:  # a repeated run takes as long
+            drawn = sha256(f"{setting.turn}/{conversation.case or setting.asker}".encode()).digest()
+            share = int.from_bytes(drawn[:_DRAWN_BYTES]) / float(256**_DRAWN_BYTES)
+            seconds += max(0.0, float(execution.delay_max) - seconds) * share
+        if seconds:
+            setting.clients.sleep(seconds)
+        if not isinstance(recipe.execution.response, str):
+            return messages.answer_of_value(execution.response, seconds, self.whom(recipe))
+        parts = (as_text(setting.scope.expand(part)) for part in _QUESTION.split(recipe.execution.response))
+        return Observation(messages.question_of(conversation).join(parts), seconds)
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Refuse undefined variables, and an answer that cannot be read."""
+        super().check_replay(recipe, setting)
+        self.replay(replace(recipe, execution=replace(recipe.execution, delay=None, delay_max=None)), setting)
+
+
+MOCK = MockKind()
+
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _STORED_ANSWERS = ("output", "candidate_answer", "answer")
-StoredAnswers = tuple[dict[str, list[Json]], dict[str, str]]
-"""By case id: the answers in the order of the attempts; why a case in the file has no answer."""
+StoredAnswers = dict[str, list[Json]]
+"""By case id: the answers in the order of the attempts."""
 
 
 class ReplayExecution(Struct):
@@ -30,21 +118,14 @@ class ReplayExecution(Struct):
 
     type: Literal["replay"]
     file: str
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     target: str = ""
-
-
-class ReplayCurrent(Struct):
-    """`current:` whose answer is in a file."""
-
-    input: StatedConversation | str
-    execution: ReplayExecution
 
 
 def read_stored(file: str, text: str) -> StoredAnswers:
     """Read answers from JSON Lines, a list in JSON or YAML, or the results of a run. An unusable row is
     InvalidInput, with its line: no answer is left out."""
-    stored, flaws = dict[str, list[Json]](), dict[str, str]()
+    stored: StoredAnswers = {}
 
     def attempt(numbered_row: tuple[int, dict[str, Any]]) -> int:  # they may be written in any order
         number = numbered_row[1].get("attempt")
@@ -54,15 +135,13 @@ def read_stored(file: str, text: str) -> StoredAnswers:
         name = next((row[key] for key in _IDS if isinstance(row.get(key), str) and row[key]), None)
         if name is None:
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
-        dataset, error = row.get("dataset"), row.get("error")
+        dataset = row.get("dataset")
         name = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
         if (answer := _answer_of(row)) is not ABSENT:
             stored.setdefault(name, []).append(answer)
-        else:
-            flaws[name] = f"the run had an error: {error}" if error else "the row holds no answer"
     if not stored:
         raise _unusable(file, 1, "there is no answer in it", "a line is {id, text} or {id, output_messages}")
-    return stored, flaws
+    return stored
 
 
 def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -90,10 +169,10 @@ def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _answer_of(row: dict[str, Any]) -> Json:
     """Return the answer; ABSENT if there is none."""
-    if is_structured(row):
+    if messages.is_structured(row):
         summary = row.get("trace_summary")
         known = {**(summary if isinstance(summary, dict) else {}), **row}
-        return {key: known[key] for key in READ_KEYS if key in known}
+        return {key: known[key] for key in messages.READ_KEYS if key in known}
     answer = next((row[key] for key in _STORED_ANSWERS if row.get(key, ABSENT) is not ABSENT), ABSENT)
     return ABSENT if answer is None and row.get("error") else answer
 
@@ -102,10 +181,10 @@ def _unusable(file: str, line: int, message: str, hint: str) -> InvalidInput:
     return InvalidInput(Problem("BK795", message, hint, Place(file, line, 1)))
 
 
-class ReplayKind(ConversationKind):
+class ReplayKind(messages.ConversationKind):
     name = "replay"
     execution = ReplayExecution
-    currents = (ReplayCurrent,)
+    currents = (current_form("Replay", messages.StatedConversation | str, ReplayExecution),)
     names_target = "file: …"
 
     def whom(self, recipe: Recipe) -> str:
@@ -136,9 +215,8 @@ class ReplayKind(ConversationKind):
         return stored
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
-        stored, flaws = self.stored(recipe, setting)
-        source, case = self.whom(recipe), recipe.input.case
-        matches = [name for name in (*stored, *flaws) if case and name.endswith(f"/{case}")]
+        stored, source, case = self.stored(recipe, setting), self.whom(recipe), recipe.input.case
+        matches = [name for name in stored if case and name.endswith(f"/{case}")]
         for name in filter(None, (setting.asker, case, *(matches if len(matches) == 1 else ()))):
             if answers := stored.get(name):
                 number = setting.turn + 1
@@ -148,9 +226,7 @@ class ReplayKind(ConversationKind):
                     )
                     raise cannot_replay("BK795", message, "make fewer attempts, or store more answers")
                 answer = answers[min(setting.turn, len(answers) - 1)]
-                return replace(answer_of_value(answer, 0.0, source), recorded=True)
-            if name in flaws:
-                raise cannot_replay("BK795", f"{source} holds no answer for {name}: {flaws[name]}")
+                return replace(messages.answer_of_value(answer, 0.0, source), recorded=True)
         name = case or setting.asker
         hint = suggest(name, stored) or "store one, a line {id, text} or {id, output_messages}"
         raise cannot_replay("BK795", f"{source} holds no answer for {name}", hint)
