@@ -248,7 +248,9 @@ class Checker:
         lines: list[str] = []
         if self._policy.explain:
             lines = describe_exchanges(observation, redactor)
-            lines = lines or list(map(redactor.mask_said, matcher.explain(comparison)))
+            from baselinekit.matching.explain import explain
+
+            lines = lines or list(map(redactor.mask_said, explain(matcher.known.output, comparison)))
         new_text = self._text_judged(baseline, comparison, observation)
         result = replace(
             result,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, Rule, State, mode_of
+from baselinekit.matching.rules import Mode, Rule, State, mode_of, mode_under
 from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
@@ -132,7 +132,7 @@ class Rows:
         state = None if self.stored is None else self.stored.step(n, self.e[n], len(self.e), paired=True)
         if state is None or state.here is None or state.here.ignore is not None:
             return self.mode, state
-        return self.walk.modes.under(self.mode, state.here), state
+        return mode_under(self.mode, state.here), state
 
     # One element that describes all, and elements that are paired by a key.
 
@@ -234,7 +234,7 @@ class Rows:
         agreed, bindings, question_count = 0, walk.bindings, len(walk.questions)
         try:
             for n, m in zip(rows, columns, strict=False):
-                if walk.has_bindings:
+                if walk.expected.has_bindings:
                     bindings = dict(walk.bindings)
                 question_count = len(walk.questions)
                 self.walk_pair(n, m)
@@ -283,7 +283,7 @@ class Rows:
                 resolved[m] = walk.left_out(self.e[n], self.a[m], rule, self.place(n, m))
         missing = [n for n in alignment.missing if not self.is_left_out(n)]  # others would match any row
         loose = Alignment([], missing, alignment.extra)
-        moved = dict(pair_alike(self.e, self.a, loose, walk.templates.accepts))
+        moved = dict(pair_alike(self.e, self.a, loose, walk.expected.templates.accepts))
         partners = dict(alignment.pairs) | moved
         for n in sorted({*partners, *alignment.missing}):
             if n in partners:
@@ -362,7 +362,9 @@ class Rows:
         pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
         matched = pairing.match()
         resolved: dict[int, Json] = {}
-        if walk.has_bindings or not walk.fail_fast:  # else they were walked already, without further effect
+        if (
+            walk.expected.has_bindings or not walk.fail_fast
+        ):  # else they were walked already, without further effect
             for n, m in sorted(matched.items()):
                 resolved[m] = self.walk_pair(n, m)
         used = {*matched.values()}
@@ -401,7 +403,7 @@ class Rows:
             values = {key: value[key] for key, rules in below.items() if rules is None or rules.here is None}
         equal = not (mode.tolerances or mode.allow_additional_fields)
         return {
-            key: self.walk.templates.of(item) if isinstance(item, str) else item
+            key: self.walk.expected.templates.of(item) if isinstance(item, str) else item
             for key, item in values.items()
             if not self.walk.is_touched(item)
             and (isinstance(item, str | bool) or equal or (is_number(item) and not mode.tolerances))

@@ -17,8 +17,7 @@ from baselinekit.matching.rules import (
     field_tolerance,
     start,
 )
-from baselinekit.matching.stored import Stored
-from baselinekit.matching.walk import Templates, Walk, WalkPlace
+from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -40,6 +39,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import binds
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
@@ -246,7 +246,6 @@ _NO_ANSWERS: Answers = {}
 class Matcher(Struct):
     """One baseline's rules and output, ready to be walked."""
 
-    form: Form
     mode: Mode
     rules: Rules
     known: Known
@@ -270,7 +269,7 @@ class Matcher(Struct):
             from baselinekit.matching import limits  # most baselines state none
 
             missing = {difference.path for difference in walk.differences if difference.kind == "missing"}
-            headers = [path for path, kind in self.form.items() if kind == "headers"]
+            headers = [path for path, kind in self.stored.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
             limit_differences += [
                 *(difference for difference in absent if difference.path not in missing),
@@ -286,19 +285,7 @@ class Matcher(Struct):
         )
 
     def new_walk(self, answers: Answers = _NO_ANSWERS) -> Walk:
-        stored = self.stored
-        walk = Walk(
-            _arrays,
-            _wording,
-            stored.templates,
-            stored.modes,
-            self.form,
-            stored.touched,
-            stored.has_bindings,
-            answers,
-        )
-        walk.hits.update(stored.hits)
-        return walk
+        return Walk(_arrays, _wording, self.stored, answers, hits={*self.stored.hits})
 
     def walk(self, walk: Walk, actual: Json) -> Json:
         """Walk over an actual output; return it as it is resolved."""
@@ -330,12 +317,6 @@ class Matcher(Struct):
     def arrays(self) -> dict[Path, str]:
         """The arrays that have a mode of their own, by path."""
         return self.stored.arrays
-
-    def explain(self, comparison: Comparison) -> list[str]:
-        """Describe the differences in words, for users who ask for details."""
-        from baselinekit.matching.explain import explain
-
-        return explain(self.known.output, comparison)
 
     def _reports(self, walk: Walk) -> Iterator[RuleReport]:
         matched = {rule.at for rule in walk.hits}
@@ -382,6 +363,7 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     compiled_rules, required = path_rules(rules, output, form, problems)
     at_root = start(compiled_rules)
     stored.look(output, mode, at_root)
+    stored.has_bindings = any(map(binds, stored.templates.known.values()))
     states_nothing = bool(form) and output in ({}, {"headers": {}})
     unchecked = not stored.is_checked and (stored.hits or stored.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
@@ -400,7 +382,7 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
                 for problem, at in places
             ]
         raise InvalidInput(*problems)
-    return Matcher(form, mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
+    return Matcher(mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
 
 
 def is_limit(difference: Difference) -> bool:

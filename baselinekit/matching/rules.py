@@ -2,7 +2,7 @@
 them apply right here. Then the mode: how values are compared at one place, with its defaults filled in."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from baselinekit.kinds.kind import RecipeKind
@@ -322,27 +322,15 @@ class Mode(Struct):
         return replace(self, tolerances=tolerances, tolerance_specificity=specificity)
 
 
-class Modes:
-    """The modes below rules that do not leave a value out."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = {}
-        """By the ids of the mode around a value and of the rules there. Both objects are kept, as otherwise
-        new objects could get their ids."""
-
-    def under(self, mode: Mode, here: ActiveRules) -> Mode:
-        key = id(mode), id(here)
-        if key not in self._known:
-            below = mode
-            if here.fields is not None and here.fields.fields is not None:
-                below = field_mode(here.fields.fields, here.fields, below)
-            if here.tolerances:
-                bounds = [
-                    (rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None
-                ]
-                below = below.tolerating(bounds, here.tolerances[0].pattern.specificity)
-            self._known[key] = mode, here, below
-        return self._known[key][2]
+@lru_cache(maxsize=4096)
+def mode_under(mode: Mode, here: ActiveRules) -> Mode:
+    """The mode below rules that do not leave a value out."""
+    if here.fields is not None and here.fields.fields is not None:
+        mode = field_mode(here.fields.fields, here.fields, mode)
+    if here.tolerances:
+        bounds = [(rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None]
+        mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
+    return mode
 
 
 def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
