@@ -226,9 +226,7 @@ class Language:
         refuse_conflict(body, file)
         return libyaml.load(body, file, watched, numbered=numbered)
 
-    @staticmethod
-    def key(name: str, quoted: bool) -> str:
-        return yaml_quoted(name) if quoted else yaml_flow(name)
+    key: Callable[[str], str] = staticmethod(yaml_flow)
 
 
 class _JsonText(Language):
@@ -239,9 +237,7 @@ class _JsonText(Language):
     def load(body: str, file: str, watched: Watched | None = None, **_: object) -> list[Json]:
         return [load_json(body, file)]
 
-    @staticmethod
-    def key(name: str, quoted: bool) -> str:
-        return json_string(name)
+    key = staticmethod(json_string)
 
 
 class _JsonLines(_JsonText):

@@ -72,7 +72,7 @@ class Rewrite(Struct):
 
 def rewrite(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
     """The rewrite that turns the old value into the new one; None if they are equal."""
-    if identical(old, new, hints.ordered):
+    if old is new or identical(old, new, hints.ordered):
         return None
     if isinstance(old, dict) and isinstance(new, dict):
         return _rewrite_mapping(old, new, hints, path)
