@@ -47,8 +47,7 @@ from baselinekit.commands.refresh import (
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
-from baselinekit.learning.lists import ListRule
+from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model.changes import (
     NO_RULES,
     Applied,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Protocol
 
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct
 
 
@@ -14,6 +14,14 @@ def value_at(value: Json, path: Path) -> Json:
     for step in path:
         value = value[step]
     return value
+
+
+def value_or_absent(output: Json, path: Path) -> Json:
+    """The value at a path; ABSENT if there is none."""
+    try:
+        return value_at(output, path)
+    except (LookupError, TypeError):
+        return ABSENT
 
 
 def with_values(value: Json, values: Mapping[Path, Json]) -> Json:
