@@ -20,7 +20,6 @@ from baselinekit.matching.rules import (
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
     BOUNDS,
-    FLAGS,
     TOPIC_ONLY,
     Answers,
     Baseline,
@@ -33,7 +32,6 @@ from baselinekit.model.baselines import (
     Tolerance,
     Type,
     known_path,
-    method_problems,
 )
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -109,27 +107,13 @@ Every other path is more exact."""
 
 def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
     """The mode at the root: with the type that the file states, or the default type for the output."""
-    flags = {}
-    for name, value in rules.tolerance.items():
-        if not isinstance(value, bool):
-            continue
-        if name in FLAGS:
-            flags[name] = value
-        else:
-            hint = suggest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
-            message = f"{name!r} is not an option of a comparison"
-            problems.append(Problem("BK202", message, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
     for name in ("min_similarity", "method"):
         if getattr(rules, name) is not None and type != "semantic":
             message = f"{name} belongs to type: semantic"
             hint = "set the type, or leave it out"
             problems.append(Problem("BK203", message, hint, at=("comparison", name)))
-    if type == "semantic" or rules.fields:
-        problems += method_problems(rules)
-    return Mode().changed(
-        type, rules.options, flags, min_similarity=rules.min_similarity, method=rules.method
-    )
+    return Mode().changed(type, rules)
 
 
 def path_rules(
@@ -143,8 +127,8 @@ def path_rules(
             pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
             if isinstance(setting, Tolerance):
                 problems += bounds_problems(setting, at)
-            elif isinstance(setting, FieldRule):
-                problems += field_problems(setting, at)
+            elif isinstance(setting, FieldRule) and (bounds := field_tolerance(setting)):
+                problems += bounds_problems(bounds, (*at, "tolerance"))
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
                 message = f"`$` is the whole output, which is no array ({json_type(output)})"
                 problems.append(Problem("BK203", message, "name the array, such as `$.body`", at=at))
@@ -154,9 +138,9 @@ def path_rules(
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            bounds = {} if setting is None else {kind: setting}
+            stated = {} if setting is None else {kind: setting}
             compiled_rules += [
-                Rule(kind, text, _with_header_spelling(path, output, form), at, **bounds) for path in rooted
+                Rule(kind, text, _with_header_spelling(path, output, form), at, **stated) for path in rooted
             ]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
@@ -178,21 +162,6 @@ def _iterate_rules(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_k
                 yield kind, value, ("comparison", kind, key), None
             elif kind != "tolerance" or isinstance(value, Tolerance):
                 yield kind, str(key), ("comparison", kind, key), value
-
-
-def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
-    for name, value in rule.tolerance.items():
-        place = (*at, "tolerance", name)
-        if isinstance(value, Tolerance) or name not in FLAGS.union(BOUNDS):
-            message = (
-                f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
-            )
-            yield Problem("BK202", message, suggest(name, FLAGS.union(BOUNDS)), at=place)
-        elif (name in FLAGS) != isinstance(value, bool):
-            message = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
-            yield Problem("BK202", message, at=place)
-    if bounds := field_tolerance(rule):
-        yield from bounds_problems(bounds, (*at, "tolerance"))
 
 
 def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:

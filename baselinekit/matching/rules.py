@@ -14,7 +14,7 @@ from baselinekit.model.baselines import (
     ArrayMode,
     FieldRule,
     Method,
-    Options,
+    Rules,
     Tolerance,
     Type,
     least_similarity,
@@ -282,27 +282,22 @@ class Mode(Struct):
             text = text.strip()
         return text if self.case_sensitive else text.casefold()
 
-    def changed(
-        self,
-        type: Type,
-        *sources: Options | dict[str, bool] | None,
-        min_similarity: float | None = None,
-        method: Method | None = None,
-    ) -> "Mode":
-        """A copy with another type and the settings of the sources; later sources win."""
+    def changed(self, type: Type, stated: Rules | FieldRule) -> "Mode":
+        """A copy with another type and the stated settings; a switch in `tolerance` wins over one in
+        `options`."""
         changes: dict[str, Any] = {}
         if type != self.type:
             changes = {"type": type, "normalize_newlines": type == "exact"}
-        if min_similarity is not None:
-            changes["min_similarity"] = float(min_similarity)
-        if method is not None:
-            changes["method"] = OLD_NAMES.get(method, method)
-            if min_similarity is None and method != self.method:
-                changes["min_similarity"] = least_similarity(method)
-        for source in sources:
-            if isinstance(source, Options):
-                source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}
-            changes |= source or {}
+        if stated.min_similarity is not None:
+            changes["min_similarity"] = float(stated.min_similarity)
+        if stated.method is not None:
+            changes["method"] = OLD_NAMES.get(stated.method, stated.method)
+            if stated.min_similarity is None and stated.method != self.method:
+                changes["min_similarity"] = least_similarity(stated.method)
+        for name in FLAGS:
+            for value in (getattr(stated.options, name, None), stated.tolerance.get(name)):
+                if isinstance(value, bool):
+                    changes[name] = value
         return replace(self, **changes) if changes else self
 
     def tolerating(self, bounds: Sequence[tuple[Tolerance, str]], specificity: Specificity) -> "Mode":
@@ -336,10 +331,7 @@ def mode_under(mode: Mode, here: ActiveRules) -> Mode:
 def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
     """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
     type = rule.type or outer.type
-    flags = {
-        name: value for name, value in rule.tolerance.items() if name in FLAGS and isinstance(value, bool)
-    }
-    mode = outer.changed(type, rule.options, flags, min_similarity=rule.min_similarity, method=rule.method)
+    mode = outer.changed(type, rule)
     bounds = field_tolerance(rule)
     if bounds is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
         tolerances = [] if bounds is None else [(bounds, path_rule.text)]
