@@ -65,8 +65,8 @@ from baselinekit.values.places import places, value_at, value_or_absent, with_va
 
 
 class LearningCase(Struct):
-    """What the learner is given: a baseline, compiled; the answers, and how each of them compares with it. `compare` compares an answer
-    under other rules. `now`: when the answers came, in seconds since 1970."""
+    """What the learner is given: a baseline, compiled; the answers, and how each of them compares with it.
+    `compare` compares an answer under other rules. `now`: when the answers came, in seconds since 1970."""
 
     baseline: Baseline
     matcher: Matcher
@@ -103,8 +103,8 @@ class LearningCase(Struct):
         return self.kind.is_definition(self.baseline.current, path)
 
 
-# Lists whose rows come and go, or change their order: the rule by which they are compared from then on, and the
-# one row that describes the others.
+# Lists whose rows come and go, or change their order: the rule by which they are compared from then on, and
+# the one row that describes the others.
 #
 # Which lists. A new or missing row is a change as long as all answers agree on it. Answers within seconds
 # that differ from each other show a list that changes by itself.
@@ -209,9 +209,7 @@ def _find_rule(
         return ListRule(path, "subset", sizes, core)
     rows = [row for rows in stored_lists for row in rows]
     try:
-        row = _RowUnifier(case).unify(
-            [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
-        )
+        row = _unify(case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0))
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
@@ -256,64 +254,53 @@ def _has_varying_rows(lists: Sequence[Rows]) -> bool:
 # that a row not yet seen may have as well.
 
 
-class _RowUnifier:
-    """Builds one value that stands for all stored and new ones. Raises Unlike if they have no form in
-    common."""
+def _unify(case: LearningCase, values: Sequence[Json], place: Path) -> Json:
+    """Return one value that stands for values as they are stored, at this path of each row. Raises Unlike if
+    they have no form in common."""
 
-    def __init__(self, case: LearningCase):
-        self._words, self._learnt = case.words, case.learnt
+    def accepts(text: str, value: Json) -> bool:
+        return accepts_all(text, [value], case.words)
 
-    def unify(self, values: Sequence[Json], place: Path) -> Json:
-        """Return one value for values as they are stored, at this path of each row."""
-        first_value = values[0]
-        if all(isinstance(value, dict) for value in values):
-            return self.unify_objects(values, place)
-        if all(same_json(value, first_value) for value in values):
-            return first_value
-        if all(isinstance(value, list) for value in values):
-            if not all(values):
-                return "<<any_array>>"
-            return [self.unify([item for value in values for item in value], (*place, 0))]
-        if any(isinstance(value, dict | list) for value in values):
-            raise Unlike
-        templates = [value for value in values if is_template(value)]
-        literals = [value for value in values if not is_template(value)]
-        plain_values = [unescaped(value) for value in literals]
-        for text in dict.fromkeys(templates):
-            if accepts_all(text, plain_values, self._words):
-                return text
-        if templates and evidence_for(place, self._learnt) is None:
-            raise Unlike  # a person decided on this placeholder
-        return self.narrowest(plain_values) or placeholder_for(literals, self.accepts)
-
-    def narrowest(self, values: Sequence[Json]) -> str | None:
-        """Return a form that no text has by chance, or that numbers of one kind have."""
-        non_null = [value for value in values if value is not None]
-        types = {json_type(value) for value in non_null}
-        if types == {"number"}:
-            texts = [proposal.text for proposal in narrowest(non_null, words=self._words)]
-        elif types == {"string"}:
-            texts = [
-                proposal.text for proposal in proposals_from_table(non_null, "string", "sure", self._words)
-            ]
-            likely = [
-                proposal.text for proposal in proposals_from_table(non_null, "string", "likely", self._words)
-            ]
-            texts += [text for text in likely if _LIKELY.fullmatch(text)]
-        else:
-            return None
-        return f"{texts[0][:-2]}|null>>" if texts and len(non_null) < len(values) else next(iter(texts), None)
-
-    def unify_objects(self, rows: Sequence[dict[str, Json]], place: Path) -> dict[str, Json]:
+    if all(isinstance(value, dict) for value in values):
         shaped: dict[str, Json] = {}
-        for name in dict.fromkeys(name for row in rows for name in row):
-            values = [row[name] for row in rows if name in row]
-            value = self.unify(values, (*place, name))
-            shaped[name] = value if len(values) == len(rows) else optional(value, self.accepts)
+        for name in dict.fromkeys(name for row in values for name in row):
+            members = [row[name] for row in values if name in row]
+            value = _unify(case, members, (*place, name))
+            shaped[name] = value if len(members) == len(values) else optional(value, accepts)
         return shaped
+    if all(same_json(value, values[0]) for value in values):
+        return values[0]
+    if all(isinstance(value, list) for value in values):
+        if not all(values):
+            return "<<any_array>>"
+        return [_unify(case, [item for value in values for item in value], (*place, 0))]
+    if any(isinstance(value, dict | list) for value in values):
+        raise Unlike
+    templates = [value for value in values if is_template(value)]
+    literals = [value for value in values if not is_template(value)]
+    plain_values = [unescaped(value) for value in literals]
+    for text in dict.fromkeys(templates):
+        if accepts_all(text, plain_values, case.words):
+            return text
+    if templates and evidence_for(place, case.learnt) is None:
+        raise Unlike  # a person decided on this placeholder
+    return _narrowest_sure(plain_values, case.words) or placeholder_for(literals, accepts)
 
-    def accepts(self, text: str, value: Json) -> bool:
-        return accepts_all(text, [value], self._words)
+
+def _narrowest_sure(values: Sequence[Json], words: PlaceholderContext) -> str | None:
+    """Return a form that no text has by chance, or that numbers of one kind have."""
+    non_null = [value for value in values if value is not None]
+    types = {json_type(value) for value in non_null}
+    texts: list[str] = []
+    if types == {"number"}:
+        texts = [proposal.text for proposal in narrowest(non_null, words=words)]
+    elif types == {"string"}:
+        texts = [proposal.text for proposal in proposals_from_table(non_null, "string", "sure", words)]
+        likely = (proposal.text for proposal in proposals_from_table(non_null, "string", "likely", words))
+        texts += filter(_LIKELY.fullmatch, likely)
+    if not texts:
+        return None
+    return f"{texts[0][:-2]}|null>>" if len(non_null) < len(values) else texts[0]
 
 
 def holds_template(row: Json) -> bool:
@@ -653,11 +640,7 @@ def lookalikes(
     for shape, paths in by_shape.items():
         values = tuple(values_by_path[path] for path in paths)
         proposal = narrowest(values, write, words)[0]
-        if len(paths) == 1 or not proposal.says_little:
-            yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
-            continue
-        for path, value in zip(paths, values, strict=True):
-            yield Volatile(path, (path,), (value,), narrowest([value], write, words)[0])
+        yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
 
 
 # What a write has made: an id that begins with the present time, the object that it created, by the status,
