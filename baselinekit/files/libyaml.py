@@ -35,7 +35,6 @@ from baselinekit.files.text import (
     SEQUENCE,
     Event,
     Watched,
-    count_characters,
     place,
 )
 from baselinekit.lazy import lazy_pattern
@@ -213,8 +212,7 @@ class _Reader:
         self.refuse("BK106", f"more than {self.most_nodes:,} values", "split the file", event)
 
     def add_anchor(self, anchor: str, value: Json, size: int) -> None:
-        """Remember a value; a long text in it counts as many values."""
-        self.anchors[anchor] = (value, size + count_characters(value) // 100)
+        self.anchors[anchor] = (value, size)
         self.has_anchors = True
 
     def alias(self, event: Any) -> Json:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Path
 from baselinekit.structs import MutableStruct, field
 
 BOM = "\ufeff"
@@ -74,15 +74,6 @@ def line_end(body: str, index: int) -> tuple[int, int]:
     """Return where the line of an index ends, and where the next one starts."""
     match = _LINE_END.search(body, index)
     return match.span() if match else (len(body), len(body))
-
-
-def count_characters(value: Json) -> int:
-    """Return the number of characters in the texts and keys of a value."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(key) + count_characters(item) for key, item in value.items())
-    return sum(map(count_characters, value)) if isinstance(value, list) else 0
 
 
 def refuse_conflict(body: str, file: str) -> None:
