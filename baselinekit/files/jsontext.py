@@ -11,16 +11,7 @@ from math import isinf
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.files.text import (
-    DOCUMENT,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    place,
-    refuse_conflict,
-)
+from baselinekit.files.text import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 

@@ -8,15 +8,7 @@ from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.matching.rules import (
-    Form,
-    Mode,
-    Rule,
-    RuleKind,
-    State,
-    field_tolerance,
-    start,
-)
+from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
     BOUNDS,
