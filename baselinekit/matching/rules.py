@@ -23,8 +23,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import freeze
-from baselinekit.values.paths import Pattern, Specificity, reached, without_deep
-from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, fits
+from baselinekit.values.paths import Pattern, Specificity
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, fits, reached, without_deep
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
@@ -78,11 +78,11 @@ class State:
     `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what is
     below."""
 
-    __slots__ = ("_joint", "_known", "below", "by_index", "by_value", "here", "named", "positions")
+    __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "named", "positions")
 
     def __init__(self, positions: Positions, known: "dict[Positions, State]"):
         self.positions, self._known = positions, known
-        self.below = _Below(self)
+        self._below: dict[str | int, State | None] = {}
         self._joint: dict[State | None, tuple[ActiveRules | None, State | None]] = {}
         self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
@@ -101,13 +101,23 @@ class State:
                     segment, key, value, size, _holds_placeholder if paired and rule.ignores else None
                 )
             )
-        return self.below[key if key.__class__ is str else 0]
+        return self.below(key if key.__class__ is str else 0)
+
+    def below(self, key: str | int) -> "State | None":
+        """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
+        all indexes, unless the rules tell them apart."""
+        if key not in self._below:
+            named = key in self.named
+            self._below[key] = (
+                self._step(lambda rule, segment: fits(segment, key, ABSENT, 1)) if named else self.below_any()
+            )
+        return self._below[key]
 
     def below_any(self) -> "State | None":
         """The state below a key or index that no rule names: only wildcards lead there."""
-        if -1 not in self.below:
-            self.below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
-        return self.below[-1]
+        if -1 not in self._below:
+            self._below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
+        return self._below[-1]
 
     def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State | None":
         return _state(
@@ -154,21 +164,6 @@ def steps_below(
     """Each key or index of a stored value, with the value there and its state."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         yield key, item, None if state is None else state.step(key, item, len(value))
-
-
-class _Below(dict[str | int, State | None]):
-    """The state below each key that no filter has to look at, made when it is first asked for. Keys that no
-    rule names share one, and so do all indexes, unless the rules tell them apart."""
-
-    def __init__(self, state: State):
-        self._state = state
-
-    def __missing__(self, key: str | int) -> State | None:
-        if key in self._state.named:
-            self[key] = self._state._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
-        else:
-            self[key] = self._state.below_any()
-        return self[key]
 
 
 def start(rules: Iterable[Rule]) -> State | None:

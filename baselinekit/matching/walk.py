@@ -459,7 +459,7 @@ class Walk(MutableStruct):
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
             if known is not None:
-                below = known[key]
+                below = known(key)
             else:
                 below = None if stored is None else stored.step(key, item, e_size, paired=True)
             value = a.get(key, ABSENT)
