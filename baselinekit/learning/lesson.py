@@ -30,7 +30,6 @@ from baselinekit.placeholders.grammar import (
     has_marker,
     is_template,
     split,
-    tokens_in,
     unescaped,
 )
 from baselinekit.placeholders.lines import with_values as values_in_template
@@ -481,7 +480,7 @@ def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
         volatile, refusals = list(found.volatile), list(found.refusals)
     known = [*(place for item in volatile for place in item.places), *(place.path for place in refusals)]
     steady = _SteadyValues(case, known)
-    volatile += steady.checked(moments_of_now(steady.values(may_name=True), case.now, view.write, case.words))
+    volatile += steady.checked(moments_of_now(steady.values(), case.now, view.write, case.words))
     if len(outputs) == 1 and case.kind.writes(recipe):
         made = made_by_write(outputs[0], recipe.input, case.now, view.write, case.words)
         taken = {place for item in volatile for place in item.places}
@@ -540,14 +539,13 @@ class _SteadyValues:
         self._output, self._stored = case.outputs[0], case.stored
         self._others = [output for output in case.outputs[1:] if not same_json(output, self._output)]
         self._wholes = {(), *case.kind.answers(case.baseline.current)}
-        self._templater = OutputTemplater(case.words.scope)
 
-    def values(self, may_name: bool = False) -> Iterator[tuple[Path, Json]]:
-        """Yield them with their paths. `may_name`: also the texts in which variables are named."""
+    def values(self) -> Iterator[tuple[Path, Json]]:
+        """Yield them with their paths."""
         for path, value in places(self._output):
-            if isinstance(value, dict | list) or path in self._wholes or not self._is_same(path, value):
+            if isinstance(value, dict | list) or path in self._wholes:
                 continue
-            if self.is_literal(path) or (may_name and self._is_named(path, value)):
+            if self._is_same(path, value) and self.is_literal(path):
                 yield path, value
 
     def _is_same(self, path: Path, value: Json) -> bool:
@@ -568,21 +566,11 @@ class _SteadyValues:
         stored = value_or_absent(self._stored, path)
         return stored == value_at(self._output, path) and not (isinstance(stored, str) and has_marker(stored))
 
-    def _is_named(self, path: Path, value: Json) -> bool:
-        """Whether the stored text is the value, apart from escapes and names of variables."""
-        stored = value_or_absent(self._stored, path)
-        return isinstance(stored, str) and self._templater.expanded(stored) == value
-
     def checked(self, found: Iterable[Volatile]) -> list[Volatile]:
-        """Return those that the rules compare, and whose text still names the variables that are in it."""
+        """Return those that the rules compare."""
         items = [item for item in found if item.path not in self._wholes or not is_alone(item.proposal.text)]
         compared = self.compared([item.places[0] for item in items]) if items else ()
-        return [item for item in items if item.places[0] in compared and self._keeps_variables(item)]
-
-    def _keeps_variables(self, item: Volatile) -> bool:
-        stored = value_or_absent(self._stored, item.places[0])
-        tokens = tokens_in(stored) if isinstance(stored, str) and has_marker(stored) else ()
-        return all(token.text in item.proposal.text for token in tokens)
+        return [item for item in items if item.places[0] in compared]
 
     def literal(self, paths: Iterable[Path]) -> set[Path]:
         """Return those paths that are compared and stored as they came, except a whole answer."""
