@@ -6,7 +6,7 @@ must be the file with exactly this change; if it is not, a plainer way of writin
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -136,9 +136,7 @@ class _Writer:
         self.newline = newline(body)
 
     def text(self, change: Rewrite, document: int, old: Json) -> str:
-        root = mark(self.language.events(self.body), document, _paths_of(change, old)).root
-        if root is None:
-            raise Unplannable
+        root = mark(self.language.events(self.body))[document]
         return apply_splices(self.body, self.splices(change, root, None, old))
 
     def splices(self, change: Rewrite, node: MarkedNode, entry: _EntrySpan | None, old: Json) -> list[Splice]:
@@ -193,7 +191,7 @@ class _Writer:
     # Entries.
 
     def entries(self, node: MarkedNode, old: Json) -> dict[str | int, _EntrySpan]:
-        """Return the entries of a collection, all of whose children are marked."""
+        """Return the entries of a collection."""
         entries: dict[str | int, _EntrySpan] = {}
         body, end = self.body, node.start
         for name, child in node.children.items():
@@ -353,13 +351,3 @@ class _Writer:
         width = len(mapping_match[2]) - len(mapping_match[1]) if mapping_match else 0
         flat = list_match is not None and len(list_match[1]) == len(list_match[2])
         return YamlStyle(width if 1 <= width <= 8 else STEP, flat, inside=True)
-
-
-def _paths_of(change: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
-    """Yield the paths whose marks the splices need."""
-    yield at
-    if change.entries is not None:
-        yield from ((*at, name) for name in (old if isinstance(old, dict) else range(len(old))))
-    for entry in change.entries or ():
-        if entry.rewrite is not None and entry.old is not None:
-            yield from _paths_of(entry.rewrite, old[entry.old], (*at, entry.old))
