@@ -2,7 +2,7 @@
 
 A collection is its entries and what separates them: in block style line ends, in flow style commas. An
 entry that stays keeps its text, with the comments above it and on its lines. The result is read again and
-must be the file with exactly this change; if it is not, a plainer way of writing it is tried."""
+must be the file with exactly this change."""
 
 import re
 from collections import deque
@@ -63,11 +63,11 @@ def edited(
     if change is None:
         return body
     documents[document] = new
-    for plainly in (False, True):
-        with suppress(BaselinekitError, LookupError, Unplannable):
-            text = _Writer(body, language, plainly).text(change, document, old)
-            if identical(language.load(text, ""), documents, hints.ordered):
-                return text
+    with suppress(BaselinekitError, LookupError, Unplannable):
+        root = mark(language.events(body))[document]
+        text = apply_splices(body, _Writer(body, language).splices(change, root, None, old))
+        if identical(language.load(text, ""), documents, hints.ordered):
+            return text
     raise _impossible(edits)
 
 
@@ -126,18 +126,12 @@ LONGEST_FLOW = 100
 
 
 class _Writer:
-    """Writes changes in the style of their file: indentation, quotes, line ends, block or flow style.
-    `plainly`: new values are on one line."""
+    """Writes changes in the style of their file: indentation, quotes, line ends, block or flow style."""
 
-    def __init__(self, body: str, language: Language, plainly: bool):
+    def __init__(self, body: str, language: Language):
         self.body = body
         self.language = language
-        self.plainly = plainly
         self.newline = newline(body)
-
-    def text(self, change: Rewrite, document: int, old: Json) -> str:
-        root = mark(self.language.events(self.body))[document]
-        return apply_splices(self.body, self.splices(change, root, None, old))
 
     def splices(self, change: Rewrite, node: MarkedNode, entry: _EntrySpan | None, old: Json) -> list[Splice]:
         kind = MAPPING if isinstance(old, dict) else SEQUENCE
@@ -276,7 +270,7 @@ class _Writer:
             prefix, offset = "-", STEP
         is_row = isinstance(value, dict | list) and value and node.kind == SEQUENCE
         is_flow = is_row and {child.style for child in collections} == {"flow"}
-        if self.plainly or (is_flow and len(yaml_flow(value)) <= LONGEST_FLOW):
+        if is_flow and len(yaml_flow(value)) <= LONGEST_FLOW:
             return f"{prefix} {yaml_flow(value)}"
         return self.newline.join(yaml_value(prefix, value, column, offset, self.style))
 
@@ -293,11 +287,9 @@ class _Writer:
             at = entry.at if entry else start
             line = body[line_start(body, at) : at]
             one_line = self.nested(value, None if line.strip() or "\n" not in body[:at] else line)
-        elif self.plainly or (
-            node.style == "flow" and node.size and isinstance(value, dict | list) and value
-        ):
+        elif node.style == "flow" and node.size and isinstance(value, dict | list) and value:
             one_line = yaml_flow(value)
-            if len(one_line) > LONGEST_FLOW and not self.plainly:
+            if len(one_line) > LONGEST_FLOW:
                 one_line = None
         if entry is None:
             text = self.newline.join(yaml_block(value, 0, style=self.style)) if one_line is None else one_line
@@ -333,7 +325,7 @@ class _Writer:
         is nothing else before it on its line."""
         if self.language.blocks:
             return yaml_flow(value)
-        if indent is None or self.plainly:
+        if indent is None:
             return tight_json(value) if self.tight else compact(value)
         step = _JSON_INDENT.search(self.body)
         return pretty(value, step[1] if step else "  ", indent, self.newline)

@@ -11,7 +11,7 @@ from math import isinf
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.files.text import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
+from baselinekit.files.text import END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 
@@ -392,7 +392,6 @@ def json_string(value: str) -> str:
 
 def json_events(body: str) -> Iterator[Event]:
     """Yield the events of a valid JSON text."""
-    yield (DOCUMENT, 0, 0, "", "", None)
     for token in _TOKEN.finditer(body):
         string, _, opening, closing = token.groups()
         start, end = token.span(1) if string else token.span()

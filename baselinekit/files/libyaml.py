@@ -10,7 +10,6 @@ import yaml
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
-    DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
@@ -26,7 +25,7 @@ else:
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, plain_scalar
-from baselinekit.files.text import ALIAS, DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, Watched, place
+from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, Watched, place
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.structs import Struct
@@ -77,7 +76,7 @@ def load(
 
 
 def events(body: str) -> Iterator[Event]:
-    """Yield every event with its position."""
+    """Yield the events of all values with their positions."""
     get = _parser(body).get_event
     has_surrogates = _SURROGATE_ESCAPE.search(body)
     while True:
@@ -94,8 +93,6 @@ def events(body: str) -> Iterator[Event]:
             yield (END, start, end, "", "", None)
         elif kind is AliasEvent:
             yield (ALIAS, start, end, event.anchor, "", None)
-        elif kind is DocumentStartEvent:
-            yield (DOCUMENT, start, end, "", "", None)
         elif kind is StreamEndEvent:
             return
 

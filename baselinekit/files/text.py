@@ -89,7 +89,7 @@ def refuse_conflict(body: str, file: str) -> None:
 # and JSON (jsontext.py) have the same form.
 
 
-SCALAR, ALIAS, MAPPING, SEQUENCE, END, DOCUMENT = range(6)
+SCALAR, ALIAS, MAPPING, SEQUENCE, END = range(5)
 
 Event = tuple[int, int, int, str, str, str | None]
 """Kind, start, end, value (for an alias its anchor), style (`flow` for collections in flow style, `!` for a
@@ -119,7 +119,7 @@ class MarkedNode(MutableStruct):
 def mark(events: Iterator[Event]) -> list[MarkedNode]:
     """Return the root of each document, with all nodes below it."""
     walk = _Walk(events)
-    return [walk.visit(event, False, -1) for event in events if event[0] != DOCUMENT]
+    return [walk.visit(event, False, -1) for event in events]
 
 
 def reach(documents: Sequence[MarkedNode], document: int, path: Path) -> tuple[list[MarkedNode], Path]:
@@ -176,7 +176,7 @@ class Splice(NamedTuple):
 
 
 class Unplannable(Exception):
-    """Not an error yet: a simpler way of writing may work."""
+    """Raised where a text cannot be edited in place."""
 
 
 def apply_splices(body: str, splices: Sequence[Splice]) -> str:
