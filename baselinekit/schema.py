@@ -15,7 +15,7 @@ import msgspec
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.files.languages import Language, language
-from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
+from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, mark, place, reach
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.finding import is_secret_header
 from baselinekit.structs import Struct, fields, replace
@@ -235,13 +235,11 @@ def place_problems(
 ) -> list[Problem]:
     """Turn problems with paths, by document, into problems with places. The place of an
     unknown key is the key itself."""
-    paths_by_document = {n: [item.at or () for item in items] for n, items in problems.items() if items}
-    marks_by_document = mark_each((written_in or language(file)).events(body), paths_by_document)
+    marks = mark((written_in or language(file)).events(body)) if any(problems.values()) else []
     placed: list[tuple[int, Problem]] = []
     for document, document_problems in problems.items():
-        marks = marks_by_document.get(document, Marks())
         for problem in document_problems:
-            nodes, missing = marks.reach(problem.at or ())
+            nodes, missing = reach(marks, document, problem.at or ())
             index = position(nodes[-1], at_key=problem.code == "BK103" and not missing) if nodes else 0
             placed.append((index, replace(problem, place=place(file, body, index), at=None)))
     return [problem for _, problem in sorted(placed, key=lambda pair: pair[0])]

@@ -33,8 +33,7 @@ from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, Refre
 from baselinekit.commands.selection import Selection
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
-from baselinekit.learning.lists import ListRule
+from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model import changes as model
 from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
 from baselinekit.model.values import Json

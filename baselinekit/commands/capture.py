@@ -25,9 +25,8 @@ from baselinekit.errors import (
 )
 from baselinekit.kinds.kind import Flag, RecipeKind
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.case import LearningCase
 from baselinekit.learning.evidence import MOST_VALUES, evidence_of
-from baselinekit.learning.lesson import Lesson, counted_by_name, learn_new, with_lookalikes
+from baselinekit.learning.lesson import LearningCase, Lesson, counted_by_name, learn_new, with_lookalikes
 from baselinekit.learning.templating import (
     DECLARED,
     IN_A_NAME,

@@ -439,8 +439,10 @@ class Checker:
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:
+            from baselinekit.matching.explain import explain
+
             lines = describe_exchanges(observation, redactor)
-            lines = lines or list(map(redactor.mask_said, matcher.explain(comparison)))
+            lines = lines or list(map(redactor.mask_said, explain(matcher.known.output, comparison)))
         new_text = self._text_judged(baseline, comparison, observation)
         result = replace(
             result,

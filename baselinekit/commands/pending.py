@@ -10,8 +10,7 @@ from baselinekit.commands.project import CaptureEnvironment, environment_of, obs
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import since_capture
-from baselinekit.learning.lists import lists_above
+from baselinekit.learning.lesson import lists_above, since_capture
 from baselinekit.learning.templating import with_declared_names
 from baselinekit.model.baselines import (
     SETTLED_BY_REFRESH,

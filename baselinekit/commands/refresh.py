@@ -28,9 +28,8 @@ from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.case import LearningCase
 from baselinekit.learning.evidence import evidence_of, select_valid_evidence
-from baselinekit.learning.lesson import Lesson, learn_again
+from baselinekit.learning.lesson import LearningCase, Lesson, learn_again
 from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline

@@ -32,7 +32,7 @@ from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
 from baselinekit.structs import Struct, plain
 from baselinekit.values.equality import identical, is_number
-from baselinekit.values.paths import iterate_places, parse, render, roots
+from baselinekit.values.paths import find, parse, render, roots
 from baselinekit.values.places import value_at
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -124,7 +124,7 @@ def _compare_outputs(
             (*root, *path)
             for text in (*before.comparison.ignore_fields, *_ignored_values(before.comparison))
             for root in roots(parse(text), old)
-            for path, _ in iterate_places(parse(text), old["body"] if root else old)
+            for path, _ in find(parse(text), old["body"] if root else old)
         }
         for change in changes_of(old, new, ComparisonRules()).changes:
             parent, key = change.path[:-1], change.path[-1] if change.path else ""

@@ -11,7 +11,7 @@ from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import is_plain, language
-from baselinekit.files.text import decode, mark
+from baselinekit.files.text import decode, mark, reach
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema import place_problems
@@ -203,7 +203,7 @@ def write_step(project: Project, step: PromotionStep, now: str) -> None:
 def promoted(body: str, file: str, status: Status, now: str) -> str:
     """The text of a description with the new status and the date of the change."""
     form = language(file)
-    nodes, missing = mark(form.events(body), 0, [("updated",)]).reach(("updated",))
+    nodes, missing = reach(mark(form.events(body)), 0, ("updated",))
     old = "" if missing else nodes[-1].value
     time = parse_time(now)
     day = now if time is None or "T" in old else time.date().isoformat()
@@ -212,7 +212,7 @@ def promoted(body: str, file: str, status: Status, now: str) -> str:
     if not old or nodes[-1].style or is_plain(old):
         return text
     # A date without quotes is replaced by one without quotes, so that readers still take it for a date.
-    node = mark(form.events(text), 0, [("updated",)]).reach(("updated",))[0][-1]
+    node = reach(mark(form.events(text)), 0, ("updated",))[0][-1]
     return text[: node.start] + day + text[node.end :]
 
 

@@ -2,17 +2,18 @@
 
 A collection is its entries and what separates them: in block style line ends, in flow style commas. An
 entry that stays keeps its text, with the comments above it and on its lines. The result is read again and
-must be the file with exactly this change; if it is not, a plainer way of writing it is tried."""
+must be the file with exactly this change."""
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.files.jsontext import compact, plain_scalar, pretty, tight_json
+from baselinekit.files.jsontext import compact, pretty, tight_json
 from baselinekit.files.languages import (
     STEP,
     Language,
@@ -25,7 +26,6 @@ from baselinekit.files.languages import (
 )
 from baselinekit.files.text import (
     MAPPING,
-    SCALAR,
     SEQUENCE,
     MarkedNode,
     Splice,
@@ -38,9 +38,9 @@ from baselinekit.files.text import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Edit, Json, Path
+from baselinekit.structs import replace
 from baselinekit.values.changes import Hints, Rewrite, RewrittenEntry, rewrite
 from baselinekit.values.equality import identical
-from baselinekit.values.places import value_at, with_values
 
 _NO_HINTS = Hints()
 
@@ -53,78 +53,53 @@ def edited(
     documents = language.load(body, "")
     try:
         old = documents[document]
-        change, plainest = (_planned(old, edits, hints, whole) for whole in (False, True))
+        new = old
+        for edit in edits:
+            new = _with_edit(new, edit.path, edit.value, hints.siblings)
     except (LookupError, TypeError):
         raise _impossible(edits) from None
-    if change is None or plainest is None:
+    keys = {(*edits[-1].path, *path): key for path, key in hints.keys.items()}
+    change = rewrite(old, new, replace(hints, keys=keys))
+    if change is None:
         return body
-    expected = [*documents[:document], change.value, *documents[document + 1 :]]
-    for way, plainly in product((change, plainest), (False, True)):
-        try:
-            new = _Writer(body, language, plainly).text(way, document, old)
-            if identical(language.load(new, ""), expected, hints.ordered):
-                return new
-        except _CommentsInBracketsError:
-            message = "brackets with comments in them cannot be changed"
-            raise NotRecorded(
-                Problem("BK122", message, "write a line for each entry, without brackets")
-            ) from None
-        except (BaselinekitError, LookupError, Unplannable):
-            continue
+    documents[document] = new
+    with suppress(BaselinekitError, LookupError, Unplannable):
+        root = mark(language.events(body))[document]
+        text = apply_splices(body, _Writer(body, language).splices(change, root, None, old))
+        if identical(language.load(text, ""), documents, hints.ordered):
+            return text
     raise _impossible(edits)
 
 
 def _impossible(edits: Sequence[Edit]) -> NotRecorded:
     paths = ", ".join(".".join(map(str, edit.path)) or "the file" for edit in edits)
     message = f"{paths} cannot be changed without touching something else"
-    hint = "write that part of the file without anchors, tags or `?` keys"
+    hint = "write it without anchors, tags, `?` keys and comments in brackets; end the file with a line end"
     return NotRecorded(Problem("BK122", message, hint))
 
 
-def _planned(old: Json, edits: Sequence[Edit], hints: Hints, whole: bool) -> Rewrite | None:
-    """Return the change that the edits make of a value; None if they change nothing. `whole`: the values at
-    their paths are replaced, whatever they have in common. LookupError or TypeError: an impossible path."""
-    if not edits[-1].path:
-        new = edits[-1].value
-        is_same = old is new or identical(old, new, hints.ordered)
-        return None if is_same else Rewrite(new) if whole else rewrite(old, new, hints)
+def _with_edit(old: Json, path: Path, value: Json, siblings: Sequence[str]) -> Json:
+    """Return a copy with another value at a path. LookupError or TypeError: an impossible path."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(old, list) and isinstance(step, int):
+        return [*old[:step], _with_edit(old[step], rest, value, siblings), *old[step + 1 :]]
     if old is None or old is ABSENT:
-        values = {edit.path: edit.value for edit in edits if edit.value is not ABSENT}
-        return Rewrite(with_values({}, values)) if values else None
-    if not isinstance(old, dict | list):
+        old = {}
+    if not isinstance(old, dict):
         raise TypeError
-    edits_by_step: dict[str | int, list[Edit]] = {}
-    for edit in edits:
-        edits_by_step.setdefault(edit.path[0], []).append(Edit(edit.path[1:], edit.value))
-    changes = {}
-    for step, below in edits_by_step.items():
-        exists = isinstance(old, list) or step in old
-        if change := _planned(value_at(old, (step,)) if exists else ABSENT, below, hints, whole):
-            changes[step] = change
-    value: Json = old.copy()
-    for step, change in changes.items():
-        value[step] = change.value
-    if not changes or isinstance(old, list):
-        entries = [RewrittenEntry(step, step, change.value, change) for step, change in changes.items()]
-        return Rewrite(value, tuple(entries)) if entries else None
-    order = [key for key in old if value[key] is not ABSENT]
-    for key in value:
-        if key not in old:
-            later = hints.siblings[hints.siblings.index(key) + 1 :] if key in hints.siblings else ()
-            following = next((name for name in later if name in order), None)
-            last = 0 if whole else len(order)
-            order.insert(last if following is None else order.index(following), key)
-    value = {key: value[key] for key in order}
-    if not old.keys() & value.keys():
-        return Rewrite(value)
-    entries = [
-        RewrittenEntry(key if key in old else None, key, value[key], changes.get(key)) for key in order
-    ]
-    return Rewrite(value, tuple(entries), rebuilt=order != list(old))
-
-
-class _CommentsInBracketsError(Exception):
-    """Entries would be added, removed or moved within `[…]` or `{…}` with comments among them."""
+    if step in old:
+        new = {**old, step: _with_edit(old[step], rest, value, siblings)}
+        return {key: item for key, item in new.items() if item is not ABSENT}
+    if value is ABSENT:
+        return old
+    later = siblings[siblings.index(step) + 1 :] if step in siblings else ()
+    keys = list(old)
+    following = next((keys.index(name) for name in later if name in old), len(keys))
+    keys.insert(following, step)
+    new = {**old, step: _with_edit(ABSENT, rest, value, siblings)}
+    return {key: new[key] for key in keys}
 
 
 class _EntrySpan(NamedTuple):
@@ -151,20 +126,12 @@ LONGEST_FLOW = 100
 
 
 class _Writer:
-    """Writes changes in the style of their file: indentation, quotes, line ends, block or flow style.
-    `plainly`: new values are on one line."""
+    """Writes changes in the style of their file: indentation, quotes, line ends, block or flow style."""
 
-    def __init__(self, body: str, language: Language, plainly: bool):
+    def __init__(self, body: str, language: Language):
         self.body = body
         self.language = language
-        self.plainly = plainly
         self.newline = newline(body)
-
-    def text(self, change: Rewrite, document: int, old: Json) -> str:
-        root = mark(self.language.events(self.body), document, _paths_of(change, old)).root
-        if root is None:
-            raise Unplannable
-        return apply_splices(self.body, self.splices(change, root, None, old))
 
     def splices(self, change: Rewrite, node: MarkedNode, entry: _EntrySpan | None, old: Json) -> list[Splice]:
         kind = MAPPING if isinstance(old, dict) else SEQUENCE
@@ -185,7 +152,7 @@ class _Writer:
             return [splice for splices in inner.values() for splice in splices]
         usual = self.separator(node, list(entries.values()), gaps)
         if self.is_flow(node) and "#" in "".join(outside):
-            raise _CommentsInBracketsError
+            raise Unplannable
         # The text between entries: blank lines, which move with their entry, and comments that belong to no
         # entry, which stay.
         loose = deque(index for index, gap in enumerate(gaps, 1) if "#" in gap)
@@ -218,7 +185,7 @@ class _Writer:
     # Entries.
 
     def entries(self, node: MarkedNode, old: Json) -> dict[str | int, _EntrySpan]:
-        """Return the entries of a collection, all of whose children are marked."""
+        """Return the entries of a collection."""
         entries: dict[str | int, _EntrySpan] = {}
         body, end = self.body, node.start
         for name, child in node.children.items():
@@ -284,37 +251,27 @@ class _Writer:
     def new_entry(
         self, node: MarkedNode, entries: dict[str | int, _EntrySpan], new: RewrittenEntry, gap: str
     ) -> str:
-        """Write a new entry like its neighbours."""
-        key, value, siblings = str(new.name), new.value, node.children.values()
+        """Write a new entry, in brackets if its neighbours are."""
+        key, value = str(new.name), new.value
         first = next(iter(entries.values())).at
-        quote = self.body[first] if self.body[first] in ("'", '"') else ""
-        collections = [child for child in siblings if child.kind in (MAPPING, SEQUENCE) and child.size]
+        children = node.children.values()
+        collections = [child for child in children if child.kind in (MAPPING, SEQUENCE) and child.size]
         if self.is_flow(node):
             multi_line = any("\n" in self.body[child.start : child.end] for child in collections)
             indent = gap.rpartition("\n")[2] if "\n" in gap and (multi_line or not collections) else None
             text = self.nested(value, indent)
-            prefix = f"{self.language.key(key, bool(quote))}:{'' if self.tight else ' '}"
+            prefix = f"{self.language.key(key)}:{'' if self.tight else ' '}"
             return text if node.kind == SEQUENCE else prefix + text
         column = first - line_start(self.body, first)
         if node.kind == MAPPING and len(key) > LONGEST_FLOW:
             return self.newline.join(yaml_block({key: value}, column, style=self.style))
-        prefix = f"{yaml_quoted(key, quote) if quote else yaml_scalar(key)}:"
-        offset, is_text = self.style.step, isinstance(value, str) and "\n" not in value
-        texts = (
-            child
-            for child in siblings
-            if child.kind == SCALAR
-            and (child.style or isinstance(plain_scalar(child.value), str))
-            and not (child.style == '"' == yaml_scalar(child.value)[0])  # quotes that it cannot do without
-        )
-        styles = {child.style for child in texts} if is_text else set()
+        prefix, offset = f"{yaml_scalar(key)}:", self.style.step
         if node.kind == SEQUENCE:
             prefix, offset = "-", STEP
-            styles |= set() if is_text else {child.style for child in collections}
-        if self.plainly or (styles == {"flow"} and value and len(yaml_flow(value)) <= LONGEST_FLOW):
+        is_row = isinstance(value, dict | list) and value and node.kind == SEQUENCE
+        is_flow = is_row and {child.style for child in collections} == {"flow"}
+        if is_flow and len(yaml_flow(value)) <= LONGEST_FLOW:
             return f"{prefix} {yaml_flow(value)}"
-        if len(styles) == 1 and isinstance(value, str) and styles <= {"'", '"'}:
-            return f"{prefix} {yaml_quoted(value, styles.pop())}"
         return self.newline.join(yaml_value(prefix, value, column, offset, self.style))
 
     # Values.
@@ -330,11 +287,9 @@ class _Writer:
             at = entry.at if entry else start
             line = body[line_start(body, at) : at]
             one_line = self.nested(value, None if line.strip() or "\n" not in body[:at] else line)
-        elif self.plainly or (
-            node.style == "flow" and node.size and isinstance(value, dict | list) and value
-        ):
+        elif node.style == "flow" and node.size and isinstance(value, dict | list) and value:
             one_line = yaml_flow(value)
-            if len(one_line) > LONGEST_FLOW and not self.plainly:
+            if len(one_line) > LONGEST_FLOW:
                 one_line = None
         if entry is None:
             text = self.newline.join(yaml_block(value, 0, style=self.style)) if one_line is None else one_line
@@ -370,7 +325,7 @@ class _Writer:
         is nothing else before it on its line."""
         if self.language.blocks:
             return yaml_flow(value)
-        if indent is None or self.plainly:
+        if indent is None:
             return tight_json(value) if self.tight else compact(value)
         step = _JSON_INDENT.search(self.body)
         return pretty(value, step[1] if step else "  ", indent, self.newline)
@@ -388,13 +343,3 @@ class _Writer:
         width = len(mapping_match[2]) - len(mapping_match[1]) if mapping_match else 0
         flat = list_match is not None and len(list_match[1]) == len(list_match[2])
         return YamlStyle(width if 1 <= width <= 8 else STEP, flat, inside=True)
-
-
-def _paths_of(change: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
-    """Yield the paths whose marks the splices need."""
-    yield at
-    if change.entries is not None:
-        yield from ((*at, name) for name in (old if isinstance(old, dict) else range(len(old))))
-    for entry in change.entries or ():
-        if entry.rewrite is not None and entry.old is not None:
-            yield from _paths_of(entry.rewrite, old[entry.old], (*at, entry.old))

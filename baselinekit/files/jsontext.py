@@ -11,16 +11,7 @@ from math import isinf
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.files.text import (
-    DOCUMENT,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    place,
-    refuse_conflict,
-)
+from baselinekit.files.text import END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 
@@ -355,37 +346,35 @@ def dump_json(value: Json, indent: str = "  ") -> str:
     return pretty(value, indent) + "\n"
 
 
-def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str:
-    """Write a value over several lines. The first line is not indented, the others by at least `indent`."""
-    if not isinstance(value, dict | list) or not value:
-        return compact(value)
-    inner_indent = indent + step
-    inner = f"{newline}{inner_indent}"
-    items = [
-        pretty(item, step, inner_indent, newline) if isinstance(item, dict | list) else compact(item)
-        for item in (value if isinstance(value, list) else value.values())
-    ]
-    if isinstance(value, list):
-        return f"[{inner}{f',{inner}'.join(items)}{newline}{indent}]"
-    items = [f"{json_string(key)}: {item}" for key, item in zip(value, items, strict=True)]
-    return f"{{{inner}{f',{inner}'.join(items)}{newline}{indent}}}"
-
-
-def compact(value: Json, comma: str = ", ", colon: str = ": ") -> str:
-    """Write a value on one line."""
+def pretty(
+    value: Json, step: str, indent: str = "", newline: str = "\n", comma: str = ",", colon: str = ": "
+) -> str:
+    """Write a value over several lines, or on one if `newline` is empty. The first line is not indented, the
+    others by at least `indent`."""
     if isinstance(value, str):
         return json_string(value)
-    if isinstance(value, dict):
-        items = [f"{json_string(key)}{colon}{compact(item, comma, colon)}" for key, item in value.items()]
-        return f"{{{comma.join(items)}}}"
+    if not isinstance(value, dict | list):
+        return json.dumps(value) if value is None or isinstance(value, bool) else number(value)
+    inner = indent + step
+    items = [
+        pretty(item, step, inner, newline, comma, colon)
+        for item in (value if isinstance(value, list) else value.values())
+    ]
+    begin, end = (newline + inner, newline + indent) if newline and items else ("", "")
     if isinstance(value, list):
-        return f"[{comma.join([compact(item, comma, colon) for item in value])}]"
-    return json.dumps(value) if value is None or isinstance(value, bool) else number(value)
+        return f"[{begin}{(comma + begin).join(items)}{end}]"
+    items = [f"{json_string(key)}{colon}{item}" for key, item in zip(value, items, strict=True)]
+    return f"{{{begin}{(comma + begin).join(items)}{end}}}"
+
+
+def compact(value: Json) -> str:
+    """Write a value on one line."""
+    return pretty(value, "", newline="", comma=", ")
 
 
 def tight_json(value: Json) -> str:
     """Write a value on one line without blanks after colons and commas."""
-    return compact(value, ",", ":")
+    return pretty(value, "", newline="", colon=":")
 
 
 _HIDDEN = lazy_pattern(
@@ -403,7 +392,6 @@ def json_string(value: str) -> str:
 
 def json_events(body: str) -> Iterator[Event]:
     """Yield the events of a valid JSON text."""
-    yield (DOCUMENT, 0, 0, "", "", None)
     for token in _TOKEN.finditer(body):
         string, _, opening, closing = token.groups()
         start, end = token.span(1) if string else token.span()

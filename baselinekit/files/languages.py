@@ -210,49 +210,29 @@ LINES = ".jsonl"
 """The suffix of JSON Lines, which are read only if they are named: other tools use them for data too."""
 
 
-class Language:
-    """How the text of a file is read, and how values are written in it. This class is YAML. `blocks`:
-    structure may be expressed by indentation alone."""
+class Language(NamedTuple):
+    """How the text of a file is read, and how values are written in it. `blocks`: structure may be expressed
+    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `watched` keys, the
+    spans of whose values it adds, and `numbered` keys, below which numbers may be keys, and become texts."""
 
-    blocks = True
-    events: Callable[[str], Iterator[Event]] = staticmethod(libyaml.events)
-
-    @staticmethod
-    def load(
-        body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
-    ) -> list[Json]:
-        """Load the values of a file's documents, and add the spans of those of the `watched` keys. Below the
-        `numbered` keys, numbers may be keys, and become texts."""
-        refuse_conflict(body, file)
-        return libyaml.load(body, file, watched, numbered=numbered)
-
-    @staticmethod
-    def key(name: str, quoted: bool) -> str:
-        return yaml_quoted(name) if quoted else yaml_flow(name)
+    blocks: bool
+    events: Callable[[str], Iterator[Event]]
+    load: Callable[..., list[Json]]
+    key: Callable[[str], str]
 
 
-class _JsonText(Language):
-    blocks = False
-    events = staticmethod(json_events)
-
-    @staticmethod
-    def load(body: str, file: str, watched: Watched | None = None, **_: object) -> list[Json]:
-        return [load_json(body, file)]
-
-    @staticmethod
-    def key(name: str, quoted: bool) -> str:
-        return json_string(name)
+def _load_yaml(
+    body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
+) -> list[Json]:
+    refuse_conflict(body, file)
+    return libyaml.load(body, file, watched, numbered=numbered)
 
 
-class _JsonLines(_JsonText):
-    events = staticmethod(json_line_events)
-
-    @staticmethod
-    def load(body: str, file: str, watched: Watched | None = None, **_: object) -> list[Json]:
-        return load_json_lines(body, file)
-
-
-YAML, JSON, JSON_LINES = Language(), _JsonText(), _JsonLines()
+YAML = Language(True, libyaml.events, _load_yaml, yaml_flow)
+JSON = Language(False, json_events, lambda body, file, *_, **__: [load_json(body, file)], json_string)
+JSON_LINES = Language(
+    False, json_line_events, lambda body, file, *_, **__: load_json_lines(body, file), json_string
+)
 
 
 def language(file: str) -> Language:

@@ -10,7 +10,6 @@ import yaml
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
-    DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
@@ -26,18 +25,7 @@ else:
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, plain_scalar
-from baselinekit.files.text import (
-    ALIAS,
-    DOCUMENT,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    Watched,
-    count_characters,
-    place,
-)
+from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, Watched, place
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.structs import Struct
@@ -88,7 +76,7 @@ def load(
 
 
 def events(body: str) -> Iterator[Event]:
-    """Yield every event with its position."""
+    """Yield the events of all values with their positions."""
     get = _parser(body).get_event
     has_surrogates = _SURROGATE_ESCAPE.search(body)
     while True:
@@ -105,8 +93,6 @@ def events(body: str) -> Iterator[Event]:
             yield (END, start, end, "", "", None)
         elif kind is AliasEvent:
             yield (ALIAS, start, end, event.anchor, "", None)
-        elif kind is DocumentStartEvent:
-            yield (DOCUMENT, start, end, "", "", None)
         elif kind is StreamEndEvent:
             return
 
@@ -213,8 +199,7 @@ class _Reader:
         self.refuse("BK106", f"more than {self.most_nodes:,} values", "split the file", event)
 
     def add_anchor(self, anchor: str, value: Json, size: int) -> None:
-        """Remember a value; a long text in it counts as many values."""
-        self.anchors[anchor] = (value, size + count_characters(value) // 100)
+        self.anchors[anchor] = (value, size)
         self.has_anchors = True
 
     def alias(self, event: Any) -> Json:

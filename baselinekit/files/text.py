@@ -4,13 +4,13 @@ it."""
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Path
 from baselinekit.structs import MutableStruct, field
 
 BOM = "\ufeff"
@@ -76,15 +76,6 @@ def line_end(body: str, index: int) -> tuple[int, int]:
     return match.span() if match else (len(body), len(body))
 
 
-def count_characters(value: Json) -> int:
-    """Return the number of characters in the texts and keys of a value."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(key) + count_characters(item) for key, item in value.items())
-    return sum(map(count_characters, value)) if isinstance(value, list) else 0
-
-
 def refuse_conflict(body: str, file: str) -> None:
     """Refuse a file with git's conflict markers, even if it happens to parse."""
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None
@@ -94,11 +85,11 @@ def refuse_conflict(body: str, file: str) -> None:
         raise InvalidInput(Problem("BK101", message, hint, place(file, body, match.start())))
 
 
-# Positions of values in a file: the nodes along the wanted paths, found in one pass over its events. The
-# events of YAML (libyaml.py) and JSON (jsontext.py) have the same form.
+# Positions of values in a file: its nodes, found in one pass over its events. The events of YAML (libyaml.py)
+# and JSON (jsontext.py) have the same form.
 
 
-SCALAR, ALIAS, MAPPING, SEQUENCE, END, DOCUMENT = range(6)
+SCALAR, ALIAS, MAPPING, SEQUENCE, END = range(5)
 
 Event = tuple[int, int, int, str, str, str | None]
 """Kind, start, end, value (for an alias its anchor), style (`flow` for collections in flow style, `!` for a
@@ -125,45 +116,22 @@ class MarkedNode(MutableStruct):
     ends_in_text_block: bool = False
 
 
-class Marks(MutableStruct):
-    """The nodes that were found."""
-
-    root: MarkedNode | None = None
-
-    def reach(self, path: Path) -> tuple[list[MarkedNode], Path]:
-        """Return the existing nodes along a path, from the root on, and the remaining steps, which do not
-        exist."""
-        nodes = [self.root] if self.root else []
-        for depth, step in enumerate(path):
-            child = nodes[-1].children.get(step) if nodes else None
-            if child is None:
-                return nodes, path[depth:]
-            nodes.append(child)
-        return nodes, ()
+def mark(events: Iterator[Event]) -> list[MarkedNode]:
+    """Return the root of each document, with all nodes below it."""
+    walk = _Walk(events)
+    return [walk.visit(event, False, -1) for event in events]
 
 
-def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks:
-    """Return the nodes along these paths."""
-    return mark_each(events, {document: paths}).get(document, Marks())
-
-
-def mark_each(events: Iterator[Event], paths_by_document: Mapping[int, Iterable[Path]]) -> dict[int, Marks]:
-    """Like `mark`, for several documents of one text, in one pass."""
-    marks_by_document: dict[int, Marks] = {}
-    number = -1
-    for event in events:
-        if event[0] == DOCUMENT:
-            number += 1
-        elif number in paths_by_document and number not in marks_by_document:
-            tree: dict[Any, Any] = {}
-            for path in paths_by_document[number]:
-                branch = tree
-                for name in path:
-                    branch = branch.setdefault(name, {})
-            marks_by_document[number] = Marks(_Walk(events).visit(event, tree, False, -1))
-            if len(marks_by_document) == len(paths_by_document):
-                break
-    return marks_by_document
+def reach(documents: Sequence[MarkedNode], document: int, path: Path) -> tuple[list[MarkedNode], Path]:
+    """Return the existing nodes along a path, from the root of a document on, and the remaining steps, which
+    do not exist."""
+    nodes = [*documents[document : document + 1]]
+    for depth, step in enumerate(path):
+        child = nodes[-1].children.get(step) if nodes else None
+        if child is None:
+            return nodes, path[depth:]
+        nodes.append(child)
+    return nodes, ()
 
 
 class _Walk:
@@ -174,16 +142,12 @@ class _Walk:
         self.end = 0
         self.in_text_block = False
 
-    def visit(self, event: Event, tree: dict[Any, Any], in_flow: bool, key: int) -> MarkedNode:
+    def visit(self, event: Event, in_flow: bool, key: int) -> MarkedNode:
         node = MarkedNode(*event, in_flow, key)
         if node.kind <= ALIAS:
-            self.leaf(event)
-        else:
-            self.collection(node, tree)
-        return node
-
-    def collection(self, node: MarkedNode, tree: dict[Any, Any]) -> None:
-        is_flow = node.in_flow or node.style == "flow"
+            self.end, self.in_text_block = event[2], event[4] in ("|", ">")
+            return node
+        is_flow = in_flow or node.style == "flow"
         for event in self.events:
             if event[0] == END:
                 break
@@ -192,37 +156,17 @@ class _Walk:
             if node.kind == MAPPING:
                 key = event[1]
                 name = event[3] if event[0] == SCALAR else -1
-                self.skip(event)
+                self.visit(event, is_flow, -1)
                 event = next(self.events)
             node.size += 1
-            if name in tree:
-                node.children.setdefault(name, self.visit(event, tree[name], is_flow, key))
-            else:
-                self.skip(event)
+            child = self.visit(event, is_flow, key)
+            if name != -1:
+                node.children.setdefault(name, child)
         node.ends_in_text_block = self.in_text_block
         if node.style == "flow":
             self.end, self.in_text_block = event[2], False
         node.end = self.end
-
-    def skip(self, event: Event) -> None:
-        depth = 0
-        while True:
-            kind = event[0]
-            if kind <= ALIAS:
-                self.leaf(event)
-            elif kind == END:
-                depth -= 1
-                if event[2] > event[1]:  # a closing bracket; the end of a block has no length
-                    self.end, self.in_text_block = event[2], False
-            else:
-                depth += 1
-            if not depth:
-                return
-            event = next(self.events)
-
-    def leaf(self, event: Event) -> None:
-        self.end = event[2]
-        self.in_text_block = event[4] in ("|", ">")
+        return node
 
 
 class Splice(NamedTuple):
@@ -232,7 +176,7 @@ class Splice(NamedTuple):
 
 
 class Unplannable(Exception):
-    """Not an error yet: a simpler way of writing may work."""
+    """Raised where a text cannot be edited in place."""
 
 
 def apply_splices(body: str, splices: Sequence[Splice]) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import JSON, YAML
-from baselinekit.files.text import mark, place
+from baselinekit.files.text import mark, place, reach
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import position
@@ -102,10 +102,10 @@ class SourceText:
     def lines(self, paths: Sequence[Path]) -> list[int]:
         """The line of each path, or of the part of it that exists."""
         events = json_events(self.text) if self.is_json else YAML.events(self.text)
-        marks = mark(events, 0, paths)
+        marks = mark(events)
         numbers = []
         for path in paths:
-            nodes, _ = marks.reach(path)
+            nodes, _ = reach(marks, 0, path)
             index = position(nodes[-1], at_key=True) if nodes else 0
             numbers.append(place(self.name, self.text, index).line or 1)
         return numbers

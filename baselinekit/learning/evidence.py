@@ -1,7 +1,7 @@
 """The evidence for each placeholder that was learnt, one line for each place: how many replays, and which
 values. A placeholder without a line was written by a person."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from baselinekit.errors import InvalidInput
 from baselinekit.lazy import lazy_pattern
@@ -75,16 +75,11 @@ def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) 
 def _placeholders_by_key(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
     """Return the placeholders at the places that each line is about."""
     placeholders: dict[str, set[str]] = {}
-    for path, value in _root_and_places(output) if learnt else ():
+    for path, value in places(output) if learnt else ():
         for key in _evidence_keys(path):
             if key in learnt:
                 placeholders.setdefault(key, set()).update(_placeholders_of(value))
     return placeholders
-
-
-def _root_and_places(output: Json) -> Iterator[tuple[Path, Json]]:
-    yield (), output
-    yield from places(output)
 
 
 def _evidence_keys(path: Path) -> tuple[str, str]:

@@ -6,22 +6,32 @@ stored output and the answers may differ by a change as well."""
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
+from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.case import LearningCase, value_or_absent
-from baselinekit.learning.evidence import is_handwritten
+from baselinekit.learning.evidence import evidence_below, evidence_for, is_handwritten
 from baselinekit.learning.links import LinkView, bind_links
-from baselinekit.learning.lists import ListRule, Ruled, with_list_rules
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.learning.varying import ReplayView, Shape, UnlearnablePlace, Volatile, learn_places
-from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Difference, Known
+from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
 from baselinekit.placeholders.formats import NEAR, holds_now, is_of_now
-from baselinekit.placeholders.grammar import Token, has_marker, split, tokens_in, unescaped
+from baselinekit.placeholders.grammar import (
+    Token,
+    escape_value,
+    has_marker,
+    is_template,
+    split,
+    unescaped,
+)
 from baselinekit.placeholders.lines import with_values as values_in_template
 from baselinekit.placeholders.narrowest import (
     Column,
@@ -50,7 +60,319 @@ from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import places, value_at, with_values
+from baselinekit.values.places import places, value_at, value_or_absent, with_values
+
+
+class LearningCase(Struct):
+    """What the learner is given: a baseline, compiled; the answers, and how each of them compares with it.
+    `compare` compares an answer under other rules. `now`: when the answers came, in seconds since 1970."""
+
+    baseline: Baseline
+    matcher: Matcher
+    observations: Sequence[Observation]
+    settled: Sequence[Comparison]
+    words: PlaceholderContext
+    now: float
+    compare: Callable[[Matcher, Observation], Comparison]
+
+    @property
+    def kind(self) -> RecipeKind:
+        return kind_of(self.baseline.current)
+
+    @property
+    def stored(self) -> Json:
+        return self.baseline.baseline.output if self.baseline.baseline else None
+
+    @property
+    def learnt(self) -> Mapping[str, str]:
+        """The evidence for the placeholders that were learnt before."""
+        return self.baseline.baseline.learnt if self.baseline.baseline else {}
+
+    @property
+    def outputs(self) -> list[Json]:
+        return [observation.output for observation in self.observations]
+
+    def under(self, baseline: Baseline) -> Self:
+        """Return the same answers, compared with another output or under other rules."""
+        matcher = compile_baseline(baseline, self.words)
+        settled = [self.compare(matcher, observation) for observation in self.observations]
+        return replace(self, baseline=baseline, matcher=matcher, settled=settled)
+
+    def is_definition(self, path: Path) -> bool:
+        return self.kind.is_definition(self.baseline.current, path)
+
+
+# Lists whose rows come and go, or change their order: the rule by which they are compared from then on, and
+# the one row that describes the others.
+#
+# Which lists. A new or missing row is a change as long as all answers agree on it. Answers within seconds
+# that differ from each other show a list that changes by itself.
+
+_FEWEST_NAMED = 3
+_MOST_STEADY = 0.75
+"""The part of the rows that has to be in every answer, so that the others are the exception, where each of
+them holds a placeholder: without one, a single row is enough."""
+
+_COMMON = 3
+"""At least a third of the row names stays the same: otherwise the rows have other values, and none was
+added."""
+
+
+_LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]{3,})\))>>")
+"""Forms of which a few names may be by chance, but not many: digits, and hexadecimal forms longer than a
+word."""
+
+
+class ListRule(Struct):
+    """How a list is compared from now on. `rows`: what is stored where rows come and go: the rows that are
+    always there, or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
+    the most rows that were seen."""
+
+    path: Path
+    mode: ArrayMode
+    sizes: tuple[int, int]
+    rows: tuple[Json, ...] | None = None
+    volatile: tuple[Volatile, ...] = ()
+
+
+def _list_rules(
+    case: LearningCase, earlier: Sequence[Json], varies: Callable[[Path], bool]
+) -> list[ListRule]:
+    """Return rules for the lists in which the answers differ from the stored output. `earlier`: answers of
+    the same service, seen through the stored output, and that output itself, of the lists that are known to
+    vary."""
+    rules: list[ListRule] = []
+    differences = [spot for settled in case.settled for spot in settled.differences]
+    resolved = [settled.resolved for settled in case.settled]
+    for path in sorted({*lists_above(case.stored, differences), *_lists_of_varying_length(earlier)}, key=len):
+        if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
+            continue
+        try:
+            raw_lists, filled_lists = (
+                [value_at(output, path) for output in outputs] for outputs in (case.outputs, resolved)
+            )
+            known = [value_at(output, path) for output in earlier if varies(path)]
+        except (LookupError, TypeError):
+            continue
+        if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *known)):
+            stored_lists = [value_at(case.stored, path), *known]
+            rule = _find_rule(case, path, stored_lists, raw_lists, [*known, *filled_lists])
+            rules += [rule] if rule else []
+    return rules
+
+
+def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Path]:
+    """Yield the outermost lists that hold a difference. For a difference within rows, nobody knows which row
+    is which."""
+    for difference in differences:
+        at = difference.at
+        ends = [end for end, key in enumerate(at) if isinstance(key, int)]
+        if ends or isinstance(value_or_absent(stored, at), list):
+            yield at[: ends[0]] if ends else at
+
+
+def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterator[Path]:
+    """Yield the outermost lists whose length is not the same in all outputs."""
+    if len(outputs) > 1 and all(isinstance(output, list) for output in outputs):
+        if len({len(output) for output in outputs}) > 1:
+            yield path
+    elif all(isinstance(output, dict) for output in outputs):
+        for key in outputs[0] if outputs else ():
+            if all(key in output for output in outputs):
+                yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
+
+
+def _find_rule(
+    case: LearningCase,
+    path: Path,
+    stored_lists: Sequence[Rows],
+    raw_lists: Sequence[Rows],
+    service_lists: Sequence[Rows],
+) -> ListRule | None:
+    """Return the rule for one list. `stored_lists`: the lists as they are or could be stored;
+    `service_lists`: those that all come from one service."""
+    sizes = min(map(len, (*stored_lists, *raw_lists))), max(map(len, (*stored_lists, *raw_lists)))
+    if not _has_varying_rows(service_lists):
+        order = order_rule(service_lists)
+        if order is None:
+            return None
+        return ListRule(path, By(order.removeprefix(BY)) if order.startswith(BY) else "unordered", sizes)
+    if not sizes[0]:
+        return None  # no row to describe
+    steady, gone = _always_there(stored_lists[0], service_lists)
+    literal = any(not holds_template(stored_lists[0][n]) for n in steady)
+    names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
+    if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
+        # one row that describes all would accept any other value in place of what never varied
+        core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
+        return ListRule(path, "subset", sizes, core)
+    rows = [row for rows in stored_lists for row in rows]
+    try:
+        row = _unify(case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0))
+    except Unlike:
+        return None
+    return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
+
+
+def _always_there(stored: Rows, lists: Sequence[Rows]) -> tuple[set[int], set[int]]:
+    """Return which stored rows are in all lists unchanged, and which in none: a row that is gone is
+    reported."""
+    counts = [Counter(map(canonical, rows)) for rows in lists]
+    steady, gone = set(), set()
+    for n, row in enumerate(stored):
+        text = canonical(row)
+        present = [count[text] > 0 for count in counts]
+        if all(present):
+            steady.add(n)
+        elif not any(present):
+            gone.add(n)
+        for count in counts:
+            count[text] -= 1
+    return steady, gone
+
+
+def _has_varying_rows(lists: Sequence[Rows]) -> bool:
+    """Whether the rows of the lists differ: in their number, or in their names of which some stay. Where one
+    key names the same rows in all lists, only their values differ."""
+    if len({len(rows) for rows in lists}) > 1:
+        return True
+    if not lists or len(lists[0]) < _FEWEST_NAMED:
+        return False
+    shares = []
+    for key in keys_naming(lists):
+        names = [{canonical(row[key]) for row in rows} for rows in lists]
+        common = set.intersection(*names)
+        if all(len(common) == len(name_set) for name_set in names):
+            return False
+        if all(isinstance(row[key], str) for rows in lists for row in rows):
+            shares.append(len(common) * _COMMON >= len(lists[0]))
+    return any(shares)
+
+
+# One row that describes all: what is the same in each row stays, and everything else gets the narrowest form
+# that a row not yet seen may have as well.
+
+
+def _unify(case: LearningCase, values: Sequence[Json], place: Path) -> Json:
+    """Return one value that stands for values as they are stored, at this path of each row. Raises Unlike if
+    they have no form in common."""
+
+    def accepts(text: str, value: Json) -> bool:
+        return accepts_all(text, [value], case.words)
+
+    if all(isinstance(value, dict) for value in values):
+        shaped: dict[str, Json] = {}
+        for name in dict.fromkeys(name for row in values for name in row):
+            members = [row[name] for row in values if name in row]
+            value = _unify(case, members, (*place, name))
+            shaped[name] = value if len(members) == len(values) else optional(value, accepts)
+        return shaped
+    if all(same_json(value, values[0]) for value in values):
+        return values[0]
+    if all(isinstance(value, list) for value in values):
+        if not all(values):
+            return "<<any_array>>"
+        return [_unify(case, [item for value in values for item in value], (*place, 0))]
+    if any(isinstance(value, dict | list) for value in values):
+        raise Unlike
+    templates = [value for value in values if is_template(value)]
+    literals = [value for value in values if not is_template(value)]
+    plain_values = [unescaped(value) for value in literals]
+    for text in dict.fromkeys(templates):
+        if accepts_all(text, plain_values, case.words):
+            return text
+    if templates and evidence_for(place, case.learnt) is None:
+        raise Unlike  # a person decided on this placeholder
+    return _narrowest_sure(plain_values, case.words) or placeholder_for(literals, accepts)
+
+
+def _narrowest_sure(values: Sequence[Json], words: PlaceholderContext) -> str | None:
+    """Return a form that no text has by chance, or that numbers of one kind have."""
+    non_null = [value for value in values if value is not None]
+    types = {json_type(value) for value in non_null}
+    texts: list[str] = []
+    if types == {"number"}:
+        texts = [proposal.text for proposal in narrowest(non_null, words=words)]
+    elif types == {"string"}:
+        texts = [proposal.text for proposal in proposals_from_table(non_null, "string", "sure", words)]
+        likely = (proposal.text for proposal in proposals_from_table(non_null, "string", "likely", words))
+        texts += filter(_LIKELY.fullmatch, likely)
+    if not texts:
+        return None
+    return f"{texts[0][:-2]}|null>>" if len(non_null) < len(values) else texts[0]
+
+
+def holds_template(row: Json) -> bool:
+    """Whether a stored row holds a text with a placeholder in it."""
+    return any(is_template(value) for _, value in places(row))
+
+
+def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterator[Volatile]:
+    """Yield the placeholders of the row that describes all."""
+    for inner, text in places(row):
+        if not is_template(text):
+            continue
+        place = (*path, 0, *inner)
+        values = [value_or_absent(raw_row, inner) for rows in raw_lists for raw_row in rows]
+        distinct_values = {canonical(value): value for value in values if value is not ABSENT}
+        proposal = PlaceholderProposal(text, "rows that come and go")
+        yield Volatile(of_any_row(place), (place,), tuple(distinct_values.values()), proposal)
+
+
+# The rules of one baseline. A list in the rows of another one can be compared once it is known which row is
+# which, so there are several rounds.
+
+_MOST_ROUNDS = 3
+
+
+class Ruled(Struct):
+    """A case under the rules that were found for its lists."""
+
+    case: LearningCase
+    rules: tuple[ListRule, ...] = ()
+
+    def is_rewritten(self, path: Path) -> bool:
+        """Whether a place is in a list whose stored rows are new."""
+        return any(rule.rows is not None and path[: len(rule.path)] == rule.path for rule in self.rules)
+
+
+def with_list_rules(case: LearningCase, kept: KeptOutput | None, is_unchanged: bool) -> Ruled:
+    """Find rules for lists. `is_unchanged`: nothing was changed on the service since its capture, so that the
+    stored output, and what a compare has `kept`, are answers of the same service. So they are for a list of
+    which compares have shown that it varies."""
+    baseline, stored, ruled = case.baseline, case.baseline.baseline, Ruled(case)
+    if (
+        stored is None
+        or stored.variants
+        or baseline.source.form != "native"
+        or case.matcher.type != "structural"
+    ):
+        return ruled
+    varied = kept.varied if kept else ()
+    for _ in range(_MOST_ROUNDS):
+        case = ruled.case
+        earlier = [case.stored, *([kept.resolved] if kept and not kept.masked else [])]
+        new_rules = _list_rules(case, earlier, lambda path: is_unchanged or path in varied)
+        if not new_rules:
+            break
+        rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in new_rules if rule.rows is not None}
+        modes = {render(rule.path): rule.mode for rule in new_rules}
+        comparison = case.baseline.comparison
+        written = replace(
+            case.baseline,
+            baseline=replace(stored, output=with_values(case.stored, rows)),
+            comparison=replace(comparison, arrays={**comparison.arrays, **modes}),
+        )
+        ruled = Ruled(case.under(written), (*ruled.rules, *new_rules))
+    return ruled
+
+
+def _is_ruled(case: LearningCase, path: Path) -> bool:
+    """Whether a person, or the form of the answer, has said how a list is compared. `ordered` does not count
+    if placeholders were learnt below: then a capture has written it, to keep one row one row."""
+    mode = case.matcher.arrays.get(path)
+    is_written = mode is not None and not (mode == "ordered" and evidence_below(path, case.learnt))
+    return is_written or case.is_definition(path)
 
 
 class Lesson(Struct):
@@ -158,7 +480,7 @@ def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
         volatile, refusals = list(found.volatile), list(found.refusals)
     known = [*(place for item in volatile for place in item.places), *(place.path for place in refusals)]
     steady = _SteadyValues(case, known)
-    volatile += steady.checked(moments_of_now(steady.values(may_name=True), case.now, view.write, case.words))
+    volatile += steady.checked(moments_of_now(steady.values(), case.now, view.write, case.words))
     if len(outputs) == 1 and case.kind.writes(recipe):
         made = made_by_write(outputs[0], recipe.input, case.now, view.write, case.words)
         taken = {place for item in volatile for place in item.places}
@@ -217,14 +539,13 @@ class _SteadyValues:
         self._output, self._stored = case.outputs[0], case.stored
         self._others = [output for output in case.outputs[1:] if not same_json(output, self._output)]
         self._wholes = {(), *case.kind.answers(case.baseline.current)}
-        self._templater = OutputTemplater(case.words.scope)
 
-    def values(self, may_name: bool = False) -> Iterator[tuple[Path, Json]]:
-        """Yield them with their paths. `may_name`: also the texts in which variables are named."""
+    def values(self) -> Iterator[tuple[Path, Json]]:
+        """Yield them with their paths."""
         for path, value in places(self._output):
-            if isinstance(value, dict | list) or path in self._wholes or not self._is_same(path, value):
+            if isinstance(value, dict | list) or path in self._wholes:
                 continue
-            if self.is_literal(path) or (may_name and self._is_named(path, value)):
+            if self._is_same(path, value) and self.is_literal(path):
                 yield path, value
 
     def _is_same(self, path: Path, value: Json) -> bool:
@@ -245,21 +566,11 @@ class _SteadyValues:
         stored = value_or_absent(self._stored, path)
         return stored == value_at(self._output, path) and not (isinstance(stored, str) and has_marker(stored))
 
-    def _is_named(self, path: Path, value: Json) -> bool:
-        """Whether the stored text is the value, apart from escapes and names of variables."""
-        stored = value_or_absent(self._stored, path)
-        return isinstance(stored, str) and self._templater.expanded(stored) == value
-
     def checked(self, found: Iterable[Volatile]) -> list[Volatile]:
-        """Return those that the rules compare, and whose text still names the variables that are in it."""
+        """Return those that the rules compare."""
         items = [item for item in found if item.path not in self._wholes or not is_alone(item.proposal.text)]
         compared = self.compared([item.places[0] for item in items]) if items else ()
-        return [item for item in items if item.places[0] in compared and self._keeps_variables(item)]
-
-    def _keeps_variables(self, item: Volatile) -> bool:
-        stored = value_or_absent(self._stored, item.places[0])
-        tokens = tokens_in(stored) if isinstance(stored, str) and has_marker(stored) else ()
-        return all(token.text in item.proposal.text for token in tokens)
+        return [item for item in items if item.places[0] in compared]
 
     def literal(self, paths: Iterable[Path]) -> set[Path]:
         """Return those paths that are compared and stored as they came, except a whole answer."""
@@ -317,11 +628,7 @@ def lookalikes(
     for shape, paths in by_shape.items():
         values = tuple(values_by_path[path] for path in paths)
         proposal = narrowest(values, write, words)[0]
-        if len(paths) == 1 or not proposal.says_little:
-            yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
-            continue
-        for path, value in zip(paths, values, strict=True):
-            yield Volatile(path, (path,), (value,), narrowest([value], write, words)[0])
+        yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
 
 
 # What a write has made: an id that begins with the present time, the object that it created, by the status,

@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.case import value_or_absent
 from baselinekit.learning.varying import Volatile
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, Write, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.structs import Struct, field, replace
-from baselinekit.values.places import places, value_at
+from baselinekit.values.places import places, value_at, value_or_absent
 
 Saved = Sequence[tuple[str, str, Json]]
 """What the steps of a flow save: the name, the path of the value, and the value."""

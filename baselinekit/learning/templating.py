@@ -10,7 +10,7 @@ from baselinekit.placeholders.grammar import Token, describes_many, escape, has_
 from baselinekit.secrets.declared import KnownValues, with_variables
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.variables import Redactor, Scope, names_in
-from baselinekit.values.places import children
+from baselinekit.values.places import children, places, with_texts
 
 DECLARED = "the secret"
 IN_A_NAME = ", in its name"
@@ -32,17 +32,8 @@ class OutputTemplater:
 
     def template(self, value: Json) -> Json:
         """Return the value with its texts as they are stored; the value itself if nothing changes."""
-        templated = self._templated(value)
+        templated = with_texts(value, self.text)
         return value if templated == value else templated
-
-    def _templated(self, value: Json) -> Json:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, list):
-            return list(map(self._templated, value))
-        if isinstance(value, dict):
-            return {key: self._templated(item) for key, item in value.items()}
-        return value
 
     def expanded(self, text: str) -> str | None:
         """Return the text that a stored text stands for. None if it holds a placeholder other than variables,
@@ -98,13 +89,11 @@ def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
     return named(resolved, masked)
 
 
-def single_element_arrays(output: Json, path: Path = ()) -> Iterator[Path]:
+def single_element_arrays(output: Json) -> Iterator[Path]:
     """Yield the arrays of one element with a placeholder: stored, they describe arrays of any length."""
-    if isinstance(output, list) and len(output) == 1 and describes_many(output[0]):
-        yield path
-    for key, child in children(output):
-        if isinstance(child, dict | list):
-            yield from single_element_arrays(child, (*path, key))
+    for path, value in places(output):
+        if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
+            yield path
 
 
 def with_names(value: Json, scope: Scope) -> Json:

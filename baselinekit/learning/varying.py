@@ -19,7 +19,7 @@ from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import Wild, children, value_at
+from baselinekit.values.places import Wild, places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
 # comes and goes) nothing is learnt, and the reason is reported.
@@ -205,16 +205,10 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
 
 def _paths_by_shape(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
     """Return the paths of each shape in the output."""
-    prefixes = {shape[:end] for shape in shapes for end in range(len(shape) + 1)}
     paths: dict[Shape, list[Path]] = {shape: [] for shape in shapes}
-    pending: list[tuple[Path, Json]] = [((), output)]
-    while pending:
-        path, value = pending.pop()
-        shape = of_any_row(path)
-        if shape in paths:
+    for path, _ in places(output):
+        if (shape := of_any_row(path)) in paths:
             paths[shape].append(path)
-        if shape in prefixes:
-            pending += [((*path, key), child) for key, child in children(value)]
     return paths
 
 
@@ -228,9 +222,6 @@ def _volatile_places_of(
     """Yield one volatile place for all rows if most of them vary in the same way, else one for each that
     varies."""
 
-    def indexes(path: Path) -> list[int]:
-        return [key for key in path if isinstance(key, int)]
-
     proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
     texts = {proposal.text for proposal in proposals}
     if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
@@ -238,7 +229,7 @@ def _volatile_places_of(
         values = [value_at(output, path) for path in other_paths for output in outputs]
         if accepts_all(proposals[0].text, values, view.words):
             distinct_values = _distinct(value for leaf in leaves for value in leaf.values)
-            yield Volatile(shape, tuple(sorted(rows, key=indexes)), distinct_values, proposals[0])
+            yield Volatile(shape, tuple(rows), distinct_values, proposals[0])
             return
     for leaf, proposal in zip(leaves, proposals, strict=True):
         yield Volatile(leaf.path, (leaf.path,), _distinct(leaf.values), proposal)

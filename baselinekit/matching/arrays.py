@@ -3,10 +3,11 @@
 from bisect import bisect
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, Rule, State, mode_of
+from baselinekit.matching.rules import Mode, Rule, State, mode_of, mode_under
 from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
@@ -16,6 +17,7 @@ from baselinekit.values.alignment import (
     align,
     identifying_key,
     pair_alike,
+    pair_anywhere,
     pair_in_order,
     pair_leftovers,
     pair_most,
@@ -132,7 +134,7 @@ class Rows:
         state = None if self.stored is None else self.stored.step(n, self.e[n], len(self.e), paired=True)
         if state is None or state.here is None or state.here.ignore is not None:
             return self.mode, state
-        return self.walk.modes.under(self.mode, state.here), state
+        return mode_under(self.mode, state.here), state
 
     # One element that describes all, and elements that are paired by a key.
 
@@ -196,7 +198,7 @@ class Rows:
     def compare_ordered(self) -> Json:
         walk, rows, columns = self.walk, [*range(len(self.e))], [*range(len(self.a))]
         start = dict(walk.bindings)
-        agreed, bindings = self.count_agreeing(rows, columns)
+        agreed = self.count_agreeing(rows, columns)
         if agreed == len(rows) == len(columns):
             return self.e
         walk.bindings = dict(start)
@@ -209,7 +211,7 @@ class Rows:
         if ignored or left_out:  # these do not count on either side, and the others are compared in order
             rows = [n for n in rows if n not in {*left_out}]
             columns = [m for m in columns if m not in ignored]
-            agreed, _ = self.count_agreeing(rows, columns)
+            agreed = self.count_agreeing(rows, columns)
             walk.bindings = dict(start)
         if agreed == len(rows) == len(columns):
             alignment: Alignment | None = Alignment([*zip(rows, columns, strict=True)], [], [])
@@ -218,7 +220,7 @@ class Rows:
         if alignment is None:
             if walk.fail_fast:
                 raise Mismatch
-            if not self.selects and (order := self.order_of(agreed, bindings)) is not None:
+            if not self.selects and (order := self.order_of()) is not None:
                 return self.report_order(order)
             alignment = self.align_likely(rows, columns, agreed)
         walk.bindings = start
@@ -226,25 +228,22 @@ class Rows:
         missing = sorted([*alignment.missing, *self.missing(left_out, partners)])
         return self.walk_alignment(Alignment(alignment.pairs, missing, alignment.extra), partners)
 
-    def count_agreeing(self, rows: list[int], columns: list[int]) -> tuple[int, Bindings]:
-        """Count the rows that agree from the head on; also return the bindings after them. The first row that
-        differs is not examined further: it may get another partner."""
+    def count_agreeing(self, rows: list[int], columns: list[int]) -> int:
+        """Count the rows that agree from the head on. The first row that differs is not examined further: it
+        may get another partner."""
         walk = self.walk
         outer_fail_fast, walk.fail_fast = walk.fail_fast, True
-        agreed, bindings, question_count = 0, walk.bindings, len(walk.questions)
+        agreed, question_count = 0, len(walk.questions)
         try:
             for n, m in zip(rows, columns, strict=False):
-                if walk.has_bindings:
-                    bindings = dict(walk.bindings)
                 question_count = len(walk.questions)
                 self.walk_pair(n, m)
                 agreed += 1
         except Mismatch:
             walk.take_back(question_count)
-            return agreed, bindings
         finally:
             walk.fail_fast = outer_fail_fast
-        return agreed, walk.bindings
+        return agreed
 
     def align_without_optional(self, rows: list[int], columns: list[int]) -> Alignment | None:
         """The alignment if leaving out optional elements explains all differences; None if it does not."""
@@ -283,7 +282,7 @@ class Rows:
                 resolved[m] = walk.left_out(self.e[n], self.a[m], rule, self.place(n, m))
         missing = [n for n in alignment.missing if not self.is_left_out(n)]  # others would match any row
         loose = Alignment([], missing, alignment.extra)
-        moved = dict(pair_alike(self.e, self.a, loose, walk.templates.accepts))
+        moved = dict(pair_alike(self.e, self.a, loose, walk.expected.templates.accepts))
         partners = dict(alignment.pairs) | moved
         for n in sorted({*partners, *alignment.missing}):
             if n in partners:
@@ -303,27 +302,14 @@ class Rows:
 
     # The same elements in another order: one difference.
 
-    def order_of(self, head: int, bindings: Bindings) -> list[int] | None:
-        """The expected index of each actual element, if they are the same elements and more than one has
-        moved; else None. A single moved element is reported at its place."""
-        walk, size = self.walk, len(self.e)
-        if size != len(self.a):
+    def order_of(self) -> list[int] | None:
+        """The expected index of each actual element, if they are the same values and more than one has moved;
+        else None. A single moved element is reported at its place."""
+        key_of = bytes_of if self.mode.typed else freeze
+        pairs = pair_anywhere(enumerate(map(key_of, self.e)), enumerate(map(key_of, self.a)))
+        if not len(pairs) == len(self.e) == len(self.a):
             return None
-        rest = [*range(head, size)]
-        pairing = _Pairing(self, rest, rest, frozenset(), subset=False)
-        if sum(map(len, pairing.candidates.values())) > _MOST_TRIED_FOR_REPORT:
-            return None
-        outer = walk.bindings, walk.fail_fast, walk.trials
-        walk.bindings, walk.fail_fast = bindings, True
-        try:
-            pairs = pairing.match_without_questions()
-        except TooManyWays:
-            return None
-        finally:
-            walk.bindings, walk.fail_fast, walk.trials = outer
-        if pairs is None or not pairing.is_complete(pairs):
-            return None
-        order = [*range(head), *sorted(pairs, key=pairs.__getitem__)]
+        order = [n for n, _ in pairs]
         return order if _count_moved(order) > 1 else None
 
     def report_order(self, order: list[int]) -> Json:
@@ -362,7 +348,9 @@ class Rows:
         pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
         matched = pairing.match()
         resolved: dict[int, Json] = {}
-        if walk.has_bindings or not walk.fail_fast:  # else they were walked already, without further effect
+        if (
+            walk.expected.has_bindings or not walk.fail_fast
+        ):  # else they were walked already, without further effect
             for n, m in sorted(matched.items()):
                 resolved[m] = self.walk_pair(n, m)
         used = {*matched.values()}
@@ -401,7 +389,7 @@ class Rows:
             values = {key: value[key] for key, rules in below.items() if rules is None or rules.here is None}
         equal = not (mode.tolerances or mode.allow_additional_fields)
         return {
-            key: self.walk.templates.of(item) if isinstance(item, str) else item
+            key: self.walk.expected.templates.of(item) if isinstance(item, str) else item
             for key, item in values.items()
             if not self.walk.is_touched(item)
             and (isinstance(item, str | bool) or equal or (is_number(item) and not mode.tolerances))
@@ -409,7 +397,6 @@ class Rows:
 
 
 _MOST_TRIED_PAIRS = 100_000
-_MOST_TRIED_FOR_REPORT = 10_000
 _PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
 
@@ -453,10 +440,13 @@ class _Pairing:
     def match(self) -> dict[int, int]:
         """Find as many pairs as possible: first without asking how similar texts are, so that no question is
         asked about texts whose similarity does not matter."""
-        walk, deferred = self.walk, self.walk.deferred
-        pairs = self.match_without_questions()
+        walk, deferred, pairs = self.walk, self.walk.deferred, None
+        collecting, walk.collecting_questions = walk.collecting_questions, False
+        with suppress(Mismatch):
+            pairs = self.find_agreeing()
+        walk.collecting_questions = collecting
         settled = pairs is not None and self.is_complete(pairs)
-        if walk.collecting_questions and walk.deferred != deferred and not settled:
+        if collecting and walk.deferred != deferred and not settled:
             self.known.clear()
             for n in self.rows:  # so that all questions are asked at once
                 for m in self.candidates[n]:
@@ -465,17 +455,6 @@ class _Pairing:
         if pairs is None:
             raise Mismatch
         return pairs
-
-    def match_without_questions(self) -> dict[int, int] | None:
-        """The pairs without those that depend on a question; None if a walk that fails fast needs no more."""
-        walk = self.walk
-        collecting, walk.collecting_questions = walk.collecting_questions, False
-        try:
-            return self.find_agreeing()
-        except Mismatch:
-            return None
-        finally:
-            walk.collecting_questions = collecting
 
     def is_complete(self, pairs: dict[int, int]) -> bool:
         """Whether every row and every column that must have a partner has one."""

@@ -8,20 +8,10 @@ from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.matching.rules import (
-    Form,
-    Mode,
-    Rule,
-    RuleKind,
-    State,
-    field_tolerance,
-    start,
-)
-from baselinekit.matching.stored import Stored
-from baselinekit.matching.walk import Templates, Walk, WalkPlace
+from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
+from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
     BOUNDS,
-    FLAGS,
     TOPIC_ONLY,
     Answers,
     Baseline,
@@ -34,12 +24,12 @@ from baselinekit.model.baselines import (
     Tolerance,
     Type,
     known_path,
-    method_problems,
 )
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
+from baselinekit.placeholders.template import binds
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
@@ -109,27 +99,13 @@ Every other path is more exact."""
 
 def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
     """The mode at the root: with the type that the file states, or the default type for the output."""
-    flags = {}
-    for name, value in rules.tolerance.items():
-        if not isinstance(value, bool):
-            continue
-        if name in FLAGS:
-            flags[name] = value
-        else:
-            hint = suggest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
-            message = f"{name!r} is not an option of a comparison"
-            problems.append(Problem("BK202", message, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
     for name in ("min_similarity", "method"):
         if getattr(rules, name) is not None and type != "semantic":
             message = f"{name} belongs to type: semantic"
             hint = "set the type, or leave it out"
             problems.append(Problem("BK203", message, hint, at=("comparison", name)))
-    if type == "semantic" or rules.fields:
-        problems += method_problems(rules)
-    return Mode().changed(
-        type, rules.options, flags, min_similarity=rules.min_similarity, method=rules.method
-    )
+    return Mode().changed(type, rules)
 
 
 def path_rules(
@@ -143,8 +119,8 @@ def path_rules(
             pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
             if isinstance(setting, Tolerance):
                 problems += bounds_problems(setting, at)
-            elif isinstance(setting, FieldRule):
-                problems += field_problems(setting, at)
+            elif isinstance(setting, FieldRule) and (bounds := field_tolerance(setting)):
+                problems += bounds_problems(bounds, (*at, "tolerance"))
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
                 message = f"`$` is the whole output, which is no array ({json_type(output)})"
                 problems.append(Problem("BK203", message, "name the array, such as `$.body`", at=at))
@@ -154,9 +130,9 @@ def path_rules(
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            bounds = {} if setting is None else {kind: setting}
+            stated = {} if setting is None else {kind: setting}
             compiled_rules += [
-                Rule(kind, text, _with_header_spelling(path, output, form), at, **bounds) for path in rooted
+                Rule(kind, text, _with_header_spelling(path, output, form), at, **stated) for path in rooted
             ]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
@@ -178,21 +154,6 @@ def _iterate_rules(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_k
                 yield kind, value, ("comparison", kind, key), None
             elif kind != "tolerance" or isinstance(value, Tolerance):
                 yield kind, str(key), ("comparison", kind, key), value
-
-
-def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
-    for name, value in rule.tolerance.items():
-        place = (*at, "tolerance", name)
-        if isinstance(value, Tolerance) or name not in FLAGS.union(BOUNDS):
-            message = (
-                f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
-            )
-            yield Problem("BK202", message, suggest(name, FLAGS.union(BOUNDS)), at=place)
-        elif (name in FLAGS) != isinstance(value, bool):
-            message = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
-            yield Problem("BK202", message, at=place)
-    if bounds := field_tolerance(rule):
-        yield from bounds_problems(bounds, (*at, "tolerance"))
 
 
 def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
@@ -246,7 +207,6 @@ _NO_ANSWERS: Answers = {}
 class Matcher(Struct):
     """One baseline's rules and output, ready to be walked."""
 
-    form: Form
     mode: Mode
     rules: Rules
     known: Known
@@ -270,7 +230,7 @@ class Matcher(Struct):
             from baselinekit.matching import limits  # most baselines state none
 
             missing = {difference.path for difference in walk.differences if difference.kind == "missing"}
-            headers = [path for path, kind in self.form.items() if kind == "headers"]
+            headers = [path for path, kind in self.stored.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
             limit_differences += [
                 *(difference for difference in absent if difference.path not in missing),
@@ -286,19 +246,7 @@ class Matcher(Struct):
         )
 
     def new_walk(self, answers: Answers = _NO_ANSWERS) -> Walk:
-        stored = self.stored
-        walk = Walk(
-            _arrays,
-            _wording,
-            stored.templates,
-            stored.modes,
-            self.form,
-            stored.touched,
-            stored.has_bindings,
-            answers,
-        )
-        walk.hits.update(stored.hits)
-        return walk
+        return Walk(_arrays, _wording, self.stored, answers, hits={*self.stored.hits})
 
     def walk(self, walk: Walk, actual: Json) -> Json:
         """Walk over an actual output; return it as it is resolved."""
@@ -330,12 +278,6 @@ class Matcher(Struct):
     def arrays(self) -> dict[Path, str]:
         """The arrays that have a mode of their own, by path."""
         return self.stored.arrays
-
-    def explain(self, comparison: Comparison) -> list[str]:
-        """Describe the differences in words, for users who ask for details."""
-        from baselinekit.matching.explain import explain
-
-        return explain(self.known.output, comparison)
 
     def _reports(self, walk: Walk) -> Iterator[RuleReport]:
         matched = {rule.at for rule in walk.hits}
@@ -382,6 +324,7 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     compiled_rules, required = path_rules(rules, output, form, problems)
     at_root = start(compiled_rules)
     stored.look(output, mode, at_root)
+    stored.has_bindings = any(map(binds, stored.templates.known.values()))
     states_nothing = bool(form) and output in ({}, {"headers": {}})
     unchecked = not stored.is_checked and (stored.hits or stored.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
@@ -400,7 +343,7 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
                 for problem, at in places
             ]
         raise InvalidInput(*problems)
-    return Matcher(form, mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
+    return Matcher(mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
 
 
 def is_limit(difference: Difference) -> bool:

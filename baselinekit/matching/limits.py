@@ -1,13 +1,12 @@
 """Checks besides the stored output: limits of latency, cost and age, and required keys."""
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.baselines import Age, Difference, Known, Number, RuleReport, Rules
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
 from baselinekit.values.paths import Pattern, find
 from baselinekit.values.places import Key, OneOf, Segment, Wild, children, fits
@@ -106,12 +105,8 @@ def age_reports(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
 
 
 def _age_of(known: Known, now: float) -> float | None:
-    if known.captured_at is None:
-        return None
-    captured = datetime.fromisoformat(known.captured_at)
-    if captured.tzinfo is None:
-        captured = captured.replace(tzinfo=UTC)
-    return now - captured.timestamp()
+    captured = parse_time(known.captured_at)
+    return None if captured is None else now - captured.timestamp()
 
 
 def describe_age(age: float) -> str:

@@ -2,7 +2,7 @@
 them apply right here. Then the mode: how values are compared at one place, with its defaults filled in."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from baselinekit.kinds.kind import RecipeKind
@@ -14,7 +14,7 @@ from baselinekit.model.baselines import (
     ArrayMode,
     FieldRule,
     Method,
-    Options,
+    Rules,
     Tolerance,
     Type,
     least_similarity,
@@ -23,8 +23,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import freeze
-from baselinekit.values.paths import Pattern, Specificity, reached, without_deep
-from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, fits
+from baselinekit.values.paths import Pattern, Specificity
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Wild, fits, reached, without_deep
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
@@ -78,11 +78,11 @@ class State:
     `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what is
     below."""
 
-    __slots__ = ("_joint", "_known", "below", "by_index", "by_value", "here", "named", "positions")
+    __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "named", "positions")
 
     def __init__(self, positions: Positions, known: "dict[Positions, State]"):
         self.positions, self._known = positions, known
-        self.below = _Below(self)
+        self._below: dict[str | int, State | None] = {}
         self._joint: dict[State | None, tuple[ActiveRules | None, State | None]] = {}
         self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
@@ -101,13 +101,23 @@ class State:
                     segment, key, value, size, _holds_placeholder if paired and rule.ignores else None
                 )
             )
-        return self.below[key if key.__class__ is str else 0]
+        return self.below(key if key.__class__ is str else 0)
+
+    def below(self, key: str | int) -> "State | None":
+        """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
+        all indexes, unless the rules tell them apart."""
+        if key not in self._below:
+            named = key in self.named
+            self._below[key] = (
+                self._step(lambda rule, segment: fits(segment, key, ABSENT, 1)) if named else self.below_any()
+            )
+        return self._below[key]
 
     def below_any(self) -> "State | None":
         """The state below a key or index that no rule names: only wildcards lead there."""
-        if -1 not in self.below:
-            self.below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
-        return self.below[-1]
+        if -1 not in self._below:
+            self._below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
+        return self._below[-1]
 
     def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State | None":
         return _state(
@@ -154,21 +164,6 @@ def steps_below(
     """Each key or index of a stored value, with the value there and its state."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         yield key, item, None if state is None else state.step(key, item, len(value))
-
-
-class _Below(dict[str | int, State | None]):
-    """The state below each key that no filter has to look at, made when it is first asked for. Keys that no
-    rule names share one, and so do all indexes, unless the rules tell them apart."""
-
-    def __init__(self, state: State):
-        self._state = state
-
-    def __missing__(self, key: str | int) -> State | None:
-        if key in self._state.named:
-            self[key] = self._state._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
-        else:
-            self[key] = self._state.below_any()
-        return self[key]
 
 
 def start(rules: Iterable[Rule]) -> State | None:
@@ -282,27 +277,22 @@ class Mode(Struct):
             text = text.strip()
         return text if self.case_sensitive else text.casefold()
 
-    def changed(
-        self,
-        type: Type,
-        *sources: Options | dict[str, bool] | None,
-        min_similarity: float | None = None,
-        method: Method | None = None,
-    ) -> "Mode":
-        """A copy with another type and the settings of the sources; later sources win."""
+    def changed(self, type: Type, stated: Rules | FieldRule) -> "Mode":
+        """A copy with another type and the stated settings; a switch in `tolerance` wins over one in
+        `options`."""
         changes: dict[str, Any] = {}
         if type != self.type:
             changes = {"type": type, "normalize_newlines": type == "exact"}
-        if min_similarity is not None:
-            changes["min_similarity"] = float(min_similarity)
-        if method is not None:
-            changes["method"] = OLD_NAMES.get(method, method)
-            if min_similarity is None and method != self.method:
-                changes["min_similarity"] = least_similarity(method)
-        for source in sources:
-            if isinstance(source, Options):
-                source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}
-            changes |= source or {}
+        if stated.min_similarity is not None:
+            changes["min_similarity"] = float(stated.min_similarity)
+        if stated.method is not None:
+            changes["method"] = OLD_NAMES.get(stated.method, stated.method)
+            if stated.min_similarity is None and stated.method != self.method:
+                changes["min_similarity"] = least_similarity(stated.method)
+        for name in FLAGS:
+            for value in (getattr(stated.options, name, None), stated.tolerance.get(name)):
+                if isinstance(value, bool):
+                    changes[name] = value
         return replace(self, **changes) if changes else self
 
     def tolerating(self, bounds: Sequence[tuple[Tolerance, str]], specificity: Specificity) -> "Mode":
@@ -322,36 +312,21 @@ class Mode(Struct):
         return replace(self, tolerances=tolerances, tolerance_specificity=specificity)
 
 
-class Modes:
-    """The modes below rules that do not leave a value out."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = {}
-        """By the ids of the mode around a value and of the rules there. Both objects are kept, as otherwise
-        new objects could get their ids."""
-
-    def under(self, mode: Mode, here: ActiveRules) -> Mode:
-        key = id(mode), id(here)
-        if key not in self._known:
-            below = mode
-            if here.fields is not None and here.fields.fields is not None:
-                below = field_mode(here.fields.fields, here.fields, below)
-            if here.tolerances:
-                bounds = [
-                    (rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None
-                ]
-                below = below.tolerating(bounds, here.tolerances[0].pattern.specificity)
-            self._known[key] = mode, here, below
-        return self._known[key][2]
+@lru_cache(maxsize=4096)
+def mode_under(mode: Mode, here: ActiveRules) -> Mode:
+    """The mode below rules that do not leave a value out."""
+    if here.fields is not None and here.fields.fields is not None:
+        mode = field_mode(here.fields.fields, here.fields, mode)
+    if here.tolerances:
+        bounds = [(rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None]
+        mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
+    return mode
 
 
 def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
     """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
     type = rule.type or outer.type
-    flags = {
-        name: value for name, value in rule.tolerance.items() if name in FLAGS and isinstance(value, bool)
-    }
-    mode = outer.changed(type, rule.options, flags, min_similarity=rule.min_similarity, method=rule.method)
+    mode = outer.changed(type, rule)
     bounds = field_tolerance(rule)
     if bounds is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
         tolerances = [] if bounds is None else [(bounds, path_rule.text)]

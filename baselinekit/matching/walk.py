@@ -2,20 +2,38 @@
 actual output seen through the expected one, which is the expected value itself where nothing differs."""
 
 from collections.abc import Callable
+from decimal import Context
 from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.matching.rules import Form, Mode, Modes, Rule, State, steps_below
-from baselinekit.matching.tolerance import describe_change, within
-from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
+from baselinekit.matching.rules import (
+    Form,
+    Mode,
+    Rule,
+    State,
+    mode_of,
+    mode_under,
+    reason_against_key,
+    steps_below,
+)
+from baselinekit.model.baselines import (
+    BOUNDS,
+    Answers,
+    ArrayMode,
+    By,
+    Difference,
+    Kind,
+    SimilarityQuestion,
+    Tolerance,
+)
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import escape, escape_value, has_marker
+from baselinekit.placeholders.grammar import between, escape, escape_value, has_marker
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.structs import MutableStruct, field
-from baselinekit.values.equality import bytes_of, is_number, same_number
+from baselinekit.structs import MutableStruct, field, replace
+from baselinekit.values.equality import EXACT, bytes_of, decimal, delta, is_number, same_number
 from baselinekit.values.paths import render
-from baselinekit.values.places import places
+from baselinekit.values.places import children, places
 
 MOST_KEPT = 10_000
 """All differences are counted; this many are kept."""
@@ -91,6 +109,123 @@ def holds_compared_number(value: Json) -> bool:
     return any(is_number(leaf) or (isinstance(leaf, str) and has_marker(leaf)) for leaf in leaves)
 
 
+# The stored output before anything is compared: the mistakes, the rules that match something, the arrays with
+# a mode of their own.
+
+
+class Stored(MutableStruct):
+    """One look at all values of a stored output. `is_checked`: some value can fail; `uncompared` counts those
+    that are not compared."""
+
+    templates: Templates
+    form: Form
+    problems: list[Problem] = field(default_factory=list)
+    hits: set[Rule] = field(default_factory=set)
+    arrays: dict[Path, str] = field(default_factory=dict)
+    is_checked: bool = False
+    uncompared: int = 0
+    has_bindings: bool = False
+    """Whether there are bindings anywhere: then a match depends on the values walked before."""
+    touched: set[int] = field(default_factory=set)
+    """The ids of the objects and arrays that hold a placeholder or a value that a rule selects."""
+
+    def look(self, value: Json, mode: Mode, state: State | None, at: Link = None) -> bool:
+        """Look at a value and all below it; return whether it holds a placeholder or a rule selects any of
+        it."""
+        array_rule, here = None, None if state is None else state.here
+        if here is not None:
+            self.hits.update(here.rules)
+            if here.ignore is not None:
+                numeric = mode.type == "numeric" and not holds_compared_number(value)
+                keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
+                self.is_checked |= keeps and at is not None and not numeric
+                return self.touch(value)
+            mode, array_rule = mode_under(mode, here), here.arrays
+        if isinstance(value, dict | list):
+            in_form = bool(self.form) and unroll(at) in self.form
+            if state is None and mode.type != "numeric" and not in_form and not may_hold_marker(value):
+                self.is_checked = True
+                return False
+            array_mode = None if array_rule is None else array_rule.arrays
+            if isinstance(value, list) and not self.look_at_array(value, array_mode, mode, state, at):
+                return self.touch(value)
+            touched = here is not None or (state is not None and state.by_index and isinstance(value, list))
+            for key, item, below in steps_below(state, value):
+                if mode.type != "numeric" and (below is None or below.here is None) and is_literal(item):
+                    self.is_checked = True
+                else:
+                    touched |= self.look(item, mode, below, (at, key))
+            if touched:
+                self.touched.add(id(value))
+            if not value and not in_form:
+                self.is_checked |= mode.type != "numeric" or isinstance(value, list)
+            return touched
+        if isinstance(value, str) and has_marker(value):
+            template = self.templates.of(value)
+            if value in self.templates.invalid:
+                self.report(at, *self.templates.invalid[value].problems)
+            if mode.type == "numeric" and isinstance(template, str):
+                self.uncompared += 1
+            else:
+                self.is_checked = True
+            return True
+        if mode.type == "numeric" and not is_number(value):
+            self.uncompared += 1
+        else:
+            self.is_checked = True
+        return here is not None
+
+    def touch(self, value: Json) -> bool:
+        """Look at a value that is left out here: where the actual output decides otherwise it is compared."""
+        if isinstance(value, dict | list):
+            self.touched.add(id(value))
+            for _, item in children(value) if may_hold_marker(value) else ():
+                self.touch(item)
+        elif isinstance(value, str) and has_marker(value):
+            self.templates.of(value)
+        return True
+
+    def look_at_array(
+        self, value: list[Json], array_mode: ArrayMode | None, mode: Mode, state: State | None, at: Link
+    ) -> bool:
+        """Look at how an array is compared; return whether its elements are compared at all."""
+        every = None if state is None else state.every_element()
+        if every is not None:
+            self.hits.update(every.rules)
+            self.is_checked |= mode.type != "numeric" or at is None or holds_compared_number(value)
+            return False
+        if array_mode not in (None, "ordered") and mode.type == "exact":
+            message = f"an exact comparison keeps the order of arrays, {str(array_mode)!r} has no effect"
+            self.report(at, Problem("BK222", message, "use type: structural"))
+        array_mode = mode_of(array_mode, value, mode)
+        if array_mode is not None:
+            self.arrays[unroll(at)] = str(array_mode)
+        if isinstance(array_mode, By):
+            compared = [
+                row
+                for _, row, below in steps_below(state, value)
+                if below is None or below.here is None or below.here.ignore is None
+            ]
+            if reason := reason_against_key(compared, array_mode.by):
+                self.report(at, Problem("BK221", reason, "use unordered, or another key"))
+        return True
+
+    def report(self, at: Link, *problems: Problem) -> None:
+        path = ("baseline", "output", *unroll(at))
+        self.problems += [replace(problem, at=path) for problem in problems]
+
+
+def is_literal(value: Json) -> bool:
+    """Whether a value is a scalar without a placeholder."""
+    return value.__class__ not in (dict, list) and not (isinstance(value, str) and has_marker(value))
+
+
+def may_hold_marker(value: Json) -> bool:
+    """Whether the texts of a value may hold a placeholder; a key that looks like one is enough."""
+    data = bytes_of(value)
+    return b"<<" in data or b"{{any_" in data
+
+
 class Walk(MutableStruct):
     """One walk over an actual output."""
 
@@ -98,13 +233,7 @@ class Walk(MutableStruct):
     """Compares two arrays: `arrays.compare`, which uses the walk."""
     wording: Callable[..., Json]
     """Compares texts that may be worded otherwise: `semantic.compare_wording`."""
-    templates: Templates
-    modes: Modes
-    form: Form
-    touched: set[int]
-    """The ids of the stored objects and arrays that hold a placeholder or a value that a rule selects."""
-    has_bindings: bool
-    """Whether there are bindings anywhere: then a match depends on the values walked before."""
+    expected: Stored
     answers: Answers = field(default_factory=dict)
     collecting_questions: bool = True
     """Whether an open question is asked, and counts as similar until it is answered; else it counts as not
@@ -122,7 +251,7 @@ class Walk(MutableStruct):
     probing: bool = False
     """Values are only tried against each other and may not belong together, so nothing is reported."""
     trials: int = 0
-    _memo: dict[tuple[int, int, int, State | None, State | None], bool] = field(default_factory=dict)
+    _memo: dict[tuple[int, int, Mode, State | None, State | None], bool] = field(default_factory=dict)
 
     def differ(
         self,
@@ -153,9 +282,9 @@ class Walk(MutableStruct):
     def matches(self, e: Json, a: Json, place: WalkPlace) -> bool:
         """Whether a value would pass here, with the current bindings. The answer is kept, as nested trials
         would ask again and again; the values themselves are kept by the outputs."""
-        if self.has_bindings:
+        if self.expected.has_bindings:
             return self.bindings_after(e, a, place) is not None
-        key = (id(e), id(a), id(place.mode), place.stored, place.actual)
+        key = (id(e), id(a), place.mode, place.stored, place.actual)
         known = self._memo.get(key)
         if known is None:
             questions_before = self.deferred, len(self.questions)
@@ -207,14 +336,14 @@ class Walk(MutableStruct):
                     self.hits.update(here.rules)
                 if here.ignore is not None:
                     return self.left_out(e, a, here.ignore, place)
-                mode, array_rule = self.modes.under(mode, here), here.arrays
+                mode, array_rule = mode_under(mode, here), here.arrays
                 place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
             if array_rule is None and self.is_identical(e, a, mode):
                 return e
             is_skipped = mode.type == "numeric" and not self.is_compared(e, mode, stored)
-            if is_skipped and at is not None and unroll(at) not in self.form:
+            if is_skipped and at is not None and unroll(at) not in self.expected.form:
                 return e
             if kind is dict:
                 return self.object(e, a, place)
@@ -222,7 +351,7 @@ class Walk(MutableStruct):
             return self.array(self, e, a, array_mode, place)
         literal = e
         if kind is str and has_marker(e):
-            literal = self.templates.of(e)
+            literal = self.expected.templates.of(e)
             if not isinstance(literal, str):
                 accepted = literal.accepts(a, self.bindings)
                 return e if accepted else self.refused(e, literal, a, place)
@@ -231,13 +360,13 @@ class Walk(MutableStruct):
     def is_identical(self, e: Json, a: Json, mode: Mode) -> bool:
         """Whether a value in which no rule selects anything, without placeholders, is the same in every type
         and in the order of keys. It is the one fast path."""
-        literal = e.__class__ is a.__class__ and id(e) not in self.touched
+        literal = e.__class__ is a.__class__ and id(e) not in self.expected.touched
         return literal and not mode.asks_for_change and bytes_of(e) == bytes_of(a)
 
     def is_touched(self, value: Json) -> bool:
         """Whether a stored value holds a placeholder, or anything that a rule selects."""
         if isinstance(value, dict | list):
-            return id(value) in self.touched
+            return id(value) in self.expected.touched
         return isinstance(value, str) and has_marker(value)
 
     def left_out(self, e: Json, a: Json, rule: Rule, place: WalkPlace) -> Json:
@@ -263,7 +392,7 @@ class Walk(MutableStruct):
             from baselinekit.placeholders.lines import with_placeholders  # few texts differ
 
             # with those placeholders that still match: what they stand for is neither kept nor masked
-            text = with_placeholders(e, a, self.templates.words)
+            text = with_placeholders(e, a, self.expected.templates.words)
             return escape(a) if text == e else text
         return escape_value(a)
 
@@ -290,7 +419,7 @@ class Walk(MutableStruct):
         if stored is not None and stored.here is not None:
             if stored.here.ignore is not None:
                 return holds_compared_number(e)
-            mode = self.modes.under(mode, stored.here)
+            mode = mode_under(mode, stored.here)
             if mode.type != "numeric":
                 return True
         if isinstance(e, dict | list):
@@ -298,7 +427,7 @@ class Walk(MutableStruct):
                 return holds_compared_number(e)
             return any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
         if isinstance(e, str) and has_marker(e):
-            return not isinstance(self.templates.of(e), str)
+            return not isinstance(self.expected.templates.of(e), str)
         return is_number(e)
 
     def is_optional(self, e: Json, mode: Mode, alone: State | None) -> bool:
@@ -306,15 +435,15 @@ class Walk(MutableStruct):
         if alone is not None and alone.here is not None and alone.here.ignore is not None:
             if mode.type == "numeric" and not holds_compared_number(e):
                 return True  # it need not be there without the rule, so not with it either
-            return alone.here.ignore.kind == "ignore_fields" or self.templates.is_optional(e)
+            return alone.here.ignore.kind == "ignore_fields" or self.expected.templates.is_optional(e)
         numeric = mode.type == "numeric" and not self.is_compared(e, mode, alone)
-        return numeric or self.templates.is_optional(e)
+        return numeric or self.expected.templates.is_optional(e)
 
     # Objects.
 
     def object(self, e: dict[str, Json], a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
-        form = self.form.get(unroll(at)) if self.form else None
+        form = self.expected.form.get(unroll(at)) if self.expected.form else None
         if a.__class__ is not dict:
             return self.replaced(e, a, place)
         if form == "headers":
@@ -324,11 +453,13 @@ class Walk(MutableStruct):
         plain = not mode.asks_for_change
         known = None if stored is None or stored.by_value else stored.below
         members = list(e.items())
-        if self.has_bindings:  # what stands here binds before what is searched for in the arrays below
+        if (
+            self.expected.has_bindings
+        ):  # what stands here binds before what is searched for in the arrays below
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
             if known is not None:
-                below = known[key]
+                below = known(key)
             else:
                 below = None if stored is None else stored.step(key, item, e_size, paired=True)
             value = a.get(key, ABSENT)
@@ -399,7 +530,7 @@ class Walk(MutableStruct):
         a = {spelled.get(key.casefold(), key): value for key, value in a.items()}
         name = spelled.get("content-type")
         if name in a and isinstance(e[name], str) and isinstance(a[name], str):
-            literal = self.templates.of(e[name])
+            literal = self.expected.templates.of(e[name])
             if isinstance(literal, str) and _is_same_media_type(literal, a[name]):
                 a[name] = literal
         return a
@@ -439,3 +570,31 @@ def _resolved_object(
         actual_keys = [key for key in a if key in resolved]
         resolved = {key: resolved[key] for key in with_new_keys(e, actual_keys)}
     return {key: value for key, value in resolved.items() if value is not ABSENT}
+
+
+# Tolerances, in decimals, on the written digits.
+
+_DISPLAY = Context(prec=20, traps=[])
+
+
+def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
+    """Whether a number is in its tolerance, on the written digits: 4.2 -> 3.9 is exactly -0.3. Every stated
+    delta is a limit; of `abs` and `rel` the wider one is. The limit itself passes."""
+    change = delta(expected, actual)
+    if not between(change, tolerance.min_delta, tolerance.max_delta):
+        return False
+    widths = [] if tolerance.abs is None else [decimal(tolerance.abs)]
+    if tolerance.rel is not None:
+        widths.append(EXACT.multiply(decimal(tolerance.rel), decimal(expected).copy_abs()))
+    return not widths or change.copy_abs() <= max(widths)
+
+
+def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
+    """Describe why a number is out of tolerance, for the report."""
+    bounds = ", ".join(
+        f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
+    )
+    number = delta(expected, actual)
+    plain = number.is_zero() or -20 < number.adjusted() < 18
+    signed = f"{number.normalize(_DISPLAY):+f}" if plain else f"{number:+.6e}"
+    return f"changed by {signed}, allowed: {bounds}"

@@ -1,7 +1,7 @@
 """Load baselines from files: all of them, or every problem in any of them, with file, line and column."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
@@ -9,7 +9,7 @@ from typing import Protocol
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import language
-from baselinekit.files.text import Marks, decode, mark, mark_each, place
+from baselinekit.files.text import MarkedNode, decode, mark, place, reach
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, position
@@ -44,33 +44,22 @@ def locate_each(requests: Sequence[tuple[Source, Sequence[Path]]], root: str) ->
     for file, numbers in numbers_by_file.items():
         with suppress(BaselinekitError):
             body = decode(read(root, file), file).body
-            paths_by_document: dict[int, list[Path]] = {}
+            marks = mark(language(file).events(body))
             for number in numbers:
-                paths_by_document.setdefault(requests[number][0].document, []).extend(
-                    _candidate_paths(*requests[number])
-                )
-            marks = mark_each(language(file).events(body), paths_by_document)
-            for number in numbers:
-                document_marks = marks.get(requests[number][0].document)
-                if document_marks and document_marks.root:
-                    places[number] = _find_places(document_marks, body, *requests[number], root)
+                if requests[number][0].document < len(marks):
+                    places[number] = _find_places(marks, body, *requests[number], root)
     return places
 
 
-def _candidate_paths(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield every path in the document that `_find_places` may look up for these paths."""
-    for path in paths:
-        if output_path := output_of(path):
-            yield records.place_in(source, (*output_path, "output_file"))
-        yield records.place_in(source, path)
-        yield in_options(source, path)
-
-
-def _find_places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
+def _find_places(
+    marks: Sequence[MarkedNode], body: str, source: Source, paths: Sequence[Path], root: str
+) -> list[Place]:
     output_files: dict[Path, str] = {}
     for output_path in {output_of(path) for path in paths}:
         nodes, missing = (
-            marks.reach(records.place_in(source, (*output_path, "output_file"))) if output_path else ([], ())
+            reach(marks, source.document, records.place_in(source, (*output_path, "output_file")))
+            if output_path
+            else ([], ())
         )
         if output_path and not missing:
             output_files[output_path] = nodes[-1].value
@@ -89,9 +78,9 @@ def _find_places(marks: Marks, body: str, source: Source, paths: Sequence[Path],
         if output_places is not None:
             places.append(next(output_places))
             continue
-        nodes, missing = marks.reach(records.place_in(source, path))
-        if missing and not marks.reach(in_options(source, path))[1]:
-            nodes = marks.reach(in_options(source, path))[0]
+        nodes, missing = reach(marks, source.document, records.place_in(source, path))
+        if missing and not reach(marks, source.document, in_options(source, path))[1]:
+            nodes = reach(marks, source.document, in_options(source, path))[0]
         places.append(place(source.file, body, position(nodes[-1])))
     return places
 
@@ -120,8 +109,8 @@ def in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> li
         return [Place(file)] * len(paths)
     if not file.endswith(".json"):
         return [Place(file, 1, 1)] * len(paths)
-    marks = mark(json_events(body), 0, paths)
-    return [place(file, body, position(marks.reach(path)[0][-1])) for path in paths]
+    marks = mark(json_events(body))
+    return [place(file, body, position(reach(marks, 0, path)[0][-1])) for path in paths]
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.languages import language
-from baselinekit.files.text import Splice, apply_splices, decode, encode, line_end, line_start, mark_each
+from baselinekit.files.text import Splice, apply_splices, decode, encode, line_end, line_start, mark, reach
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.store import records
@@ -74,13 +74,10 @@ def _find(
         (str(records.id_of(raw, source)), source, raw) for source, raw in records.sources(data, body, file)
     ]
     ids = Counter(id for id, *_ in entries)
-    paths: dict[int, list[Path]] = {}
-    for _, source, raw in entries:
-        paths.setdefault(source.document, []).extend((*source.at, *path) for path in paths_of(raw))
-    marks = mark_each(language(file).events(body), paths)
+    marks = mark(language(file).events(body))
     for id, source, raw in entries:
         for path in paths_of(raw) if ids[id] == 1 else ():
-            nodes, missing = marks[source.document].reach((*source.at, *path))
+            nodes, missing = reach(marks, source.document, (*source.at, *path))
             node = nodes[-1]
             if not missing and node.end > node.start and not any(parent.anchor for parent in nodes):
                 end = node.start + len(body[node.start : node.end].rstrip())

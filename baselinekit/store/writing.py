@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
-from baselinekit.files.text import decode, encode, mark, newline
+from baselinekit.files.text import decode, encode, mark, newline, reach
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -147,7 +147,7 @@ def move_output(root: str, baseline: Baseline, variant: int | None, output: Json
         return NotRecorded(Problem("BK116", f"{baseline.id}: {message}", hint, output_place))
 
     def edit(body: str) -> str:
-        nodes, missing = mark(form.events(body), source.document, [at]).reach(at)
+        nodes, missing = reach(mark(form.events(body)), source.document, at)
         if missing or value_at(form.load(body, source.file)[source.document], at) != output:
             raise NotRecorded(Problem("BK122", f"{source.file} changed since it was read", "run again"))
         if form.blocks and body[nodes[-1].start : nodes[-1].end].count("#") > content.count(b"#"):
@@ -157,7 +157,7 @@ def move_output(root: str, baseline: Baseline, variant: int | None, output: Json
             text = edited(body, [Edit(at, name)], form, source.document)
         except NotRecorded as error:
             raise unmovable("its output cannot be cut out", error.problems[0].hint) from None
-        key = mark(form.events(text), source.document, [at]).reach(at)[0][-1].key
+        key = reach(mark(form.events(text)), source.document, at)[0][-1].key
         key += text[key] in ("'", '"')
         if not text.startswith(str(at[-1]), key):
             raise unmovable(f"the key {at[-1]!r} is written with escapes", "write it as it is")

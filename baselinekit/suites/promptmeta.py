@@ -6,7 +6,7 @@ from typing import get_args
 
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.files.languages import language
-from baselinekit.files.text import decode, mark_each
+from baselinekit.files.text import decode, mark, reach
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
@@ -56,10 +56,10 @@ def bare_booleans(body: str, file: str, raw: Json, document: int = 0) -> list[Pr
     paths = [path for path, text in _texts_with_paths(raw, ()) if text.lower() in _BOOLEANS]
     if not paths:
         return []
-    marks = mark_each(language(file).events(body), {document: paths})[document]
+    marks = mark(language(file).events(body))
     problems = []
     for path in paths:
-        nodes, rest = marks.reach(path)
+        nodes, rest = reach(marks, document, path)
         if not rest and not nodes[-1].style:
             word = nodes[-1].value
             message = f"{word} without quotes is a text here, and true or false in YAML 1.1"

@@ -4,7 +4,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import product
 from typing import NamedTuple
 
 from baselinekit.model.values import Json
@@ -128,6 +127,9 @@ def unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list
 # the gaps between these the rows that are most alike.
 
 
+Accepts = Callable[[str, Json], bool]
+"""Whether a text with placeholders accepts a value."""
+
 _MOST_ALIGNED = 40_000
 _MOST_SCORED = 50
 LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
@@ -156,23 +158,27 @@ class Alignment(NamedTuple):
         self.extra.extend(extra)
 
 
-def likeness(expected: Json, actual: Json) -> float:
-    """How likely two rows are the same one, from 0 to 1: by their scalar values, above all those under a key
-    that may name the row."""
+def likeness(expected: Json, actual: Json, accepts: Accepts | None = None, name: float = 4.0) -> float:
+    """How likely two rows are the same one, from 0 to 1: by their values, above all those under a key that
+    may name the row, which count as so many others (`name`)."""
+
+    def fits(old: Json, new: Json) -> bool:
+        return bool(old == new or (accepts and isinstance(old, str) and accepts(old, new)))
+
     if isinstance(expected, dict) and isinstance(actual, dict):
         weight = score = 0.0
         for key, value in expected.items():
-            points = 4.0 if key in LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
+            points = name if key in LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
             weight += points
             if key in actual:
                 new = actual[key]
-                score += points if value == new else points * 0.1 * (value.__class__ is new.__class__)
+                score += points if fits(value, new) else points * 0.1 * (value.__class__ is new.__class__)
         weight += sum(key not in expected for key in actual)
         return score / weight if weight else 1.0
     if isinstance(expected, list) and isinstance(actual, list):
         longest = max(len(expected), len(actual))
-        return sum(a == b for a, b in zip(expected, actual, strict=False)) / longest if longest else 1.0
-    return float(expected == actual)
+        return sum(map(fits, expected, actual)) / longest if longest else 1.0
+    return float(fits(expected, actual))
 
 
 def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Json], Hashable]) -> Alignment:
@@ -230,14 +236,14 @@ def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, res
     return True
 
 
-def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
+def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json], accepts: Accepts | None = None) -> Pairs:
     """Pair rows that found no partner: by a key that names them, else the likeliest first."""
     key = identifying_key(expected, actual)
     if key is not None:
         places = {name: a for a, name in enumerate(_names(actual, key))}
         return [(e, places[name]) for e, name in enumerate(_names(expected, key)) if name in places]
     scored = (
-        (likeness(row, candidate), e, a)
+        (likeness(row, candidate, accepts), e, a)
         for e, row in enumerate(expected[:_MOST_SCORED])
         for a, candidate in enumerate(actual[:_MOST_SCORED])
     )
@@ -251,23 +257,18 @@ _ENOUGH = 0.5
 """The share of a row that must be unchanged for a row under another name to be the same one."""
 
 _NAMES = ("id", "uuid", "key", "code", "sku", "slug")
-Accepts = Callable[[str, Json], bool]
-"""Whether a text with placeholders accepts a value."""
 
 
 def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accepts: Accepts) -> Pairs:
     """Pair rows without a partner, wherever they are: those with a common name, and those that are mostly
     unchanged."""
-    likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
+    likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra], accepts)
     pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
-    pairs = [(e, a) for e, a in pairs if share_a_name(old[e], new[a])]
-    missing, extra = unpaired(pairs, rows.missing, rows.extra)
-    scored = []
-    for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
-        same, total = count_unchanged(old[e], new[a], accepts)
-        if same == total or (total > 1 and same / total >= _ENOUGH):
-            scored.append((same / total if total else 1.0, e, a))
-    return pairs + pair_best_first(scored)
+    return [
+        (e, a)
+        for e, a in pairs
+        if share_a_name(old[e], new[a]) or likeness(old[e], new[a], accepts, 1.0) >= _ENOUGH
+    ]
 
 
 def share_a_name(old: Json, new: Json) -> bool:
@@ -275,17 +276,6 @@ def share_a_name(old: Json, new: Json) -> bool:
         return False
     names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
     return any(a == b and isinstance(a, str | int) and "<<" not in str(a) for a, b in names)
-
-
-def count_unchanged(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
-    """Count the leaves of the new value that match the old one, and all leaves of both."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        items = [count_unchanged(old[key], new[key], accepts) for key in old if key in new]
-        return sum(same for same, _ in items), len(old.keys() ^ new.keys()) + sum(total for _, total in items)
-    if isinstance(old, list) and isinstance(new, list):
-        items = [count_unchanged(*pair, accepts) for pair in zip(old, new, strict=False)]
-        return sum(same for same, _ in items), abs(len(old) - len(new)) + sum(total for _, total in items)
-    return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 
 
 # As many pairs of rows and columns as possible. First-fit is wrong: a row that matches much could take the

@@ -6,13 +6,7 @@ from typing import TypeVar
 
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.structs import Struct, field
-from baselinekit.values.alignment import (
-    Alignment,
-    align,
-    likeness,
-    pair_alike,
-    pair_anywhere,
-)
+from baselinekit.values.alignment import Alignment, align, pair_alike, pair_anywhere
 from baselinekit.values.equality import canonical, identical
 
 Member = TypeVar("Member")
@@ -72,7 +66,7 @@ class Rewrite(Struct):
 
 def rewrite(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
     """The rewrite that turns the old value into the new one; None if they are equal."""
-    if identical(old, new, hints.ordered):
+    if old is new or identical(old, new, hints.ordered):
         return None
     if isinstance(old, dict) and isinstance(new, dict):
         return _rewrite_mapping(old, new, hints, path)
@@ -110,29 +104,24 @@ def _rewrite_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -
 # Which old element each new one continues, wherever it is now, so that as little as possible is rewritten.
 
 
-_ENOUGH = 0.5
-"""The likeness from which a row is the same one, although another may be more like it elsewhere."""
-
-
 def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
     """The old element that each new one continues, or None: first those with the same name under `key`, then
-    equal ones, then those that are alike at their place, then those that were moved and changed, then the
-    others at their place."""
-    before, after = [*map(canonical, old)], [*map(canonical, new)]
+    those in the same order, then those that were moved, and last those that were moved and changed."""
     names = ({}, {}) if key is None else (_positions_by_name(old, key), _positions_by_name(new, key))
     rows = Alignment(
         [(names[0][name], place) for name, place in names[1].items() if name in names[0]],
         sorted({*range(len(old))} - {*names[0].values()}),
         sorted({*range(len(new))} - {*names[1].values()}),
     )
-    left, right = rows.missing, rows.extra
-    aligned = align([old[b] for b in left], [new[a] for a in right], canonical).pairs
-    in_order = [(left[b], right[a]) for b, a in aligned]
-    rows.take([(b, a) for b, a in in_order if before[b] == after[a]])
-    rows.take(pair_anywhere(((b, before[b]) for b in rows.missing), ((a, after[a]) for a in rows.extra)))
-    rows.take([(b, a) for b, a in in_order if likeness(old[b], new[a]) >= _ENOUGH])
+    left, right = rows.missing.copy(), rows.extra.copy()
+    in_order = align([old[b] for b in left], [new[a] for a in right], canonical).pairs
+    rows.take([(left[b], right[a]) for b, a in in_order])
+    before, after = (
+        ((b, canonical(old[b])) for b in rows.missing),
+        ((a, canonical(new[a])) for a in rows.extra),
+    )
+    rows.take(pair_anywhere([*before], [*after]))
     rows.take(pair_alike(old, new, rows, lambda text, value: False))
-    rows.take(in_order)
     partners = {a: b for b, a in rows.pairs}
     return [partners.get(place) for place in range(len(new))]
 

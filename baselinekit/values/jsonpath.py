@@ -16,7 +16,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
-from baselinekit.values.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
+from baselinekit.values.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, select
 
 
 def compute(function: str, value: Json) -> Json:
@@ -42,7 +42,7 @@ class Query(Struct):
         return all(isinstance(segment, str | int | Key) for segment in self.segments)
 
     def values(self, value: Json) -> list[Json]:
-        return [found for (found,) in _select(self.segments, value)]
+        return [found for _, found in select(self.segments, value)]
 
 
 class Constant(Struct):
@@ -81,7 +81,7 @@ class Exists(Struct):
     there: bool = True
 
     def holds(self, value: Json) -> bool:
-        return (next(_select(self.query.segments, value), None) is not None) == self.there
+        return bool(self.query.values(value)) == self.there
 
     def reads(self, value: Json) -> Iterator[Json]:
         yield from ()  # a placeholder exists just as any value does
@@ -98,22 +98,6 @@ class Joined(Struct):
 
     def reads(self, value: Json) -> Iterator[Json]:
         return chain.from_iterable(term.reads(value) for term in self.terms)
-
-
-def _select(segments: tuple[Segment, ...], value: Json) -> Iterator[tuple[Json]]:
-    """The selected values, each in a tuple of one, so that null differs from nothing."""
-    if not segments:
-        yield (value,)
-        return
-    first, rest = segments[0], segments[1:]
-    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if first is Wild.DEEP:
-        yield from _select(rest, value)
-    for key, child in below:
-        if first is Wild.DEEP:
-            yield from _select(segments, child)
-        elif fits(first, key, child, len(value)):
-            yield from _select(rest, child)
 
 
 # What is refused, looked for in the path without its blanks, its quoted texts (`'`), numbers and constants

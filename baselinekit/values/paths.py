@@ -5,15 +5,15 @@ walked."""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import Struct
-from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Wild, children, fits, places
+from baselinekit.values.places import FilterSegment, Key, OneOf, Segment, Slice, Wild, places, select
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _PLAIN_KEY = lazy_pattern(r"[^\W\d][\w-]*")
@@ -52,30 +52,6 @@ class Pattern(Struct):
         named = sum(isinstance(segment, str | int | Key) for segment in self.segments)
         narrow = sum(isinstance(segment, Slice | OneOf | FilterSegment) for segment in self.segments)
         return (-deep, named, len(self.segments), narrow)
-
-
-def reached(
-    segments: tuple[Segment, ...], positions: tuple[int, ...], leads: Callable[[Segment], bool]
-) -> tuple[int, ...]:
-    """How far a path has come after one more step: how many of its segments are taken. Several ways of
-    reading `**` give several positions. `leads`: whether a segment leads to the next key."""
-    after = set()
-    for position in positions:
-        if position < len(segments):
-            if segments[position] is Wild.DEEP:
-                after.add(position)
-            elif leads(segments[position]):
-                after.add(position + 1)
-    return without_deep(segments, after)
-
-
-def without_deep(segments: tuple[Segment, ...], positions: set[int]) -> tuple[int, ...]:
-    """The positions, and those after each `**` there, which may stand for no step."""
-    for position in sorted(positions):
-        while position < len(segments) and segments[position] is Wild.DEEP:
-            position += 1
-            positions.add(position)
-    return tuple(sorted(positions))
 
 
 @lru_cache(maxsize=4096)
@@ -141,25 +117,7 @@ def _parse_jsonpath(text: str) -> tuple[Segment, ...]:
 
 def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
     """Every place of a document to which the pattern leads, in document order."""
-    return list(iterate_places(pattern, value))
-
-
-def iterate_places(pattern: Pattern, value: Json) -> Iterator[tuple[Path, Json]]:
-    """Iterate over the places of a document to which the pattern leads."""
-    return _places(pattern.segments, without_deep(pattern.segments, {0}), (), value)
-
-
-def _places(
-    segments: tuple[Segment, ...], positions: tuple[int, ...], path: Path, value: Json
-) -> Iterator[tuple[Path, Json]]:
-    if positions[-1] == len(segments):
-        yield path, value
-        if len(positions) == 1:
-            return
-    for key, child in children(value):
-        after = reached(segments, positions, partial(fits, key=key, value=child, size=len(value)))
-        if after:
-            yield from _places(segments, after, (*path, key), child)
+    return list(select(pattern.segments, value))
 
 
 def roots(pattern: Pattern, output: Json) -> list[Path]:
@@ -170,7 +128,7 @@ def roots(pattern: Pattern, output: Json) -> list[Path]:
     if not isinstance(output, dict):
         return []
     starts: list[tuple[Path, Json]] = [((), output), (("body",), output.get("body"))]
-    return [path for path, value in starts if any(True for _ in iterate_places(pattern, value))]
+    return [path for path, value in starts if find(pattern, value)]
 
 
 def suggest_path(pattern: Pattern, value: Json) -> str:

@@ -3,9 +3,10 @@ may lead to many places."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import partial
 from typing import Protocol
 
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct
 
 
@@ -14,6 +15,14 @@ def value_at(value: Json, path: Path) -> Json:
     for step in path:
         value = value[step]
     return value
+
+
+def value_or_absent(output: Json, path: Path) -> Json:
+    """The value at a path; ABSENT if there is none."""
+    try:
+        return value_at(output, path)
+    except (LookupError, TypeError):
+        return ABSENT
 
 
 def with_values(value: Json, values: Mapping[Path, Json]) -> Json:
@@ -128,3 +137,42 @@ def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unkn
             unknown is not None and any(map(unknown, segment.filter.reads(value)))
         )
     return False
+
+
+def reached(
+    segments: tuple[Segment, ...], positions: tuple[int, ...], leads: Callable[[Segment], bool]
+) -> tuple[int, ...]:
+    """How far a path has come after one more step: how many of its segments are taken. Several ways of
+    reading `**` give several positions. `leads`: whether a segment leads to the next key."""
+    after = set()
+    for position in positions:
+        if position < len(segments):
+            if segments[position] is Wild.DEEP:
+                after.add(position)
+            elif leads(segments[position]):
+                after.add(position + 1)
+    return without_deep(segments, after)
+
+
+def without_deep(segments: tuple[Segment, ...], positions: set[int]) -> tuple[int, ...]:
+    """The positions, and those after each `**` there, which may stand for no step."""
+    for position in sorted(positions):
+        while position < len(segments) and segments[position] is Wild.DEEP:
+            position += 1
+            positions.add(position)
+    return tuple(sorted(positions))
+
+
+def select(
+    segments: tuple[Segment, ...], value: Json, path: Path = (), positions: tuple[int, ...] = ()
+) -> Iterator[tuple[Path, Json]]:
+    """Every place to which segments lead, in document order. `positions`: how many of them are taken."""
+    positions = positions or without_deep(segments, {0})
+    if positions[-1] == len(segments):
+        yield path, value
+        if len(positions) == 1:
+            return
+    for key, child in children(value):
+        after = reached(segments, positions, partial(fits, key=key, value=child, size=len(value)))
+        if after:
+            yield from select(segments, child, (*path, key), after)

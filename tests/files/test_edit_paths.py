@@ -50,7 +50,6 @@ CASES = [
     ("- a: 1\n\n- a: 2\n", (0, "b"), 2, "- a: 1\n  b: 2\n\n- a: 2\n"),
     ("a: |\n  text\n\n\n", ("b",), 2, "a: |\n  text\nb: 2\n\n\n"),
     ("a: |+\n  text\n\n", ("b",), 2, "a: |+\n  text\n\nb: 2\n"),
-    ("a: |\n  text", ("b",), 2, "b: 2\na: |\n  text"),
     ("a:\n  - x\n  -\n", ("b",), 2, "a:\n  - x\n  -\nb: 2\n"),
     ("m:\nz: 1\n", ("m", "b"), 2, "m:\n  b: 2\nz: 1\n"),
     ("m: # c\nz: 1\n", ("m", "b"), 2, "m: # c\n  b: 2\nz: 1\n"),
@@ -59,7 +58,7 @@ CASES = [
     ("m: {x: 1}\n", ("m", "b"), 2, "m: {x: 1, b: 2}\n"),
     ("m: {x: 1,}\n", ("m", "b"), 2, "m: {x: 1, b: 2,}\n"),
     ("{}", ("b",), {"c": 2}, "b:\n  c: 2"),
-    ('{"a": 1}\n', ("b",), "x", '{"a": 1, "b": x}\n'),
+    ('{"a": 1}\n', ("b",), "x", '{"a": 1, b: x}\n'),
     ("---\na: 1\n---\nb: 2\n...\n", ("c",), 1, "---\na: 1\nc: 1\n---\nb: 2\n...\n"),
 ]
 
@@ -211,7 +210,12 @@ def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "what"),
     [
-        ("m: {\n  x: 1, # c\n  y: 2 # d\n}\n", ("m", "b"), "BK122 brackets with comments in them"),
+        (
+            "m: {\n  x: 1, # c\n  y: 2 # d\n}\n",
+            ("m", "b"),
+            r"BK122 m\.b cannot be changed .*comments in brackets",
+        ),
+        ("a: |\n  text", ("b",), r"BK122 b cannot be changed .*line end"),
         ("a: &x {p: 1}\nb: *x\n", ("a", "p"), r"BK122 a\.p cannot be changed .*without anchors"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON_LINES, language
-from baselinekit.files.text import mark_each, place
+from baselinekit.files.text import mark, place, reach
 from baselinekit.model.values import Edit
 
 VALUES = st.recursive(
@@ -36,7 +36,7 @@ def test_the_marks_lead_to_each_value_in_the_whole_file(
 ) -> None:
     body = "".join(json.dumps([0, value], ensure_ascii=False) + end for value, end in lines)
     number = data.draw(st.integers(0, len(lines) - 1))
-    node = mark_each(JSON_LINES.events(body), {number: [(1,)]})[number].reach((1,))[0][-1]
+    node = reach(mark(JSON_LINES.events(body)), number, (1,))[0][-1]
     assert json.JSONDecoder().raw_decode(body, node.start)[0] == lines[number][0]
 
 

@@ -52,13 +52,6 @@ def test_one_row_moved_is_one_difference() -> None:
             ([0, 1, 2, 3], [2, 3, 0, 1]),
             "the same 4 elements by their old places",
         ),
-        ([*"abc", "<<any_integer>>"], [5, "c", "b", "a"], None, "the same 4 elements"),
-        (
-            [{"k": n, "at": "<<any_string>>"} for n in range(3)],
-            [{"k": n, "at": "x"} for n in (2, 1, 0)],
-            ([0, 1, 2], [2, 1, 0]),
-            "the same 3 elements by their old places",
-        ),
         ([[1], [2], [3]], [[3], [2], [1]], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
         (rows(1000), rows(1000)[500:] + rows(1000)[:500], None, "the same 1,000 elements by id"),
         (list(range(1000)), list(range(1000))[::-1], None, "the same 1,000 elements"),

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import ruled
 
+from baselinekit.matching.explain import explain
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 
 
 def lines(expected: Json, actual: Json, rules: dict[str, Any] | None = None) -> list[str]:
-    ready = ruled.matcher(expected, rules)
-    return ready.explain(ready.compare(Observation(actual, 0.0)))
+    return explain(expected, ruled.matcher(expected, rules).compare(Observation(actual, 0.0)))
 
 
 @pytest.mark.parametrize(

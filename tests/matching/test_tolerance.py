@@ -8,7 +8,7 @@ import ruled
 from hypothesis import given, strategies as st
 
 from baselinekit.matching import semantic
-from baselinekit.matching.tolerance import describe_change, within
+from baselinekit.matching.walk import describe_change, within
 from baselinekit.model.baselines import Tolerance
 from baselinekit.model.values import Json
 

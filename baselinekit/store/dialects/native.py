@@ -97,7 +97,7 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
         for name, value in rule.tolerance.items():
             if isinstance(value, bool):
                 yield from check_flag(name, (*field_path, "tolerance", name))
-            elif not isinstance(value, Tolerance) and name not in BOUNDS:
+            elif isinstance(value, Tolerance) or name not in BOUNDS:
                 hint = suggest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
                 yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*field_path, "tolerance", name))
 
