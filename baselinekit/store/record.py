@@ -82,7 +82,7 @@ class RecordEditor(MutableStruct):
 
     def with_verdicts(self, marks: Sequence[Mark], data: bytes) -> str:
         """Return the text with these verdicts. If the place of each value is known, nothing is parsed."""
-        cases = records.current_sources([verdict.source for verdict in marks], data, self.body, self.file)
+        cases = records.current_sources([verdict.source for verdict in marks], data, self.file)
         targets: list[tuple[Source, bool]] = []
         for verdict in marks:
             source = cases.get(records.case_digest(verdict.source.digest))

@@ -241,7 +241,7 @@ class _RenewalWriter:
         data = read(self.root, file)
         body, bom = decode(data, file)
         sources = [renewal.source for renewal in self.by_file[file]]
-        cases = records.current_sources(sources, data, body, file)
+        cases = records.current_sources(sources, data, file)
         self.ids[file], self.beside[file] = [], []
         for renewal in self.by_file[file]:
             with self.noting(file):
