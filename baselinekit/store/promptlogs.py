@@ -6,11 +6,10 @@ followed by another on the same line. Lines of other tools are read too: unknown
 that cannot be read is reported with its place and does not affect others."""
 
 import os
-import stat
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
+from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.files import jsontext
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
@@ -54,28 +53,18 @@ def _append_row(root: str, file: str, row: Json, subject: str) -> list[str]:
 
 
 def _append_line(root: str, file: str, line: bytes) -> list[str]:
-    """Append a line with one write. Links are refused: the contents of a checkout must not decide which file
-    is written to."""
     folder, name = os.path.split(file)
     path = os.path.join(resolve(root, folder), name)
-    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise NotRecorded(Problem("BK120", f"{file} is a link, or no regular file", "remove it"))
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    log = atomic.open_log(path, file, 0o666)
     try:
-        with open(os.open(path, flags, 0o666), "rb+", buffering=0) as log:
-            check_open_file(root, log.fileno(), path, file)
-            size = os.fstat(log.fileno()).st_size
-            is_torn = size > 0 and os.pread(log.fileno(), 1, size - 1) != b"\n"
-            data = b"\n" + line if is_torn else line
-            try:
-                while data:
-                    data = data[log.write(data) :]
-                os.fsync(log.fileno())
-            except OSError:  # the disk is full: no part of a row stays
-                os.ftruncate(log.fileno(), size)
-                raise
-    except OSError as error:
-        raise NotRecorded(atomic.cannot_write(file, error)) from None
+        check_open_file(root, log, path, file)
+        size = os.fstat(log).st_size
+        is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"
+        atomic.append(log, file, b"\n" + line if is_torn else line)
+        with atomic.reporting(file):
+            os.fsync(log)
+    finally:
+        os.close(log)
     message = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
     return [f"{file}: {message}"] if is_torn else []
 
