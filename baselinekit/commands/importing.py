@@ -1,7 +1,6 @@
 """Requests that other tools recorded, captured together: they become new baselines, and those that cannot are
 reported with their line."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,6 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
-from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
@@ -162,8 +160,6 @@ def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
 def _missing_variable(name: str, places: Sequence[Place]) -> BaselinekitError:
     needs = f"{count_noun(len(places), 'request')} need{'s' * (len(places) == 1)}"
     hint = f"export {name} and pass --secret {name}, or --secret {name}=…"
-    if name.endswith("_USERNAME"):
-        hint = f"pass --var {name}=…"
     return CannotReplay(Problem("BK551", f"{needs} the variable {{{{{name}}}}}", hint, places[0]))
 
 
@@ -185,41 +181,12 @@ def _refuse_status(draft: DraftRecipe, status: int) -> None:
     if draft.is_vouched and (recorded_status is None or recorded_status >= 400):
         return
     message = f"the answer is {status}{f', where the file has {recorded_status}' if recorded_status else ''}"
-    hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
-    if status in (401, 403):
-        hint = "it needs other credentials than the document states; or pass --allow-error-status"
-        if recorded_status:
-            hint = "save the file with its sensitive data, or pass --allow-error-status"
-    elif recorded_status:
-        hint = "save the file again, or pass --allow-error-status"
-    elif status == 404:
-        hint = "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
+    hint = "give credentials and values that exist, --param NAME=…, or pass --allow-error-status"
     raise CannotReplay(Problem("BK521", f"{message}: it is not stored as known-good", hint))
 
 
-_MOST_PLACES = 10
-_REQUEST = lazy_pattern(r"(?:[^\s:]+: )?[A-Z-]+ https?://\S+: (.*)", re.DOTALL)
-"""The message about one request: its id, its method and its address, and what is wrong."""
-
-
 def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:
-    """Combine the errors into one, with the exit code of the worst. All requests that failed for the same
-    reason are one problem, which names their places."""
-    groups: dict[tuple[str, str, str], list[Problem]] = defaultdict(list)
-    for problem in (problem for error in errors for problem in error.problems):
-        request = _REQUEST.fullmatch(problem.message)
-        reason = request[1] if request else f"{problem.message}{problem.place}"
-        groups[problem.code, reason, problem.hint].append(problem)
-    problems = []
-    for alike in groups.values():
-        request = _REQUEST.fullmatch(alike[0].message)
-        places = list(dict.fromkeys(str(problem.place) for problem in alike))
-        more = f", and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
-        problem = alike[0]
-        if len(alike) > 1 and request is not None:
-            message = f"{len(alike):,} requests: {request[1]} ({', '.join(places[:_MOST_PLACES])}{more})"
-            problem = problem._replace(message=message, place=None)
-        problems.append(problem)
+    """Combine the errors into one, with the exit code of the worst."""
     kinds = (Refused, InvalidInput, CannotReplay)
     worst = next((kind for kind in kinds if any(isinstance(error, kind) for error in errors)), CannotReplay)
-    return worst(*problems)
+    return worst(*(problem for error in errors for problem in error.problems))

@@ -12,12 +12,11 @@ from baselinekit.commands.capture import (
     describe_hidden,
     hide_secrets,
     learn_from,
-    new_baseline,
 )
 from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, CannotReplay, Place
+from baselinekit.errors import BaselinekitError, Place
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
@@ -193,19 +192,10 @@ def _answered(
     clients: Clients,
     moment: str,
 ) -> tuple[dict[str, Json], Sequence[str]]:
-    """Return the record of a baseline whose request is answered with what was recorded, and the notes on it.
-    A body that does not match its content type is read as a text."""
+    """Return the record of a baseline whose request is answered with what was recorded, and the notes on
+    it."""
     setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
-    try:
-        learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
-    except CannotReplay as error:
-        execution = new.current["execution"]
-        if "parse" in execution:
-            raise
-        current = {**new.current, "execution": {**execution, "parse": "text"}}
-        as_text = new_baseline(project, {**(new.record or {}), "current": current}, options)
-        record, notes = _answered(project, as_text, answer, options, clients, moment)
-        return record, (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
+    learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
     known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
     record, notes = completed_record(project, learnt.new, known)
     writing.check_names(new.draft.id, os.path.basename(new.folder))
