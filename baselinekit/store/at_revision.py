@@ -96,7 +96,7 @@ def _with_outputs(
 ) -> Iterator[Baseline]:
     """Fill in the outputs that are stored in files of their own. If such a file is missing, its baseline
     stays without that output."""
-    names = {_beside(one, name) for one in baselines for name in records.output_files(one.baseline)}
+    names = {_beside(one, name) for one in baselines for name in one.output_files}
     contents = _read_contents(git, tree, names, MAX_OUTPUT_BYTES)
     for baseline in baselines:
 

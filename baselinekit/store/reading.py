@@ -15,7 +15,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import MutableStruct, field, replace
 
@@ -150,7 +150,8 @@ def parse(data: bytes, file: str) -> list[Baseline]:
 def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
     """Return the records of a project by their case-folded ids: ids must be unique even without regard to
     case. Files that cannot be read are skipped: loading them reports what is wrong."""
-    files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
+    existing = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
+    files = discover_files(existing, root).files
     sweep({os.path.join(root, os.path.dirname(file)) for file in files})
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
@@ -205,7 +206,7 @@ class LoadedFiles(MutableStruct):
             filled, errors = records.fill_outputs(baseline.baseline, partial(records.load, root, file))
             output_errors += [(source, at, error) for at, error in errors]
             if not errors:
-                outputs = [records.output_location(root, file, name) for name in records.output_files(filled)]
+                outputs = [records.output_location(root, file, name) for name in baseline.output_files]
                 output_size = sum(os.path.getsize(os.path.join(*output)) for output in outputs)
                 self.baselines.append(replace(baseline, baseline=filled))
                 self.sizes.append(len(data) // len(entries) + output_size)

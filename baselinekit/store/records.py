@@ -233,8 +233,8 @@ def fill_outputs(
     by their names in the record. Also returns the errors, each with the path in the record that names the
     file."""
     errors: list[tuple[Path, BaselinekitError]] = []
-    if known is None or not output_files(known):
-        return known, errors
+    if known is None:
+        return None, errors
 
     def fill_output(expected: T, number: int | None) -> T:
         try:
@@ -247,12 +247,6 @@ def fill_outputs(
     own = fill_output(known, None)
     variants = [fill_output(variant, number) for number, variant in enumerate(known.variants)]
     return replace(own, variants=variants), errors
-
-
-def output_files(known: Known | None) -> list[str]:
-    """Return the names of the output files that a record names."""
-    names = [known.output_file, *(variant.output_file for variant in known.variants)] if known else []
-    return [name for name in names if name is not None]
 
 
 def load(root: str, file: str, name: str) -> Json:
