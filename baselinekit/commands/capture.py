@@ -49,7 +49,7 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store import schemafile, writing
-from baselinekit.store.atomic import cannot_write
+from baselinekit.store.atomic import reporting
 from baselinekit.store.reading import locate_all, parse_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
@@ -180,20 +180,19 @@ def group_of(draft: Baseline, project: Project) -> str:
     return kind_of(draft.current).group(draft.current, base_url)
 
 
-def _make_folder(root: str, name: str) -> Iterator[str]:
-    """Create the folder of a baseline that is still to be written: its program may need it. Yield the folders
-    that were missing."""
-    folder = os.path.join(root, name)
-    try:
-        while not os.path.isdir(folder):
-            yield folder
-            folder = os.path.dirname(folder)
-        os.makedirs(os.path.join(root, name), exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
+def _make_folder(root: str, name: str) -> list[str]:
+    """Create the folder of a baseline that is still to be written: its program may need it. Return those that
+    were missing, the outermost first."""
+    folder, missing = os.path.join(root, name), list[str]()
+    while not os.path.lexists(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
         message = f"{name} cannot be a folder: a file is in the way"
-        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group")) from None
-    except OSError as error:
-        raise NotRecorded(cannot_write(name, error)) from None
+        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group"))
+    with reporting(name):
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    return missing
 
 
 def _remove_if_empty(folder: str) -> None:
@@ -231,7 +230,7 @@ def capture(
             with blaming(number):
                 if new.record is not None:
                     writing.check_names(new.draft.id, os.path.basename(new.folder))
-                    for folder in reversed([*_make_folder(project.root, new.folder)]):
+                    for folder in _make_folder(project.root, new.folder):
                         folders.callback(_remove_if_empty, folder)
                     writing.check_folder(project.root, new.folder)
                 setting = replace(project.setting(new.folder, context.clients), asker=new.draft.id)
@@ -370,7 +369,7 @@ def _store(
     known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
     file, notes = draft.source.file, list[str]()
     if new.record is None:
-        writing.add_baseline(draft.source, known, root, limit)
+        writing.add_baseline(draft, known, root, limit)
     else:
         file = f"{new.folder}/{draft.id}.yaml"
         record, notes = completed_record(project, new, known, options.version)

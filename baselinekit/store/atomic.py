@@ -80,8 +80,6 @@ WAIT = 30.0
 SHORT_WAIT = 1.0
 """Seconds to wait for a lock; the second once a run is to end, or where little is lost."""
 
-_SIGNATURE_SIZE = 40  # fixed, so that a short signature overwrites all of a longer one
-
 
 @contextlib.contextmanager
 def lock(root: str, file: str, wait: Callable[[], float] = lambda: WAIT) -> Iterator[None]:
@@ -95,15 +93,11 @@ def lock(root: str, file: str, wait: Callable[[], float] = lambda: WAIT) -> Iter
     try:
         while not _try_lock(handle, file):
             if time.monotonic() >= started + wait():
-                owner = os.pread(handle, _SIGNATURE_SIZE, 0).decode("utf-8", "replace").strip()
-                message = f"not recorded: its lock is held by {owner or 'another process'}"
-                message += ", and waiting was not enough"
+                message = "not recorded: its lock is held by another process, and waiting was not enough"
                 hint = "wait until it has finished, then run again"
                 raise NotRecorded(Problem("BK121", message, hint, Place(file)))
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
-        with contextlib.suppress(OSError):  # only there to inform processes that wait
-            os.pwrite(handle, f"process {os.getpid()}".ljust(_SIGNATURE_SIZE).encode(), 0)
         yield
     finally:
         os.close(handle)

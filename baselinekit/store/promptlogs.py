@@ -22,6 +22,9 @@ EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 
 Row = TypeVar("Row", EvalRow, UsageRow)
 
+_FILES: dict[type[Struct], tuple[str, str]] = {EvalRow: (EVALS, "this run"), UsageRow: (USES, "this use")}
+_DEFAULTS: dict[str, Json] = {"ts": "", "total": 0, "passed": 0}
+"""What a row of another tool may lack."""
 _OPTIONAL = ("graders", "inputs", "interrupted")
 """Keys of a row that are written only if they have a value."""
 
@@ -29,27 +32,20 @@ _OPTIONAL = ("graders", "inputs", "interrupted")
 # Writing.
 
 
-def note_evals(root: str, folder: str, row: EvalRow) -> list[str]:
-    """Append the result of a run of the folder's cases. Returns notes about the file, or the reason why
-    nothing was appended: the verdict of the run does not depend on it."""
+def note(root: str, folder: str, row: EvalRow | UsageRow) -> list[str]:
+    """Append a row. Returns notes about the file, or the reason why nothing was appended: the verdict of the
+    run does not depend on it."""
+    name, subject = _FILES[type(row)]
+    file = os.path.join(folder, name)
     content = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
-    return _append_row(root, os.path.join(folder, EVALS), content, "this run")
-
-
-def note_use(root: str, folder: str, row: UsageRow) -> list[str]:
-    """Append a row for one time that the prompt was sent."""
-    return _append_row(root, os.path.join(folder, USES), asdict(row), "this use")
-
-
-def _append_row(root: str, file: str, row: Json, subject: str) -> list[str]:
     try:
         with atomic.lock(root, file, lambda: atomic.SHORT_WAIT):
-            return _append_line(root, file, jsontext.to_bytes(row) + b"\n")
+            return _append_line(root, file, jsontext.to_bytes(content) + b"\n")
     except BaselinekitError as error:
         reason = "; ".join(
             problem.message + (f" ({problem.hint})" if problem.hint else "") for problem in error.problems
         )
-        return [f"{subject} of {os.path.dirname(file) or 'the prompt'} is not noted: {reason}"]
+        return [f"{subject} of {folder or 'the prompt'} is not noted: {reason}"]
 
 
 def _append_line(root: str, file: str, line: bytes) -> list[str]:
@@ -84,16 +80,9 @@ class Log(Struct, Generic[Row]):
         return [row for row in self.rows if row is not None]
 
 
-def read_evals(root: str, folder: str) -> Log[EvalRow]:
-    return _read(root, os.path.join(folder, EVALS), EvalRow, {"ts": "", "total": 0, "passed": 0})
-
-
-def read_uses(root: str, folder: str) -> Log[UsageRow]:
-    return _read(root, os.path.join(folder, USES), UsageRow, {"ts": ""})
-
-
-def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> Log[Row]:
-    """Read the rows of a file. A file that does not exist has no rows."""
+def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
+    """Read the rows of a folder. A file that does not exist has no rows."""
+    file = os.path.join(folder, _FILES[kind][0])
     if not os.path.lexists(os.path.join(root, file)):
         return Log(file)
     rows: list[Row | None] = []
@@ -103,7 +92,7 @@ def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> L
             continue
         row, reason = None, "it is no JSON, or not all of it"
         with suppress(jsontext.NotJson, UnicodeDecodeError):
-            row, reason = _row(kind, jsontext.decode(line.decode("utf-8")), defaults)
+            row, reason = _row(kind, jsontext.decode(line.decode("utf-8")))
         rows.append(row)
         if row is None:
             hint = "remove the line, or fix it; it counts for nothing"
@@ -111,11 +100,12 @@ def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> L
     return Log(file, tuple(rows), tuple(notes))
 
 
-def _row(kind: type[Row], value: Json, defaults: dict[str, Json]) -> tuple[Row | None, str]:
+def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
     """Return the row, or what is wrong with it. Keys of other tools are ignored."""
     if not isinstance(value, dict):
         return None, "it is no mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
+    defaults = {key: value for key, value in _DEFAULTS.items() if key in kind.__struct_fields__}
     row, problems = read_as(kind, defaults | known)
     if any(isinstance(item, int) and item < 0 for item in known.values()):
         return None, "a count is below 0"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import json_events
@@ -163,16 +163,6 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     return taken
 
 
-class Locatable(Protocol):
-    """A baseline, or an eval case."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def source(self) -> Source: ...
-
-
 class LoadedFiles(MutableStruct):
     """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
     baseline has in its files."""
@@ -228,10 +218,10 @@ def placed_at(problem: Problem, name_place: Place) -> Problem:
     return replace(problem, place=name_place, message=message)
 
 
-def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
-    """Return a problem for each id that occurs twice. Ids that differ only in case count as the same, because
-    files are named after them."""
-    first_items: dict[str, Locatable] = {}
+def find_repeated_ids(items: Sequence[Any], root: str) -> list[Problem]:
+    """Return a problem for each id that occurs twice among baselines, entries or eval cases. Ids that differ
+    only in case count as the same, because files are named after them."""
+    first_items: dict[str, Any] = {}
     pairs = [(item, first_items.setdefault(item.id.casefold(), item)) for item in items]
     pairs = [(item, earlier) for item, earlier in pairs if item is not earlier]
     places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))

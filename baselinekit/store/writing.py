@@ -24,8 +24,6 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.changes import Hints
 from baselinekit.values.places import value_at
 
-_KEYS_FROM_BASELINE = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
-
 
 def check_names(id: str, group: str) -> None:
     """Check that a file and its folder can have these names."""
@@ -70,35 +68,18 @@ def write_file(
 
 
 def add_baseline(
-    source: Source,
-    baseline: dict[str, Json],
-    root: str,
-    inline_limit: int,
-    ordered: Iterable[str] = (),
+    draft: Baseline, baseline: dict[str, Json], root: str, inline_limit: int, ordered: Iterable[str] = ()
 ) -> None:
     """Add a `baseline:` to a record that has none, before its recipe, and a rule that the arrays in `ordered`
     are compared in order. The rest of the file is unchanged."""
-    file = source.file
-
-    def edit(body: str) -> str:
-        raw = dict(value_at(language(file).load(body, file)[source.document], source.at))
-        if raw.get("baseline") is not None:
-            place = locate(source, ("baseline",), root)
-            message, hint = "there is a baseline already", "remove its `baseline:` first"
-            raise InvalidInput(Problem("BK113", message, hint, place))
-        if records.digest(raw) != records.case_digest(source.digest):
-            raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
-        id = str(records.id_of(raw, source))
-        known, output_file = split_large_output(baseline, file, id, root, inline_limit)
-        baseline_edit = Edit((*source.at, "baseline"), records.dialect(source).write(known))
-        rule_edits = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
-        hints = Hints(siblings=_KEYS_FROM_BASELINE)
-        text = edited(body, [baseline_edit, *rule_edits], language(file), source.document, hints)
-        if output_file:
-            atomic.replace_file(*output_file)
-        return text
-
-    edit_text(root, file, edit)
+    id, source = draft.id, draft.source
+    known, output_file = split_large_output(baseline, source.file, id, root, inline_limit)
+    if output_file:
+        atomic.replace_file(*output_file)
+    values: dict[Path, Json] = {("baseline",): records.dialect(source).write(known)}
+    values |= {("comparison", "arrays", path): "ordered" for path in ordered}
+    if failures := renew([Renewal(id, source, values=values)], root).failures:
+        raise NotRecorded(*failures)
 
 
 def is_large(output: Json, limit: int) -> bool:

@@ -148,22 +148,16 @@ class Current(Tagged):
 
     @classmethod
     def explain(cls, raw: Json, at: Path) -> Problem:
-        if not isinstance(raw, dict):
-            message = f"expected a mapping, found {describe_value(raw)}"
-            return Problem("BK105", message, "see `current:` in the docs", at=at)
-        execution = raw.get("execution")
-        at = (*at, "execution")
-        if "execution" not in raw:
-            return Problem("BK104", "the key 'execution' is missing", "add `execution: {type: http}`", at=at)
-        if not isinstance(execution, dict):
-            message = f"expected a mapping, found {describe_value(execution)}"
-            return Problem("BK105", message, "such as {type: http}", at=at)
-        kind, at, hint = execution.get("type"), (*at, "type"), f"one of {', '.join(KINDS)}"
-        if kind is None:
-            return Problem("BK104", "the key 'type' is missing", hint, at=at)
-        return Problem(
-            "BK105", f"unknown type {describe_value(kind)}", suggest(str(kind), KINDS) or hint, at=at
-        )
+        example = "add `execution: {type: http}`"
+        for key in ("execution", "type"):
+            if not isinstance(raw, dict):
+                return Problem("BK105", f"expected a mapping, found {describe_value(raw)}", example, at=at)
+            at = (*at, key)
+            if key not in raw:
+                return Problem("BK104", f"the key {key!r} is missing", example, at=at)
+            raw = raw[key]
+        hint = suggest(str(raw), KINDS) or f"one of {', '.join(KINDS)}"
+        return Problem("BK105", f"unknown type {describe_value(raw)}", hint, at=at)
 
 
 class NativeRecord(BaselineRecord):
