@@ -12,19 +12,8 @@ from baselinekit.files.languages import SUFFIXES
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config
 from baselinekit.model.values import Json
-from baselinekit.store import reading, records
+from baselinekit.store import project, reading, records
 from baselinekit.store.discovery import looks_like_baselines
-from baselinekit.store.project import (
-    CONFIG_NAME,
-    EVALS,
-    MAX_OUTPUT_BYTES,
-    METAS,
-    TEMPLATE,
-    USUAL,
-    is_prompt_folder,
-    limits_of,
-    read_config,
-)
 from baselinekit.structs import replace
 
 
@@ -33,7 +22,7 @@ def find_config(git: Git, commit: str, config_path: str | None) -> tuple[str, Co
     upward, or `config_path` if it is given. The folder need not exist now."""
     top = os.path.realpath(os.fsdecode(git.ask("rev-parse", "--show-toplevel").removesuffix(b"\n")))
     folder = PurePath(os.path.relpath(os.path.realpath(git.folder), top))
-    names = [str(parent / CONFIG_NAME) for parent in (folder, *folder.parents)]
+    names = [str(parent / project.CONFIG_NAME) for parent in (folder, *folder.parents)]
     if config_path is not None:
         names = [os.path.relpath(os.path.realpath(os.path.join(git.folder, config_path)), top)]
     for name in names:
@@ -51,16 +40,18 @@ def config(git: Git, commit: str, name: str) -> Config | None:
     if name not in tree:
         return None
     data = git.contents({name: tree[name]})[name]
-    if len(data) > USUAL.file_size:
-        raise InvalidInput(Problem("BK106", f"larger than {USUAL.file_size:,} bytes", "", Place(name)))
-    return read_config(data, f"{name} at {commit[:12]}")
+    if len(data) > project.USUAL.file_size:
+        raise InvalidInput(
+            Problem("BK106", f"larger than {project.USUAL.file_size:,} bytes", "", Place(name))
+        )
+    return project.read_config(data, f"{name} at {commit[:12]}")
 
 
 def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Baseline], list[str]]:
     """Return the baselines in these folders at a commit, and the files that could not be read."""
     tree = git.tree(commit)
     names = [name for name in tree if is_baseline(name, folders)]
-    contents = _read_contents(git, tree, names, limits_of(git.folder).file_size)
+    contents = _read_contents(git, tree, names, project.limits_of(git.folder).file_size)
     found: list[Baseline] = []
     unreadable = [name for name in names if name not in contents]
     for name, data in contents.items():
@@ -75,7 +66,7 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
 def _is_below_a_prompt(name: str, tree: Mapping[str, CommitFile]) -> bool:
     """Whether one of the folders above a file is a prompt folder."""
     return any(
-        is_prompt_folder([last for last in (TEMPLATE, *METAS, *EVALS) if str(folder / last) in tree])
+        project.is_prompt_folder([last for last in project.PROMPT_FILES if str(folder / last) in tree])
         for folder in PurePath(name).parents[:-1]
     )
 
@@ -83,7 +74,7 @@ def _is_below_a_prompt(name: str, tree: Mapping[str, CommitFile]) -> bool:
 def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
     """Return a digest of each baseline in these files, by file and id: of everything but its records."""
     digests: dict[tuple[str, str], str] = {}
-    max_bytes = limits_of(git.folder).file_size
+    max_bytes = project.limits_of(git.folder).file_size
     for name, data in _read_contents(git, git.tree(commit), files, max_bytes).items():
         with suppress(BaselinekitError):
             for baseline in reading.parse(data, name):
@@ -97,7 +88,7 @@ def _with_outputs(
     """Fill in the outputs that are stored in files of their own. If such a file is missing, its baseline
     stays without that output."""
     names = {_beside(one, name) for one in baselines for name in one.output_files}
-    contents = _read_contents(git, tree, names, MAX_OUTPUT_BYTES)
+    contents = _read_contents(git, tree, names, project.MAX_OUTPUT_BYTES)
     for baseline in baselines:
 
         def load(name: str, baseline: Baseline = baseline) -> Json:
@@ -130,5 +121,5 @@ def is_baseline(name: str, folders: Sequence[str]) -> bool:
         start = "" if os.path.normpath(folder) == "." else f"{os.path.normpath(folder)}/"
         if name.startswith(start):
             parts = name.removeprefix(start).split("/")
-            return parts[-1] != CONFIG_NAME and not any(part.startswith(".") for part in parts)
+            return parts[-1] != project.CONFIG_NAME and not any(part.startswith(".") for part in parts)
     return False

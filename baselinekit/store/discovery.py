@@ -12,17 +12,8 @@ from baselinekit.files.jsontext import NotJson, decode as decode_json
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
-from baselinekit.store import records
-from baselinekit.store.project import (
-    CONFIG_NAME,
-    EVALS,
-    INPUTS,
-    METAS,
-    is_prompt_folder,
-    limits_of,
-    name_in_project,
-    read,
-)
+from baselinekit.store import project, records
+from baselinekit.store.project import name_in_project, read
 from baselinekit.structs import MutableStruct, field
 from baselinekit.values.texts import count_noun
 
@@ -46,17 +37,17 @@ class Discovery(MutableStruct):
         prompts: set[str] = set()
         for folder, folders, names in os.walk(os.path.normpath(top)):
             folders[:] = [name for name in folders if not name.startswith(".") and name not in without]
-            if os.path.dirname(folder) in prompts or is_prompt_folder(names):
+            if os.path.dirname(folder) in prompts or project.is_prompt_folder(names):
                 prompts.add(folder)
             for name in names:
                 if name.startswith(".") or not name.endswith(endings) or records.MARK in name:
                     continue
                 file = os.path.normpath(os.path.join(name_in_project(self.root, folder), name))
-                if name == CONFIG_NAME:
+                if name == project.CONFIG_NAME:
                     self.configs.append(file)
                 elif with_prompts or folder not in prompts or holds_baselines(self.root, file):
                     found.append(file)
-            most = limits_of(self.root).files
+            most = project.limits_of(self.root).files
             if len(self.files) + len(found) > most:
                 message = f"more than {most:,} files, which is the most that are read at once"
                 hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
@@ -120,7 +111,7 @@ def holds_baselines(root: str, file: str) -> bool:
 def looks_like_baselines(file: str, data: bytes) -> bool:
     """Whether a file holds baselines, valid or not. Other files beside a prompt hold its metadata, its evals
     and their inputs."""
-    if os.path.basename(file) in (*METAS, *EVALS, INPUTS):
+    if os.path.basename(file) in (*project.PROMPT_FILES, project.INPUTS):
         return False
     try:
         return records.has_records(language(file).load(decode(data, file).body, file))

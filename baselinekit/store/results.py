@@ -109,10 +109,6 @@ def result_files(root: str) -> list[str]:
     return []
 
 
-def result_path(root: str, name: str) -> str:
-    return os.path.join(_results_folder(root), name)
-
-
 def load_results(root: str, names: Sequence[str] | None = None) -> Iterator[tuple[str, Json]]:
     """Yield each file (or only those with these names) with its contents, the oldest run first; None as the
     contents of a file that cannot be read."""
@@ -130,7 +126,7 @@ def _prune(root: str) -> set[str]:
     removed = result_files(root)[:-MOST_FILES]
     for name in removed:
         with suppress(OSError):
-            os.unlink(result_path(root, name))
+            os.unlink(os.path.join(_results_folder(root), name))
     return set(removed)
 
 
