@@ -24,7 +24,6 @@ from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, replace
-from baselinekit.values.texts import count_noun
 
 _SHARED_FROM = 2
 
@@ -92,25 +91,19 @@ def summarize(
             captured[digest(existing.current.input)].append(existing)
             base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
             base_counts.update([base] if base else [])
-    known_names, missing = (
-        {*project.scope.values, *project.scope.secrets},
-        defaultdict[str, list[Place]](list),
-    )
+    known_names = {*project.scope.values, *project.scope.secrets}
     ready: list[tuple[DraftRecipe, NewBaseline]] = []
     errors, failed, known = list[BaselinekitError](), 0, 0
     for file, imported in files.items():
         failed += sum(omitted.count for omitted in imported.left_out)
         for draft in imported.drafts:
             place = Place(file, draft.line or None)
-            lacking = [name for name in draft.needs if name not in known_names]
-            for name in lacking:
-                missing[name].append(place)
             try:
-                new = None if lacking else new_baseline(project, record_of(draft), options)
+                if lacking := [name for name in draft.needs if name not in known_names]:
+                    raise CannotReplay(*map(_missing_variable, lacking))
+                new = new_baseline(project, record_of(draft), options)
             except BaselinekitError as error:
                 errors.append(type(error)(*(one._replace(place=place, at=None) for one in error.problems)))
-                new = None
-            if new is None:
                 failed += 1
                 continue
             same_input = captured[digest(new.draft.current.input)]
@@ -120,27 +113,15 @@ def summarize(
                 same_input.append(new.draft)
                 adapt = _describes(draft, options)
                 ready.append((draft, replace(new, place=place, notes=draft.notes, adapt=adapt)))
+        for one in imported.left_out:
+            place = Place(one.file or file, one.line)
+            errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
     drafts = with_unique_ids([draft for draft, _ in ready], taken)
-    problems = [
-        *(_missing_variable(name, places) for name, places in missing.items()),
-        *errors,
-        *(
-            CannotReplay(Problem("BK551", one.message, one.hint, Place(one.file or file, one.line)))
-            for file, imported in files.items()
-            for one in imported.left_out
-        ),
-    ]
-    return ImportSummary(
-        project,
-        drafts,
-        [replace(new.named(one.id), label=one.id) for one, (_, new) in zip(drafts, ready, strict=True)],
-        problems,
-        known,
-        sum(imported.unsafe for imported in files.values()),
-        sum(imported.unselected for imported in files.values()),
-        failed,
-        base_counts,
+    new_ones = [replace(new.named(one.id), label=one.id) for one, (_, new) in zip(drafts, ready, strict=True)]
+    unsafe, unselected = (
+        sum(getattr(imported, count) for imported in files.values()) for count in ("unsafe", "unselected")
     )
+    return ImportSummary(project, drafts, new_ones, errors, known, unsafe, unselected, failed, base_counts)
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
@@ -157,10 +138,9 @@ def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)
 
 
-def _missing_variable(name: str, places: Sequence[Place]) -> BaselinekitError:
-    needs = f"{count_noun(len(places), 'request')} need{'s' * (len(places) == 1)}"
+def _missing_variable(name: str) -> Problem:
     hint = f"export {name} and pass --secret {name}, or --secret {name}=…"
-    return CannotReplay(Problem("BK551", f"{needs} the variable {{{{{name}}}}}", hint, places[0]))
+    return Problem("BK551", f"it needs the variable {{{{{name}}}}}", hint)
 
 
 def _describes(

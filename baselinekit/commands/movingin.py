@@ -27,7 +27,7 @@ from baselinekit.learning.templating import OutputTemplater, single_element_arra
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store import schemafile, writing
-from baselinekit.store.reading import LoadedFiles, parse_record
+from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
@@ -76,9 +76,7 @@ class MovedIn(MutableStruct):
                 self.lose(moved.place, message, "remove what is not used any more")
             return
         if os.path.lexists(os.path.join(root, file)):
-            loaded = LoadedFiles()
-            loaded.read(file, root)
-            stored = [one.baseline.output for one in loaded.baselines if one.baseline is not None]
+            stored = [one.baseline.output for one in load_partly([file], root)[0] if one.baseline is not None]
             if any(value is not ABSENT and same_json(value, output) for value in stored):
                 self.known += 1
                 return
@@ -153,10 +151,7 @@ def moved_cassettes(
             if first is answer:
                 answers[id(draft.current)] = answer
                 drafts.append(draft)
-            elif (first.response.status, first.response.body) == (
-                answer.response.status,
-                answer.response.body,
-            ):
+            elif replace(first.response, headers=answer.response.headers) == answer.response:
                 repeated += 1
             else:
                 message = f"{draft.id}: the request of {place}, answered otherwise"
@@ -164,7 +159,11 @@ def moved_cassettes(
         if cassette is not None:
             files[file] = replace(cassette.imported, drafts=tuple(drafts))
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
-    summary = summarize(project, files, _record_of, options)
+
+    def record_of(draft: DraftRecipe) -> dict[str, Any]:
+        return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
+
+    summary = summarize(project, files, record_of, options)
     writes = sum(kind_of(new.draft.current).writes(new.draft.current) for new in summary.new)
     moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
     for problem in (problem for failure in summary.problems for problem in failure.problems):
@@ -178,10 +177,6 @@ def moved_cassettes(
         else:
             moved.add(MovedBaseline(f"{new.folder}/{draft.id}.yaml", record, place), notes)
     return moved, len(files) + broken
-
-
-def _record_of(draft: DraftRecipe) -> dict[str, Any]:
-    return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
 def _answered(

@@ -1,6 +1,7 @@
 """The native form of a record (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from baselinekit.errors import Problem, suggest
@@ -221,13 +222,8 @@ def recipe(input: Json, execution: Execution) -> Recipe:
 
 def problems_of(baseline: Baseline) -> list[Problem]:
     """Return the problems that are not about types."""
-    return [
-        *check_id(baseline.id),
-        *check_known(baseline.baseline),
-        *kind_of(baseline.current).check(baseline.current),
-        *check_rules(baseline.comparison),
-        *check_metadata(baseline.metadata),
-    ]
+    parts = [check_part(getattr(baseline, key)) for key, (_, check_part) in _CHECKS.items()]
+    return [*check_id(baseline.id), *chain.from_iterable(parts)]
 
 
 def move_option_lists(rules: Rules) -> Rules:
