@@ -74,11 +74,9 @@ def add_baseline(
     are compared in order. The rest of the file is unchanged."""
     id, source = draft.id, draft.source
     known, output_file = split_large_output(baseline, source.file, id, root, inline_limit)
-    if output_file:
-        atomic.replace_file(*output_file)
     values: dict[Path, Json] = {("baseline",): records.dialect(source).write(known)}
     values |= {("comparison", "arrays", path): "ordered" for path in ordered}
-    if failures := renew([Renewal(id, source, values=values)], root).failures:
+    if failures := renew([Renewal(id, source, values=values, output_file=output_file)], root).failures:
         raise NotRecorded(*failures)
 
 
@@ -158,7 +156,8 @@ _KEY_ORDER = (
 
 class Renewal(Struct):
     """The new values of a record: an output (ABSENT: unchanged) of the record itself or of one of its
-    variants, and other values by their paths in the record."""
+    variants, and other values by their paths in the record; `output_file`: one that is new (folder, name,
+    bytes)."""
 
     id: str
     source: Source
@@ -166,6 +165,7 @@ class Renewal(Struct):
     variant: int | None = None
     values: dict[Path, Json] = field(default_factory=dict)
     hints: Hints = field(default_factory=Hints)
+    output_file: tuple[str, str, bytes] | None = None
 
 
 def renew(renewals: Sequence[Renewal], root: str, sync: bool = True, dry_run: bool = False) -> Applied:
@@ -222,7 +222,8 @@ def renewed_text(
     """Return the text with the new values; and the output files that change: folder, name, old and new
     bytes."""
     form, known_at = language(source.file), known_path(renewal.variant)
-    output_files = []
+    folder, path, data = renewal.output_file or ("", "", b"")
+    output_files = [(folder, path, b"", data)] if path else []
     if renewal.output is not ABSENT:
         document = form.load(body, source.file)[source.document]
         known = value_at(document, records.place_in(source, known_at)) if known_at else None
