@@ -149,16 +149,17 @@ class Current(Tagged):
 
     @classmethod
     def explain(cls, raw: Json, at: Path) -> Problem:
-        example = "add `execution: {type: http}`"
+        hint = f"one of {', '.join(KINDS)}, as in `execution: {{type: http}}`"
         for key in ("execution", "type"):
             if not isinstance(raw, dict):
-                return Problem("BK105", f"expected a mapping, found {describe_value(raw)}", example, at=at)
+                return Problem("BK105", f"expected a mapping, found {describe_value(raw)}", hint, at=at)
             at = (*at, key)
             if key not in raw:
-                return Problem("BK104", f"the key {key!r} is missing", example, at=at)
+                return Problem("BK104", f"the key {key!r} is missing", hint, at=at)
             raw = raw[key]
-        hint = suggest(str(raw), KINDS) or f"one of {', '.join(KINDS)}"
-        return Problem("BK105", f"unknown type {describe_value(raw)}", hint, at=at)
+        return Problem(
+            "BK105", f"unknown type {describe_value(raw)}", suggest(str(raw), KINDS) or hint, at=at
+        )
 
 
 class NativeRecord(BaselineRecord):
