@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.reading import load
 from benchmarks import data
 from benchmarks.measure import Say, about, in_turn, inside
@@ -26,7 +26,7 @@ def rows(scale: Scale, say: Say) -> Found:
         root, values = str(made.root), [data.baseline(number, loose=True) for number in range(count)]
 
         def ours() -> list[Baseline]:
-            return load(discover(["baselines"], root), root)
+            return load(list(discover_files(["baselines"], root).files), root)
 
         def theirs() -> list[Any]:
             return [_yaml_load(os.path.join(root, file)) for file in made.files]

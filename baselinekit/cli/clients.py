@@ -218,8 +218,6 @@ class LazyModels:
         nothing to resume."""
         is_over = report.complete and not (report.interrupted or report.summary.error)
         journal, notes = self._journal, list[str]()
-        if journal is not None and journal.is_torn:
-            notes.append("the end of the earlier journal cannot be read: those answers are asked for again")
         if journal is not None and is_over:
             journal.forget()
         elif journal is not None and journal.lost is not None:

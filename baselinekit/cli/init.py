@@ -14,7 +14,7 @@ from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Config
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
@@ -118,7 +118,8 @@ def init(options: InitOptions) -> None:
 def suggest_first(folders: list[str], root: str, base_url: str | None, with_git: bool) -> None:
     """Suggest a first capture, or a compare if there are baselines already (they need no configuration).
     After a set-up of git nothing: then there is something to commit, which has been suggested."""
-    if discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root):
+    existing = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
+    if discover_files(existing, root).files:
         screen.next_commands([] if with_git else ["baselinekit compare"])
     else:
         url = "/users" if base_url else "http://127.0.0.1:8000/users"

@@ -26,7 +26,7 @@ from baselinekit.errors import (
 from baselinekit.kinds.kind import Flag, RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import MOST_VALUES, evidence_of
-from baselinekit.learning.lesson import LearningCase, Lesson, counted_by_name, learn_new, with_lookalikes
+from baselinekit.learning.lesson import LearningCase, Lesson, learn_new, with_lookalikes
 from baselinekit.learning.templating import (
     DECLARED,
     IN_A_NAME,
@@ -47,7 +47,7 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store import schemafile, writing
-from baselinekit.store.atomic import cannot_write
+from baselinekit.store.atomic import reporting
 from baselinekit.store.reading import locate_all, parse_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
@@ -178,20 +178,19 @@ def group_of(draft: Baseline, project: Project) -> str:
     return kind_of(draft.current).group(draft.current, base_url)
 
 
-def _make_folder(root: str, name: str) -> Iterator[str]:
-    """Create the folder of a baseline that is still to be written: its program may need it. Yield the folders
-    that were missing."""
-    folder = os.path.join(root, name)
-    try:
-        while not os.path.isdir(folder):
-            yield folder
-            folder = os.path.dirname(folder)
-        os.makedirs(os.path.join(root, name), exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
+def _make_folder(root: str, name: str) -> list[str]:
+    """Create the folder of a baseline that is still to be written: its program may need it. Return those that
+    were missing, the outermost first."""
+    folder, missing = os.path.join(root, name), list[str]()
+    while not os.path.lexists(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
         message = f"{name} cannot be a folder: a file is in the way"
-        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group")) from None
-    except OSError as error:
-        raise NotRecorded(cannot_write(name, error)) from None
+        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group"))
+    with reporting(name):
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    return missing
 
 
 def _remove_if_empty(folder: str) -> None:
@@ -212,7 +211,7 @@ def capture(
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
     accepted: bool | None = None
-    is_interrupted = is_full = False
+    is_interrupted = False
     for new in wanted:
         check_placeholders(options.placeholders, project.words_of(new.draft))
 
@@ -229,7 +228,7 @@ def capture(
             with blaming(number):
                 if new.record is not None:
                     writing.check_names(new.draft.id, os.path.basename(new.folder))
-                    for folder in reversed([*_make_folder(project.root, new.folder)]):
+                    for folder in _make_folder(project.root, new.folder):
                         folders.callback(_remove_if_empty, folder)
                     writing.check_folder(project.root, new.folder)
                 setting = replace(project.setting(new.folder, context.clients), asker=new.draft.id)
@@ -252,13 +251,8 @@ def capture(
                     for number, one in learnt.items():
                         with blaming(number):
                             done[number] = _store(project, one, bool(accepted), options, context)
-                        failed = errors[number].problems if number in errors else ()
-                        if is_full := any(one.code == "BK120" for one in failed):
-                            break  # a full disk has no room for the next file either
                 if context.stop.is_set():
                     raise KeyboardInterrupt
-                if is_full:
-                    break
         except KeyboardInterrupt:
             is_interrupted = True
     left = len(wanted) - len(done) - len(errors)
@@ -313,10 +307,12 @@ def learn_from(
             secret = {path for path, _ in secrets_in(lesson.output, project.redactor)}
             same = tuple(item for item in same if not secret.issuperset(item.places))
         lesson = replace(lesson, volatile=volatile, lookalikes=same)
+    is_single_write = len(observations) == 1 and kind_of(draft.current).writes(draft.current)
+    advice = f"baselinekit refresh {draft.id} --learn finds what varies, and sends it 3 times more"
     notes = (
-        *remarks_on(draft, observations),
+        *kind_of(draft.current).remarks(draft.current, observations[0]),
         *form_notes,
-        *_describe_single_write(draft, len(observations), lesson),
+        *([f"a write is asked once: {advice}"] if is_single_write and lesson.lookalikes else []),
         *templating.notes(),
         *([f"{count_noun(len(formats), 'placeholder')} by the formats of its schema"] if formats else []),
         *describe_hidden(hidden),
@@ -371,7 +367,7 @@ def _store(
     known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
     file, notes = draft.source.file, list[str]()
     if new.record is None:
-        writing.add_baseline(draft.source, known, root, limit)
+        writing.add_baseline(draft, known, root, limit)
     else:
         file = f"{new.folder}/{draft.id}.yaml"
         record, notes = completed_record(project, new, known, options.version)
@@ -416,30 +412,6 @@ def completed_record(
         "comparison": comparison,
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
     }, notes
-
-
-def _describe_single_write(draft: Baseline, replays: int, lesson: Lesson) -> Iterator[str]:
-    """Say which values of a write that was sent once may be different next time, and how to find out."""
-    if replays > 1 or not kind_of(draft.current).writes(draft.current):
-        return
-    counted_paths = [render(path) for path in counted_by_name(lesson.output)]
-    if counted_paths or lesson.lookalikes:
-        names = ", ".join(counted_paths[:_MOST_NAMED]) + (", …" if len(counted_paths) > _MOST_NAMED else "")
-        counted_note = f"; {names} count{'s' * (len(counted_paths) == 1)} by name" if counted_paths else ""
-        advice = f"baselinekit refresh {draft.id} --learn finds what varies, and sends it 3 times more"
-        yield f"a write is asked once{counted_note}: {advice}"
-
-
-_MOST_NAMED = 3
-
-
-def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
-    """Yield the remarks on the first observation, which is stored, and those that only later ones cause."""
-    recipe, remarks = draft.current, kind_of(draft.current).remarks
-    later_note = "only a later replay did; the first one is stored"
-    yield from remarks(recipe, observations[0])
-    first, *others = ([*remarks(recipe, observation, later_note)] for observation in observations)
-    yield from dict.fromkeys(remark for later in others for remark in later if remark not in first)
 
 
 # Outputs that are not stored as known-good.

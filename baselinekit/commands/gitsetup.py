@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from baselinekit.clients.programs.git import Git
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.files.languages import SUFFIXES
 from baselinekit.files.text import newline
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
-from baselinekit.store.atomic import STATE_FOLDER, cannot_write
+from baselinekit.store.atomic import STATE_FOLDER
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, field
 
@@ -97,10 +97,8 @@ def carry_out(plan: GitSetupPlan, git: Git) -> None:
         if text is not None:
             atomic.replace_file(git.folder, name, text.encode("utf-8", "surrogateescape"))
             continue
-        try:
+        with atomic.reporting(name):
             os.unlink(os.path.join(git.folder, name))
-        except OSError as error:
-            raise NotRecorded(cannot_write(name, error)) from None
     for key, value in plan.settings.items():
         git.ask(
             "config", "--local", *(("--unset-all", key) if value is None else ("--replace-all", key, value))

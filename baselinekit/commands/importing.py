@@ -1,7 +1,6 @@
 """Requests that other tools recorded, captured together: they become new baselines, and those that cannot are
 reported with their line."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,14 +18,12 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
-from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, replace
-from baselinekit.values.texts import count_noun
 
 _SHARED_FROM = 2
 
@@ -94,25 +91,19 @@ def summarize(
             captured[digest(existing.current.input)].append(existing)
             base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
             base_counts.update([base] if base else [])
-    known_names, missing = (
-        {*project.scope.values, *project.scope.secrets},
-        defaultdict[str, list[Place]](list),
-    )
+    known_names = {*project.scope.values, *project.scope.secrets}
     ready: list[tuple[DraftRecipe, NewBaseline]] = []
     errors, failed, known = list[BaselinekitError](), 0, 0
     for file, imported in files.items():
         failed += sum(omitted.count for omitted in imported.left_out)
         for draft in imported.drafts:
             place = Place(file, draft.line or None)
-            lacking = [name for name in draft.needs if name not in known_names]
-            for name in lacking:
-                missing[name].append(place)
             try:
-                new = None if lacking else new_baseline(project, record_of(draft), options)
+                if lacking := [name for name in draft.needs if name not in known_names]:
+                    raise CannotReplay(*map(_missing_variable, lacking))
+                new = new_baseline(project, record_of(draft), options)
             except BaselinekitError as error:
                 errors.append(type(error)(*(one._replace(place=place, at=None) for one in error.problems)))
-                new = None
-            if new is None:
                 failed += 1
                 continue
             same_input = captured[digest(new.draft.current.input)]
@@ -122,27 +113,15 @@ def summarize(
                 same_input.append(new.draft)
                 adapt = _describes(draft, options)
                 ready.append((draft, replace(new, place=place, notes=draft.notes, adapt=adapt)))
+        for one in imported.left_out:
+            place = Place(one.file or file, one.line)
+            errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
     drafts = with_unique_ids([draft for draft, _ in ready], taken)
-    problems = [
-        *(_missing_variable(name, places) for name, places in missing.items()),
-        *errors,
-        *(
-            CannotReplay(Problem("BK551", one.message, one.hint, Place(one.file or file, one.line)))
-            for file, imported in files.items()
-            for one in imported.left_out
-        ),
-    ]
-    return ImportSummary(
-        project,
-        drafts,
-        [replace(new.named(one.id), label=one.id) for one, (_, new) in zip(drafts, ready, strict=True)],
-        problems,
-        known,
-        sum(imported.unsafe for imported in files.values()),
-        sum(imported.unselected for imported in files.values()),
-        failed,
-        base_counts,
+    new_ones = [replace(new.named(one.id), label=one.id) for one, (_, new) in zip(drafts, ready, strict=True)]
+    unsafe, unselected = (
+        sum(getattr(imported, count) for imported in files.values()) for count in ("unsafe", "unselected")
     )
+    return ImportSummary(project, drafts, new_ones, errors, known, unsafe, unselected, failed, base_counts)
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
@@ -159,12 +138,9 @@ def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)
 
 
-def _missing_variable(name: str, places: Sequence[Place]) -> BaselinekitError:
-    needs = f"{count_noun(len(places), 'request')} need{'s' * (len(places) == 1)}"
+def _missing_variable(name: str) -> Problem:
     hint = f"export {name} and pass --secret {name}, or --secret {name}=…"
-    if name.endswith("_USERNAME"):
-        hint = f"pass --var {name}=…"
-    return CannotReplay(Problem("BK551", f"{needs} the variable {{{{{name}}}}}", hint, places[0]))
+    return Problem("BK551", f"it needs the variable {{{{{name}}}}}", hint)
 
 
 def _describes(
@@ -185,41 +161,12 @@ def _refuse_status(draft: DraftRecipe, status: int) -> None:
     if draft.is_vouched and (recorded_status is None or recorded_status >= 400):
         return
     message = f"the answer is {status}{f', where the file has {recorded_status}' if recorded_status else ''}"
-    hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
-    if status in (401, 403):
-        hint = "it needs other credentials than the document states; or pass --allow-error-status"
-        if recorded_status:
-            hint = "save the file with its sensitive data, or pass --allow-error-status"
-    elif recorded_status:
-        hint = "save the file again, or pass --allow-error-status"
-    elif status == 404:
-        hint = "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
+    hint = "give credentials and values that exist, --param NAME=…, or pass --allow-error-status"
     raise CannotReplay(Problem("BK521", f"{message}: it is not stored as known-good", hint))
 
 
-_MOST_PLACES = 10
-_REQUEST = lazy_pattern(r"(?:[^\s:]+: )?[A-Z-]+ https?://\S+: (.*)", re.DOTALL)
-"""The message about one request: its id, its method and its address, and what is wrong."""
-
-
 def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:
-    """Combine the errors into one, with the exit code of the worst. All requests that failed for the same
-    reason are one problem, which names their places."""
-    groups: dict[tuple[str, str, str], list[Problem]] = defaultdict(list)
-    for problem in (problem for error in errors for problem in error.problems):
-        request = _REQUEST.fullmatch(problem.message)
-        reason = request[1] if request else f"{problem.message}{problem.place}"
-        groups[problem.code, reason, problem.hint].append(problem)
-    problems = []
-    for alike in groups.values():
-        request = _REQUEST.fullmatch(alike[0].message)
-        places = list(dict.fromkeys(str(problem.place) for problem in alike))
-        more = f", and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
-        problem = alike[0]
-        if len(alike) > 1 and request is not None:
-            message = f"{len(alike):,} requests: {request[1]} ({', '.join(places[:_MOST_PLACES])}{more})"
-            problem = problem._replace(message=message, place=None)
-        problems.append(problem)
+    """Combine the errors into one, with the exit code of the worst."""
     kinds = (Refused, InvalidInput, CannotReplay)
     worst = next((kind for kind in kinds if any(isinstance(error, kind) for error in errors)), CannotReplay)
-    return worst(*problems)
+    return worst(*(problem for error in errors for problem in error.problems))

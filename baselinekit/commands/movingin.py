@@ -12,12 +12,11 @@ from baselinekit.commands.capture import (
     describe_hidden,
     hide_secrets,
     learn_from,
-    new_baseline,
 )
 from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, CannotReplay, Place
+from baselinekit.errors import BaselinekitError, Place
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
@@ -28,7 +27,7 @@ from baselinekit.learning.templating import OutputTemplater, single_element_arra
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store import schemafile, writing
-from baselinekit.store.reading import LoadedFiles, parse_record
+from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
@@ -77,9 +76,7 @@ class MovedIn(MutableStruct):
                 self.lose(moved.place, message, "remove what is not used any more")
             return
         if os.path.lexists(os.path.join(root, file)):
-            loaded = LoadedFiles()
-            loaded.read(file, root)
-            stored = [one.baseline.output for one in loaded.baselines if one.baseline is not None]
+            stored = [one.baseline.output for one in load_partly([file], root)[0] if one.baseline is not None]
             if any(value is not ABSENT and same_json(value, output) for value in stored):
                 self.known += 1
                 return
@@ -154,10 +151,7 @@ def moved_cassettes(
             if first is answer:
                 answers[id(draft.current)] = answer
                 drafts.append(draft)
-            elif (first.response.status, first.response.body) == (
-                answer.response.status,
-                answer.response.body,
-            ):
+            elif replace(first.response, headers=answer.response.headers) == answer.response:
                 repeated += 1
             else:
                 message = f"{draft.id}: the request of {place}, answered otherwise"
@@ -165,7 +159,11 @@ def moved_cassettes(
         if cassette is not None:
             files[file] = replace(cassette.imported, drafts=tuple(drafts))
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
-    summary = summarize(project, files, _record_of, options)
+
+    def record_of(draft: DraftRecipe) -> dict[str, Any]:
+        return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
+
+    summary = summarize(project, files, record_of, options)
     writes = sum(kind_of(new.draft.current).writes(new.draft.current) for new in summary.new)
     moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
     for problem in (problem for failure in summary.problems for problem in failure.problems):
@@ -181,10 +179,6 @@ def moved_cassettes(
     return moved, len(files) + broken
 
 
-def _record_of(draft: DraftRecipe) -> dict[str, Any]:
-    return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
-
-
 def _answered(
     project: Project,
     new: NewBaseline,
@@ -193,19 +187,10 @@ def _answered(
     clients: Clients,
     moment: str,
 ) -> tuple[dict[str, Json], Sequence[str]]:
-    """Return the record of a baseline whose request is answered with what was recorded, and the notes on it.
-    A body that does not match its content type is read as a text."""
+    """Return the record of a baseline whose request is answered with what was recorded, and the notes on
+    it."""
     setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
-    try:
-        learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
-    except CannotReplay as error:
-        execution = new.current["execution"]
-        if "parse" in execution:
-            raise
-        current = {**new.current, "execution": {**execution, "parse": "text"}}
-        as_text = new_baseline(project, {**(new.record or {}), "current": current}, options)
-        record, notes = _answered(project, as_text, answer, options, clients, moment)
-        return record, (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
+    learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
     known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
     record, notes = completed_record(project, learnt.new, known)
     writing.check_names(new.draft.id, os.path.basename(new.folder))

@@ -303,10 +303,9 @@ def _read_env_files(operator: Operator) -> dict[str, Json]:
             with open(path, encoding="utf-8") as file:
                 values.update(parse_env_file(file.read(), path))
         except (UnicodeDecodeError, OSError) as error:
-            reason, hint = "is not UTF-8 text", "save it as UTF-8"
-            if isinstance(error, OSError):
-                reason, hint = f"cannot be read: {(error.strerror or str(error)).lower()}", "check the name"
-            raise InvalidInput(Problem("BK502", f"the env file {path} {reason}", hint)) from None
+            reason = (getattr(error, "strerror", None) or "it is not UTF-8 text").lower()
+            message = f"the env file {path} cannot be read: {reason}"
+            raise InvalidInput(Problem("BK502", message, "check the name")) from None
     return values
 
 

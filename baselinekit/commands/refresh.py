@@ -58,7 +58,7 @@ from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
-from baselinekit.store.writing import Renewal, preview, renew
+from baselinekit.store.writing import Renewal, renew
 from baselinekit.structs import Struct, field, plain, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
@@ -687,7 +687,7 @@ def apply(
 
 def write(project: Project, renewals: Sequence[Renewal], sync: bool = True, dry_run: bool = False) -> Applied:
     """Write new outputs, rules and notes into the files of their baselines, or only return the new texts."""
-    return preview(renewals, project.root) if dry_run else renew(renewals, project.root, sync)
+    return renew(renewals, project.root, sync, dry_run)
 
 
 def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[str]) -> None:

@@ -315,11 +315,6 @@ class Memory:
     def __len__(self) -> int:
         return len(self._known)
 
-    @property
-    def is_torn(self) -> bool:
-        """Whether the earlier run was killed while it wrote an attempt, which is then made again."""
-        return self._journal is not None and self._journal.torn > 0
-
     def known(self, case: Case, number: int) -> CaseAttempt | None:
         """The attempt, if it was finished before."""
         entry = self._known.get((case.id, number))

@@ -41,7 +41,7 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
-from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
+from baselinekit.store.discovery import discover_files, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate, locate_each
 from baselinekit.structs import Struct, field, replace
@@ -429,7 +429,7 @@ def _sort_files(
     )
     cases = set(eval_files(places, root))
     named = {name_in_project(root, os.path.join(root, place)) for place in places}
-    for file in dict.fromkeys((*discover(places, root, with_prompts=True), *sorted(cases))):
+    for file in dict.fromkeys((*discover_files(places, root, with_prompts=True).files, *sorted(cases))):
         if is_below(file, prompts) and holds_baselines(root, file):
             baselines.append(os.path.relpath(os.path.join(root, file), project.cwd))
         elif is_below(file, prompts):

@@ -17,7 +17,7 @@ from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema import place_problems
 from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
-from baselinekit.store.promptlogs import Log
+from baselinekit.store.promptlogs import Log, read_rows
 from baselinekit.structs import Struct
 from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
 from baselinekit.values.changes import Hints
@@ -86,7 +86,7 @@ def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
         raise InvalidInput(
             Problem("BK765", f"{folder.id} is ready already: there is no further status", hint, at)
         )
-    uses, evals = promptlogs.read_uses(root, folder.path), promptlogs.read_evals(root, folder.path)
+    uses, evals = read_rows(root, folder.path, UsageRow), read_rows(root, folder.path, EvalRow)
     gates = [_enough_uses(folder, before, uses)]
     if before == "tested" and folder.meta.promotion.require_eval is not False:
         gates += [_has_cases(folder), _cases_passed(folder, evals)]

@@ -48,7 +48,7 @@ def note_runs(
         if now.content != row.content:  # it is unknown which cases had the old files
             warnings.append(f"the files of {path} were changed while its cases ran: run them again")
             row = replace(row, content=None)
-        warnings += promptlogs.note_evals(project.root, path, masked(project, row))
+        warnings += promptlogs.note(project.root, path, masked(project, row))
     return warnings
 
 
@@ -141,4 +141,4 @@ def note_use(project: Project, case: Case, attempt: Attempt, now: str) -> list[s
         model=None if model is None else str(model),
         content=case.folder.content,
     )
-    return promptlogs.note_use(project.root, case.folder.path, row)
+    return promptlogs.note(project.root, case.folder.path, row)

@@ -173,8 +173,7 @@ def _memory(project: Project, suite: Suite, plan: _RunPlan, policy: RunPolicy) -
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
         return memory, ["there was nothing to resume: everything is run again"]
-    torn_notes = ["the end of the journal was torn: what stood there is run again"]
-    return memory, torn_notes if memory.is_torn else []
+    return memory, []
 
 
 def _recorded(

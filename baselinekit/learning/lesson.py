@@ -47,8 +47,6 @@ from baselinekit.placeholders.narrowest import (
 )
 from baselinekit.placeholders.nature import (
     SinceCapture,
-    is_amount,
-    is_counted,
     is_hash,
     looks_like_id,
     moment_of,
@@ -505,13 +503,6 @@ def with_lookalikes(lesson: Lesson) -> Lesson:
     texts = {place: item.proposal.text for item in lesson.lookalikes for place in item.places}
     lesson = replace(lesson, volatile=(*lesson.volatile, *lesson.lookalikes), lookalikes=())
     return lesson.storing(with_values(lesson.output, texts))
-
-
-def counted_by_name(output: Json) -> Iterator[Path]:
-    """Yield the places whose names say that their number counts something in the service."""
-    for path, value in places(output):
-        if not isinstance(value, bool | dict | list) and is_amount(value) and is_counted(path, value):
-            yield path
 
 
 def _agreed(comparisons: Sequence[Comparison]) -> Callable[[Path], bool]:

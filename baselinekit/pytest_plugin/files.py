@@ -159,8 +159,10 @@ class ValuePlace(Struct):
         after = parse_record(record, self.project.root)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
-            limit, source = project.config.inline_limit, existing.source
-            write = partial(writing.add_baseline, source, record["baseline"], project.root, limit, [*ordered])
+            limit = project.config.inline_limit
+            write = partial(
+                writing.add_baseline, existing, record["baseline"], project.root, limit, [*ordered]
+            )
             rules = replace(rules, arrays={**rules.arrays, **ordered})
             after = replace(existing, baseline=after.baseline, comparison=rules)
         return PlannedWrite(after, "written", write, (*templating.notes(), *describe_hidden(hidden)))

@@ -128,7 +128,7 @@ def unused_values(root: str, folder: str, used: Collection[str]) -> Iterator[Bas
             try:
                 if path in used or os.path.islink(path) or b"pytest" not in (data := Path(path).read_bytes()):
                     continue
-                is_single = len(reading.records_in(data, file)) == 1
+                is_single = len(records.records_in(data, file)) == 1
                 (baseline,) = reading.load([file], root) if is_single else (None,)
             except (BaselinekitError, OSError):
                 continue

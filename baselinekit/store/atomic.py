@@ -35,7 +35,7 @@ def state_folder(root: str, *parts: str) -> str:
     path = root
     for part in (STATE_FOLDER, *parts):
         path = os.path.join(path, part)
-        try:
+        with reporting(os.path.relpath(path, root)):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(path)
             if not stat.S_ISDIR(os.lstat(path).st_mode):
@@ -44,9 +44,22 @@ def state_folder(root: str, *parts: str) -> str:
             ignore = os.path.join(root, STATE_FOLDER, ".gitignore")
             if part == STATE_FOLDER and not os.path.lexists(ignore):
                 replace_anywhere(ignore, os.path.relpath(ignore, root), b"*\n", sync=False)
-        except OSError as error:
-            raise NotRecorded(cannot_write(os.path.relpath(path, root), error)) from None
     return path
+
+
+def write_state(root: str, file: str, data: bytes) -> None:
+    """Write a file of the state folder, whose name begins at the root. It may be lost in a power cut."""
+    state_folder(root, *os.path.dirname(file).split(os.sep)[1:])
+    replace_file(root, file, data, sync=False)
+
+
+@contextlib.contextmanager
+def reporting(name: str) -> Iterator[None]:
+    """Turn an error of the system into a NotRecorded about what could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise NotRecorded(cannot_write(name, error)) from None
 
 
 def cannot_write(name: str, error: OSError) -> Problem:
@@ -68,8 +81,6 @@ WAIT = 30.0
 SHORT_WAIT = 1.0
 """Seconds to wait for a lock; the second once a run is to end, or where little is lost."""
 
-_SIGNATURE_SIZE = 40  # fixed, so that a short signature overwrites all of a longer one
-
 
 @contextlib.contextmanager
 def lock(root: str, file: str, wait: Callable[[], float] = lambda: WAIT) -> Iterator[None]:
@@ -77,36 +88,27 @@ def lock(root: str, file: str, wait: Callable[[], float] = lambda: WAIT) -> Iter
     meanwhile."""
     name = f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
     path = os.path.join(state_folder(root, "locks"), name)
-    try:
+    with reporting(f"{STATE_FOLDER}/locks/{name}"):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise NotRecorded(cannot_write(f"{STATE_FOLDER}/locks/{name}", error)) from None
     started, pause = time.monotonic(), 0.001
     try:
         while not _try_lock(handle, file):
             if time.monotonic() >= started + wait():
-                owner = os.pread(handle, _SIGNATURE_SIZE, 0).decode("utf-8", "replace").strip()
-                message = f"not recorded: its lock is held by {owner or 'another process'}"
-                message += ", and waiting was not enough"
+                message = "not recorded: its lock is held by another process, and waiting was not enough"
                 hint = "wait until it has finished, then run again"
                 raise NotRecorded(Problem("BK121", message, hint, Place(file)))
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
-        with contextlib.suppress(OSError):  # only there to inform processes that wait
-            os.pwrite(handle, f"process {os.getpid()}".ljust(_SIGNATURE_SIZE).encode(), 0)
         yield
     finally:
         os.close(handle)
 
 
 def _try_lock(handle: int, file: str) -> bool:
-    try:
+    with reporting(f"the lock for {file}"), contextlib.suppress(BlockingIOError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        raise NotRecorded(cannot_write(f"the lock for {file}", error)) from None
-    return True
+        return True
+    return False
 
 
 def edit_text(root: str, file: str, edit: Callable[[str], str], missing: str | None = None) -> None:
@@ -128,7 +130,7 @@ def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False,
     """Replace a file anywhere; errors call it `label`. It keeps its mode and owner."""
     folder = os.path.dirname(target)
     _sweep_once(folder)
-    try:
+    with reporting(label):
         old = os.lstat(target) if os.path.lexists(target) else None
         if old and not stat.S_ISREG(old.st_mode):
             raise NotRecorded(Problem("BK120", f"{label} is not a regular file", "name another file"))
@@ -141,20 +143,16 @@ def replace_anywhere(target: str, label: str, data: bytes, *, new: bool = False,
                     os.fchown(file.fileno(), old.st_uid, old.st_gid)
             if sync:
                 os.fsync(file.fileno())
-            if new:
-                _rename_new(temporary, target)
-            else:
+            if not new:
                 os.replace(temporary, target)
+            elif not _rename_new(temporary, target):
+                raise InvalidInput(already_exists(label))
         if sync and not old:  # its name is new, too
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-    except FileExistsError:
-        raise InvalidInput(already_exists(label)) from None
-    except OSError as error:
-        raise NotRecorded(cannot_write(label, error)) from None
 
 
 @contextlib.contextmanager
@@ -176,21 +174,46 @@ def _temporary(folder: str, mode: int) -> Iterator[tuple[str, BinaryIO]]:
             return
 
 
-def _rename_new(temporary: str, target: str) -> None:
+def _rename_new(temporary: str, target: str) -> bool:
+    """Give a file its name; False if that is taken."""
     try:
         os.link(temporary, target)  # unlike a rename, it fails if the name is taken
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
+    except OSError:  # or on a file system without hard links
         if os.path.lexists(target):
-            raise FileExistsError from None
+            return False
         os.replace(temporary, target)
+    return True
 
 
-def try_folder(folder: str) -> None:
-    """Create a file there and remove it again; raises OSError if that is not possible."""
-    with _temporary(folder, 0o600):
+def try_folder(folder: str, label: str) -> None:
+    """Create a file there and remove it again; NotRecorded if that is not possible."""
+    with reporting(label), _temporary(folder, 0o600):
         pass
+
+
+# Files that only grow: a line is appended whole, or not at all.
+
+
+def open_log(path: str, label: str, mode: int) -> int:
+    """Open a file to append to it, or create it. Links are refused: the contents of a checkout must not
+    decide which file is written to."""
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise NotRecorded(Problem("BK120", f"{label} is a link, or no regular file", "remove it"))
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with reporting(label):
+        return os.open(path, flags, mode)
+
+
+def append(handle: int, label: str, data: bytes) -> None:
+    """Append to an open file. On a full disk, no part of the data stays."""
+    size = os.fstat(handle).st_size
+    with reporting(label):
+        try:
+            while data:
+                data = data[os.write(handle, data) :]
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
 
 
 def already_exists(file: str) -> Problem:
@@ -230,9 +253,5 @@ def remove(root: str, file: str) -> None:
     path = os.path.join(root, file)
     if os.path.islink(path) or os.path.realpath(path) != resolve(root, file):
         raise NotRecorded(Problem("BK120", f"{file} is a link", "remove it by hand"))
-    try:
+    with reporting(file), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise NotRecorded(cannot_write(file, error)) from None

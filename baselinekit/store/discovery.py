@@ -12,35 +12,22 @@ from baselinekit.files.jsontext import NotJson, decode as decode_json
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
-from baselinekit.store import records
-from baselinekit.store.project import (
-    CONFIG_NAME,
-    EVALS,
-    INPUTS,
-    METAS,
-    is_prompt_folder,
-    limits_of,
-    name_in_project,
-    read,
-)
+from baselinekit.store import project, records
+from baselinekit.store.project import name_in_project, read
+from baselinekit.structs import MutableStruct, field
+from baselinekit.values.texts import count_noun
 
 
-class Discovery:
-    """The files that were found, each once, in the order in which they are read."""
+class Discovery(MutableStruct):
+    """The files that were found, each once, in the order in which they are read. `named`: those of them that
+    were named; `configs`: the configuration files in the listed folders, of projects inside this one;
+    `passed_over`: files that were found and plainly hold no baselines."""
 
-    def __init__(self, root: str):
-        self.files: dict[str, None] = {}
-        self.configs: list[str] = []
-        """The configuration files in the listed folders: of projects inside this one."""
-        self.passed_over: list[str] = []
-        """Files that were found and plainly hold no baselines."""
-        self._root = root
-        self._named: set[str] = set()
-
-    def add(self, file: str) -> None:
-        """Add a file that was named."""
-        self._named.add(file)
-        self.files[file] = None
+    root: str
+    files: dict[str, None] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+    configs: list[str] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
 
     def add_below(
         self, top: str, without: Collection[str], with_prompts: bool, endings: tuple[str, ...]
@@ -50,20 +37,17 @@ class Discovery:
         prompts: set[str] = set()
         for folder, folders, names in os.walk(os.path.normpath(top)):
             folders[:] = [name for name in folders if not name.startswith(".") and name not in without]
-            if os.path.dirname(folder) in prompts or is_prompt_folder(names):
+            if os.path.dirname(folder) in prompts or project.is_prompt_folder(names):
                 prompts.add(folder)
             for name in names:
-                file = os.path.normpath(os.path.join(name_in_project(self._root, folder), name))
-                if name == CONFIG_NAME and name.endswith(endings):
+                if name.startswith(".") or not name.endswith(endings) or records.MARK in name:
+                    continue
+                file = os.path.normpath(os.path.join(name_in_project(self.root, folder), name))
+                if name == project.CONFIG_NAME:
                     self.configs.append(file)
-                elif (
-                    not name.startswith(".")
-                    and name.endswith(endings)
-                    and records.MARK not in name
-                    and (with_prompts or folder not in prompts or holds_baselines(self._root, file))
-                ):
+                elif with_prompts or folder not in prompts or holds_baselines(self.root, file):
                     found.append(file)
-            most = limits_of(self._root).files
+            most = project.limits_of(self.root).files
             if len(self.files) + len(found) > most:
                 message = f"more than {most:,} files, which is the most that are read at once"
                 hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
@@ -74,21 +58,10 @@ class Discovery:
         """Leave out files that plainly belong to other tools. Named files stay, and so do those below the
         `strict` folders: what is wrong with them is reported."""
         below = tuple(f"{os.path.normpath(folder)}/" for folder in strict)
-        unnamed = [file for file in self.files if file not in self._named and not file.startswith(below)]
-        self.passed_over = [file for file in unnamed if is_foreign_json(self._root, file)]
+        unnamed = [file for file in self.files if file not in self.named and not file.startswith(below)]
+        self.passed_over = [file for file in unnamed if is_foreign_json(self.root, file)]
         for file in self.passed_over:
             del self.files[file]
-
-
-def discover(
-    paths: Sequence[str],
-    root: str,
-    without: Collection[str] = (),
-    with_prompts: bool = False,
-    endings: tuple[str, ...] = SUFFIXES,
-) -> list[str]:
-    """Return the names of the files."""
-    return list(discover_files(paths, root, without, with_prompts, endings).files)
 
 
 def discover_files(
@@ -114,7 +87,9 @@ def discover_files(
             message = "it does not have the name of a baseline file"
             problems.append(Problem("BK110", message, f"they end in {', '.join(SUFFIXES)}", Place(path)))
         else:
-            discovery.add(name_in_project(root, full))
+            file = name_in_project(root, full)
+            discovery.named.add(file)
+            discovery.files[file] = None
     if problems:
         raise InvalidInput(*problems)
     return discovery
@@ -136,7 +111,7 @@ def holds_baselines(root: str, file: str) -> bool:
 def looks_like_baselines(file: str, data: bytes) -> bool:
     """Whether a file holds baselines, valid or not. Other files beside a prompt hold its metadata, its evals
     and their inputs."""
-    if os.path.basename(file) in (*METAS, *EVALS, INPUTS):
+    if os.path.basename(file) in (*project.PROMPT_FILES, project.INPUTS):
         return False
     try:
         return records.has_records(language(file).load(decode(data, file).body, file))
@@ -183,10 +158,8 @@ def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:
     """Return a note that names the files; of many, only the first."""
     if not files:
         return ()
-    *first, last = files if len(files) <= _MAX_LISTED else (*files[:2], f"{len(files) - 2:,} more")
-    listed = f"{', '.join(first)} and {last}" if first else last
-    verb, them = ("was", "it") if len(files) == 1 else ("were", "them")
-    return (f"{listed} {verb} passed over: nothing in {them} belongs to a baseline",)
+    listed = ", ".join([*files[:_MAX_LISTED], *(["…"] if len(files) > _MAX_LISTED else [])])
+    return (f"{count_noun(len(files), 'file')} passed over, as nothing there is a baseline: {listed}",)
 
 
 def _missing(path: str, full: str) -> Problem:

@@ -8,7 +8,6 @@ releases when the process ends."""
 import contextlib
 import fcntl
 import os
-import stat
 import threading
 from hashlib import sha256
 
@@ -22,7 +21,7 @@ _EXTRA_DEPTH = 16
 """Levels of nesting that an entry adds around an output."""
 
 _MAX_JOURNALS = 20
-_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def name_of(*parts: str) -> str:
@@ -38,32 +37,18 @@ class Journal:
         self._path = os.path.join(atomic.state_folder(root, _FOLDER), f"{key}.jsonl")
         self._lock = threading.Lock()
         self._handle = self._open_locked()
-        self._size = 0
-        self.torn = 0
-        """How many bytes at the end were no whole lines when the journal was read."""
         _remove_old_journals(os.path.dirname(self._path))
 
     def begin(self, go_on: bool) -> list[Json]:
         """Return the entries of an earlier run if this one continues it; else empty the journal."""
-        entries, self._size = _whole_lines(self._handle) if go_on else ([], 0)
-        self.torn = os.fstat(self._handle).st_size - self._size if go_on else 0
-        os.ftruncate(self._handle, self._size)
+        entries, size = _whole_lines(self._path) if go_on else ([], 0)
+        os.ftruncate(self._handle, size)
         return entries
 
     def add(self, entry: Json) -> None:
-        """Write one line, before its result is used. A line that cannot be written whole is removed again:
-        otherwise what follows it would be lost with it."""
-        data = to_bytes(entry) + b"\n"
+        """Write one line, before its result is used."""
         with self._lock:
-            try:
-                written = 0
-                while written < len(data):  # less than all on a nearly full disk: the next write fails
-                    written += os.pwrite(self._handle, data[written:], self._size + written)
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(self._handle, self._size)
-                raise NotRecorded(atomic.cannot_write(self._name, error)) from None
-            self._size += len(data)
+            atomic.append(self._handle, self._name, to_bytes(entry) + b"\n")
 
     def forget(self) -> None:
         """Delete the journal: the run is done, so there is nothing to continue."""
@@ -74,21 +59,13 @@ class Journal:
         os.close(self._handle)
 
     def _open_locked(self) -> int:
-        try:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
-        except OSError as error:
-            raise NotRecorded(atomic.cannot_write(self._name, error)) from None
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise NotRecorded(Problem("BK120", f"{self._name} is no regular file", "remove it"))
+        handle = atomic.open_log(self._path, self._name, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
-            message, hint = (
-                "another run of the same cases is under way",
-                "wait until it has finished, or stop it first",
-            )
+            message = "another run of the same cases is under way"
+            hint = "wait until it has finished, or stop it first"
             raise CannotReplay(Problem("BK720", message, hint)) from None
         if os.fstat(handle).st_nlink:
             return handle
@@ -96,12 +73,14 @@ class Journal:
         return self._open_locked()
 
 
-def _whole_lines(handle: int) -> tuple[list[Json], int]:
+def _whole_lines(path: str) -> tuple[list[Json], int]:
     """Return the entries before the first line that is not whole, and their size."""
     entries: list[Json] = []
     size = 0
-    with open(os.dup(handle), "rb") as file, contextlib.suppress(NotJson, UnicodeDecodeError):
-        file.seek(0)
+    with (
+        contextlib.suppress(OSError, NotJson, UnicodeDecodeError),
+        open(path, "rb", opener=lambda path, _: os.open(path, _FLAGS)) as file,
+    ):
         for line in file:
             if line.endswith(b"\n"):
                 entries.append(decode(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
@@ -123,17 +102,13 @@ class AnswerJournal:
 
     def __init__(self, root: str, key: str, go_on: bool, read_only: bool = False):
         self._known: dict[tuple[str, str], Json] = {}
-        self._journal: Journal | None = None
+        self._journal = None if read_only else Journal(root, f"{key}-1")
         self.lost: NotRecorded | None = None
         """The error of the first answer that could not be written."""
-        entries: list[Json] = []
-        if not read_only:
-            self._journal = Journal(root, f"{key}-1")
+        if self._journal is not None:
             entries = self._journal.begin(go_on)
-        elif go_on:
-            path = answers_file(root, key)
-            with contextlib.suppress(OSError), open(os.open(path, os.O_RDONLY | _FLAGS), "rb") as file:
-                entries, _ = _whole_lines(file.fileno())
+        else:
+            entries = _whole_lines(answers_file(root, key))[0] if go_on else []
         for entry in entries:
             if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
                 self._known[entry["model"], entry["name"]] = entry["record"]
@@ -141,11 +116,6 @@ class AnswerJournal:
     @property
     def name(self) -> str:
         return os.path.join(atomic.STATE_FOLDER, _FOLDER)
-
-    @property
-    def is_torn(self) -> bool:
-        """Whether the journal ended within a line."""
-        return self._journal is not None and self._journal.torn > 0
 
     def find(self, model: str, key: str) -> Json:
         """The record, or None when there is none."""

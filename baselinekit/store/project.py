@@ -332,6 +332,7 @@ TEMPLATE = "prompt.xml"
 METAS = ("meta.yml", "meta.yaml")
 EVALS = ("eval.yml", "eval.yaml", "evals.yml", "evals.yaml")
 INPUTS = "inputs.yml"
+PROMPT_FILES = (TEMPLATE, *METAS, *EVALS)
 
 
 def is_prompt_folder(names: Collection[str]) -> bool:

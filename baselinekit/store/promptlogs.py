@@ -6,11 +6,10 @@ followed by another on the same line. Lines of other tools are read too: unknown
 that cannot be read is reported with its place and does not affect others."""
 
 import os
-import stat
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
+from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.files import jsontext
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
@@ -23,6 +22,9 @@ EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 
 Row = TypeVar("Row", EvalRow, UsageRow)
 
+_FILES: dict[type[Struct], tuple[str, str]] = {EvalRow: (EVALS, "this run"), UsageRow: (USES, "this use")}
+_DEFAULTS: dict[str, Json] = {"ts": "", "total": 0, "passed": 0}
+"""What a row of another tool may lack."""
 _OPTIONAL = ("graders", "inputs", "interrupted")
 """Keys of a row that are written only if they have a value."""
 
@@ -30,52 +32,35 @@ _OPTIONAL = ("graders", "inputs", "interrupted")
 # Writing.
 
 
-def note_evals(root: str, folder: str, row: EvalRow) -> list[str]:
-    """Append the result of a run of the folder's cases. Returns notes about the file, or the reason why
-    nothing was appended: the verdict of the run does not depend on it."""
+def note(root: str, folder: str, row: EvalRow | UsageRow) -> list[str]:
+    """Append a row. Returns notes about the file, or the reason why nothing was appended: the verdict of the
+    run does not depend on it."""
+    name, subject = _FILES[type(row)]
+    file = os.path.join(folder, name)
     content = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
-    return _append_row(root, os.path.join(folder, EVALS), content, "this run")
-
-
-def note_use(root: str, folder: str, row: UsageRow) -> list[str]:
-    """Append a row for one time that the prompt was sent."""
-    return _append_row(root, os.path.join(folder, USES), asdict(row), "this use")
-
-
-def _append_row(root: str, file: str, row: Json, subject: str) -> list[str]:
     try:
         with atomic.lock(root, file, lambda: atomic.SHORT_WAIT):
-            return _append_line(root, file, jsontext.to_bytes(row) + b"\n")
+            return _append_line(root, file, jsontext.to_bytes(content) + b"\n")
     except BaselinekitError as error:
         reason = "; ".join(
             problem.message + (f" ({problem.hint})" if problem.hint else "") for problem in error.problems
         )
-        return [f"{subject} of {os.path.dirname(file) or 'the prompt'} is not noted: {reason}"]
+        return [f"{subject} of {folder or 'the prompt'} is not noted: {reason}"]
 
 
 def _append_line(root: str, file: str, line: bytes) -> list[str]:
-    """Append a line with one write. Links are refused: the contents of a checkout must not decide which file
-    is written to."""
     folder, name = os.path.split(file)
     path = os.path.join(resolve(root, folder), name)
-    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise NotRecorded(Problem("BK120", f"{file} is a link, or no regular file", "remove it"))
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    log = atomic.open_log(path, file, 0o666)
     try:
-        with open(os.open(path, flags, 0o666), "rb+", buffering=0) as log:
-            check_open_file(root, log.fileno(), path, file)
-            size = os.fstat(log.fileno()).st_size
-            is_torn = size > 0 and os.pread(log.fileno(), 1, size - 1) != b"\n"
-            data = b"\n" + line if is_torn else line
-            try:
-                while data:
-                    data = data[log.write(data) :]
-                os.fsync(log.fileno())
-            except OSError:  # the disk is full: no part of a row stays
-                os.ftruncate(log.fileno(), size)
-                raise
-    except OSError as error:
-        raise NotRecorded(atomic.cannot_write(file, error)) from None
+        check_open_file(root, log, path, file)
+        size = os.fstat(log).st_size
+        is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"
+        atomic.append(log, file, b"\n" + line if is_torn else line)
+        with atomic.reporting(file):
+            os.fsync(log)
+    finally:
+        os.close(log)
     message = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
     return [f"{file}: {message}"] if is_torn else []
 
@@ -95,16 +80,9 @@ class Log(Struct, Generic[Row]):
         return [row for row in self.rows if row is not None]
 
 
-def read_evals(root: str, folder: str) -> Log[EvalRow]:
-    return _read(root, os.path.join(folder, EVALS), EvalRow, {"ts": "", "total": 0, "passed": 0})
-
-
-def read_uses(root: str, folder: str) -> Log[UsageRow]:
-    return _read(root, os.path.join(folder, USES), UsageRow, {"ts": ""})
-
-
-def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> Log[Row]:
-    """Read the rows of a file. A file that does not exist has no rows."""
+def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
+    """Read the rows of a folder. A file that does not exist has no rows."""
+    file = os.path.join(folder, _FILES[kind][0])
     if not os.path.lexists(os.path.join(root, file)):
         return Log(file)
     rows: list[Row | None] = []
@@ -114,7 +92,7 @@ def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> L
             continue
         row, reason = None, "it is no JSON, or not all of it"
         with suppress(jsontext.NotJson, UnicodeDecodeError):
-            row, reason = _row(kind, jsontext.decode(line.decode("utf-8")), defaults)
+            row, reason = _row(kind, jsontext.decode(line.decode("utf-8")))
         rows.append(row)
         if row is None:
             hint = "remove the line, or fix it; it counts for nothing"
@@ -122,11 +100,12 @@ def _read(root: str, file: str, kind: type[Row], defaults: dict[str, Json]) -> L
     return Log(file, tuple(rows), tuple(notes))
 
 
-def _row(kind: type[Row], value: Json, defaults: dict[str, Json]) -> tuple[Row | None, str]:
+def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
     """Return the row, or what is wrong with it. Keys of other tools are ignored."""
     if not isinstance(value, dict):
         return None, "it is no mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
+    defaults = {key: value for key, value in _DEFAULTS.items() if key in kind.__struct_fields__}
     row, problems = read_as(kind, defaults | known)
     if any(isinstance(item, int) and item < 0 for item in known.values()):
         return None, "a count is below 0"

@@ -4,18 +4,18 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import language
 from baselinekit.files.text import MarkedNode, decode, mark, place, reach
-from baselinekit.model.baselines import Baseline, Source, known_path
+from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import MutableStruct, field, replace
 
@@ -54,44 +54,27 @@ def locate_each(requests: Sequence[tuple[Source, Sequence[Path]]], root: str) ->
 def _find_places(
     marks: Sequence[MarkedNode], body: str, source: Source, paths: Sequence[Path], root: str
 ) -> list[Place]:
-    output_files: dict[Path, str] = {}
-    for output_path in {output_of(path) for path in paths}:
-        nodes, missing = (
-            reach(marks, source.document, records.place_in(source, (*output_path, "output_file")))
-            if output_path
-            else ([], ())
-        )
-        if output_path and not missing:
-            output_files[output_path] = nodes[-1].value
-    places_in_outputs = {
-        output_path: iter(
-            in_output(
-                source, name, [p[len(output_path) + 1 :] for p in paths if output_of(p) == output_path], root
-            )
-        )
-        for output_path, name in output_files.items()
-        if name
-    }
-    places = []
+    places: dict[Path, Place] = {}
+    for output_path in {output_path for path in paths if (output_path := output_of(path))}:
+        at = records.place_in(source, (*output_path, "output_file"))
+        nodes, missing = reach(marks, source.document, at)
+        if not missing and nodes[-1].value:
+            inside = [path for path in paths if output_of(path) == output_path]
+            below = [path[len(output_path) + 1 :] for path in inside]
+            places |= zip(inside, in_output(source, nodes[-1].value, below, root), strict=True)
     for path in paths:
-        output_places = places_in_outputs.get(output_of(path) or ())
-        if output_places is not None:
-            places.append(next(output_places))
-            continue
         nodes, missing = reach(marks, source.document, records.place_in(source, path))
         if missing and not reach(marks, source.document, in_options(source, path))[1]:
             nodes = reach(marks, source.document, in_options(source, path))[0]
-        places.append(place(source.file, body, position(nodes[-1])))
-    return places
+        places.setdefault(path, place(source.file, body, position(nodes[-1])))
+    return [places[path] for path in paths]
 
 
 def output_of(path: Path) -> Path | None:
     """Return the path of the known-good state whose output contains `path`: the baseline's own or a variant;
     None if `path` is not in an output."""
-    known, variant = known_path(None), 3
-    if path[:2] == (*known, "output"):
-        return known
-    return path[:variant] if path[:2] == (*known, "variants") and path[variant:][:1] == ("output",) else None
+    known_at = path[:3] if path[1:2] == ("variants",) else path[:1]
+    return known_at if path[:1] == ("baseline",) and path[len(known_at) :][:1] == ("output",) else None
 
 
 def in_options(source: Source, path: Path) -> Path:
@@ -123,13 +106,13 @@ def load(files: Sequence[str], root: str) -> list[Baseline]:
 
 def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
     """Load what can be read, and return the problems of the rest, for callers that check further."""
-    loaded_files = LoadedFiles()
+    loaded = LoadedFiles()
     for file in files:
-        loaded_files.read(file, root)
-    loaded_files.problems += find_repeated_ids(loaded_files.baselines, root)
-    if loaded_files.problems:
-        return loaded_files.baselines, InvalidInput(*loaded_files.problems, *loaded_files.refused)
-    return loaded_files.baselines, Refused(*loaded_files.refused) if loaded_files.refused else None
+        loaded.read(file, root)
+    loaded.problems += find_repeated_ids(loaded.baselines, root)
+    if loaded.problems:
+        return loaded.baselines, InvalidInput(*loaded.problems, *loaded.refused)
+    return loaded.baselines, Refused(*loaded.refused) if loaded.refused else None
 
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
@@ -144,7 +127,7 @@ def parse(data: bytes, file: str) -> list[Baseline]:
     """Load the baselines from bytes, which may differ from the file on the disk. Output files are not
     read."""
     baselines = []
-    for source, raw in records_in(data, file):
+    for source, raw in records.records_in(data, file):
         baseline, problems = records.read_record(raw, source)
         if baseline is None or problems:
             raise InvalidInput(*problems)
@@ -155,26 +138,17 @@ def parse(data: bytes, file: str) -> list[Baseline]:
 def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
     """Return the records of a project by their case-folded ids: ids must be unique even without regard to
     case. Files that cannot be read are skipped: loading them reports what is wrong."""
-    files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
+    existing = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
+    files = discover_files(existing, root).files
     sweep({os.path.join(root, os.path.dirname(file)) for file in files})
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
         with suppress(BaselinekitError):
-            for source, raw in records_in(read(root, file), file):
+            for source, raw in records.records_in(read(root, file), file):
                 id = records.id_of(raw, source)
                 if isinstance(id, str):
                     taken.setdefault(id.casefold(), (source, raw))
     return taken
-
-
-class Locatable(Protocol):
-    """A baseline, or an eval case."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def source(self) -> Source: ...
 
 
 class LoadedFiles(MutableStruct):
@@ -191,14 +165,14 @@ class LoadedFiles(MutableStruct):
 
     def read(self, file: str, root: str) -> None:
         try:
-            self.add(read(root, file), file, root)
+            self._add(read(root, file), file, root)
         except (InvalidInput, Refused) as error:
             self.fail(error)
 
-    def add(self, data: bytes, file: str, root: str) -> None:
+    def _add(self, data: bytes, file: str, root: str) -> None:
         problems_by_document: dict[int, list[Problem]] = {}
         output_errors: list[tuple[Source, Path, BaselinekitError]] = []
-        entries = records_in(data, file)
+        entries = records.records_in(data, file)
         for source, raw in entries:
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
@@ -210,9 +184,9 @@ class LoadedFiles(MutableStruct):
             filled, errors = records.fill_outputs(baseline.baseline, partial(records.load, root, file))
             output_errors += [(source, at, error) for at, error in errors]
             if not errors:
-                is_whole = filled is baseline.baseline
-                self.baselines.append(baseline if is_whole else replace(baseline, baseline=filled))
-                output_size = 0 if is_whole else records.output_files_size(filled, root, file)
+                outputs = [records.output_location(root, file, name) for name in baseline.output_files]
+                output_size = sum(os.path.getsize(os.path.join(*output)) for output in outputs)
+                self.baselines.append(replace(baseline, baseline=filled))
                 self.sizes.append(len(data) // len(entries) + output_size)
         if problems_by_document:
             self.problems += place_problems(decode(data, file).body, file, problems_by_document)
@@ -232,27 +206,10 @@ def placed_at(problem: Problem, name_place: Place) -> Problem:
     return replace(problem, place=name_place, message=message)
 
 
-_START = 200
-"""Characters in which a report of ours names its format."""
-
-
-def records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
-    """Return the records of a file, each with its source."""
-    body = decode(data, file).body
-    try:
-        entries = list(records.sources(data, body, file))
-    except records.NotABaselineError as error:
-        raise InvalidInput(*place_problems(body, file, {error.document: [error.problem]})) from None
-    if not entries and '"format": "baselinekit.results/' not in body[:_START]:
-        hint = "write a baseline into it, or remove it"
-        raise InvalidInput(Problem("BK110", "not a baseline: the file is empty", hint, Place(file, 1, 1)))
-    return entries
-
-
-def find_repeated_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
-    """Return a problem for each id that occurs twice. Ids that differ only in case count as the same, because
-    files are named after them."""
-    first_items: dict[str, Locatable] = {}
+def find_repeated_ids(items: Sequence[Any], root: str) -> list[Problem]:
+    """Return a problem for each id that occurs twice among baselines, entries or eval cases. Ids that differ
+    only in case count as the same, because files are named after them."""
+    first_items: dict[str, Any] = {}
     pairs = [(item, first_items.setdefault(item.id.casefold(), item)) for item in items]
     pairs = [(item, earlier) for item, earlier in pairs if item is not earlier]
     places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))

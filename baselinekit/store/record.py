@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.files.jsontext import plain_scalar
-from baselinekit.files.languages import Language, language, yaml_quoted, yaml_scalar
+from baselinekit.files.languages import language, yaml_quoted, yaml_scalar
 from baselinekit.files.text import Splice, apply_splices, decode, encode
 from baselinekit.model.baselines import Source, Span
-from baselinekit.model.values import Edit, Json, Path, parse_time
+from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
-from baselinekit.structs import MutableStruct, Struct, field
+from baselinekit.structs import Struct, field
 from baselinekit.values.places import value_at
 
 
@@ -61,83 +61,65 @@ def _with_verdicts(
     root: str, file: str, marks: Sequence[Mark], now: str, daily: bool, notes: list[str]
 ) -> tuple[bytes, bytes]:
     """Return the bytes of a file without and with these verdicts."""
+
+    def new_value(old: Json, passed: bool) -> Json:
+        """Return the new value of a record's key; the old one if that stays."""
+        if not passed:
+            return old + 1 if isinstance(old, int) else 1
+        last, moment = parse_time(old), parse_time(now)
+        if last is None or moment is None:
+            return now
+        if last > moment:
+            notes.append(f"{file}: last_passed is {old}, in the future, and stays as it is")
+        return old if last > moment or (daily and last.date() == moment.date()) else now
+
     try:
         data = read(root, file)
         body, bom = decode(data, file)
-        editor = RecordEditor(file, body, language(file), now, daily, notes)
-        return data, encode(editor.with_verdicts(marks, data), bom)
-    except (InvalidInput, Refused, NotRecorded) as error:
-        raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
-
-
-class RecordEditor(MutableStruct):
-    """Edits the record of the baselines in one text."""
-
-    file: str
-    body: str
-    language: Language
-    now: str
-    daily: bool
-    notes: list[str]
-
-    def with_verdicts(self, marks: Sequence[Mark], data: bytes) -> str:
-        """Return the text with these verdicts. If the place of each value is known, nothing is parsed."""
-        cases = records.current_sources([verdict.source for verdict in marks], data, self.body, self.file)
+        cases = records.current_sources([verdict.source for verdict in marks], data, file)
         targets: list[tuple[Source, bool]] = []
         for verdict in marks:
             source = cases.get(records.case_digest(verdict.source.digest))
             if source is None:
-                self.notes.append(f"{self.file}: changed while it was compared, so nothing was recorded")
+                notes.append(f"{file}: changed while it was compared, so nothing was recorded")
             else:
                 targets.append((source, verdict.passed))
-        spans = [(source.spans[0 if passed else 1], passed) for source, passed in targets]
-        if all(span for span, _ in spans):
-            return apply_splices(self.body, [self.splice(span, passed) for span, passed in spans if span])
-        from baselinekit.files.edit import edited  # not needed if all values exist already
-        from baselinekit.values.changes import Hints
+        return data, encode(_with_values(body, file, targets, new_value), bom)
+    except (InvalidInput, Refused, NotRecorded) as error:
+        raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
 
-        body, documents = self.body, self.language.load(self.body, self.file)
-        for number in dict.fromkeys(source.document for source, _ in targets):
-            edits = [
-                edit
-                for source, passed in targets
-                if source.document == number
-                for edit in self.edits(value_at(documents[number], source.at), source.at, passed)
-            ]
-            if edits:
-                body = edited(body, edits, self.language, number, Hints(siblings=records.RECORD_KEYS))
-        return body
 
-    def splice(self, span: Span, passed: bool) -> Splice:
-        """Return the splice of the one value that changes."""
-        current = self.body[slice(*span)]
-        quote = current[0] if current[0] in ("'", '"') else ""
-        old = current[1:-1] if quote else plain_scalar(current)
-        if not passed:
-            return Splice(*span, str(old + 1 if isinstance(old, int) else 1))
-        if not self.is_newer(old):
-            return Splice(*span, current)
-        return Splice(*span, yaml_quoted(self.now, quote) if quote else yaml_scalar(self.now))
+def _with_values(
+    body: str, file: str, targets: Sequence[tuple[Source, bool]], new_value: Callable[[Json, bool], Json]
+) -> str:
+    """Return the text with the new values. If the place of each is known, nothing is parsed."""
+    spans = [(source.spans[0 if passed else 1], passed) for source, passed in targets]
+    if all(span for span, _ in spans):
+        return apply_splices(body, [_splice(body, span, passed, new_value) for span, passed in spans if span])
+    from baselinekit.files.edit import edited  # not needed if all values exist already
+    from baselinekit.values.changes import Hints
 
-    def edits(self, raw: dict[str, Json], at: Path, passed: bool) -> list[Edit]:
-        """Return the edits of a record without all of its values, which are written together then."""
-        metadata = raw.get("metadata")
-        old = metadata if isinstance(metadata, dict) else {}
-        last, failures = (old.get(key) for key in records.RECORD_KEYS)
-        failures = failures if isinstance(failures, int) else 0
-        if passed and not self.is_newer(last):
-            return []
-        when, count = ((*at, "metadata", key) for key in records.RECORD_KEYS)
-        if not isinstance(metadata, dict):
-            return [Edit(when, self.now if passed else None), Edit(count, failures + (not passed))]
-        return [Edit(when, self.now)] if passed else [Edit(count, failures + 1)]
+    documents = language(file).load(body, file)
+    for number in dict.fromkeys(source.document for source, _ in targets):
+        edits: list[Edit] = []
+        for source, passed in targets:
+            if source.document == number:
+                metadata = value_at(documents[number], source.at).get("metadata")
+                missing = {} if isinstance(metadata, dict) else {"last_passed": None, "failure_count": 0}
+                key = records.RECORD_KEYS[0 if passed else 1]
+                values = {**missing, key: new_value((missing or metadata).get(key), passed)}
+                edits += [Edit((*source.at, "metadata", name), value) for name, value in values.items()]
+        if edits:
+            body = edited(body, edits, language(file), number, Hints(siblings=records.RECORD_KEYS))
+    return body
 
-    def is_newer(self, last: Json) -> bool:
-        """Whether `now` should replace `last`."""
-        last_passed, now = parse_time(last), parse_time(self.now)
-        if last_passed is None or now is None:
-            return True
-        if last_passed > now:
-            self.notes.append(f"{self.file}: last_passed is {last}, in the future, and stays as it is")
-            return False
-        return not (self.daily and last_passed.date() == now.date())
+
+def _splice(body: str, span: Span, passed: bool, new_value: Callable[[Json, bool], Json]) -> Splice:
+    """Return the splice of the one value that changes."""
+    current = body[slice(*span)]
+    quote = current[0] if current[0] in ("'", '"') else ""
+    old = current[1:-1] if quote else plain_scalar(current)
+    new = new_value(old, passed)
+    if new == old:
+        return Splice(*span, current)
+    return Splice(*span, str(new) if not passed else yaml_quoted(new, quote) if quote else yaml_scalar(new))

@@ -42,7 +42,7 @@ def merge_records(sides: list[bytes], file: str) -> list[bytes]:
             {(part.id, part.path): part for part in _find(data, text.body, file, lambda _: _RECORD_PATHS)}
             for data, text in zip(sides, texts, strict=True)
         ]
-    except (BaselinekitError, records.NotABaselineError):
+    except BaselinekitError:
         return sides
     splices: list[list[Splice]] = [[], [], []]
     for key in dict.fromkeys(key for parts in found for key in parts):
@@ -70,9 +70,8 @@ def _find(
 ) -> Iterator[_Part]:
     """Yield these parts of each baseline, but none that an anchor shares. A baseline whose id occurs twice is
     left out."""
-    entries = [
-        (str(records.id_of(raw, source)), source, raw) for source, raw in records.sources(data, body, file)
-    ]
+    found = records.records_in(data, file) if body.strip() else []
+    entries = [(str(records.id_of(raw, source)), source, raw) for source, raw in found]
     ids = Counter(id for id, *_ in entries)
     marks = mark(language(file).events(body))
     for id, source, raw in entries:
@@ -100,7 +99,7 @@ def without_record(data: bytes, file: str) -> bytes:
     try:
         body, bom = decode(data, file)
         parts = list(_find(data, body, file, _hidden))
-    except (BaselinekitError, records.NotABaselineError):  # such as one with conflict markers
+    except BaselinekitError:  # such as one with conflict markers
         return data
     splices = []
     for part in parts:

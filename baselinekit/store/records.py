@@ -1,22 +1,21 @@
 """The records of a file, each with its place and its dialect, and the outputs in files beside it."""
 
 import marshal
-import os
 import posixpath
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from types import ModuleType
 from typing import TypeVar
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.languages import language
 from baselinekit.files.text import Watched, decode
 from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.schema import place_problems
 from baselinekit.store.dialects import native
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import replace
@@ -63,20 +62,32 @@ CASE = {"expected", "grader", "graders"}
 _NATIVE_KEYS = {"id", "current", "baseline", "comparison"}
 
 
-class NotABaselineError(Exception):
-    """A document holds no baseline: its number, and the problem that says what it looks like."""
-
-    def __init__(self, document: int, problem: Problem):
-        super().__init__(problem)
-        self.document = document
-        self.problem = problem
-
-
-def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[str, Json]]]:
-    """Yield every record of a file: its source and its raw value."""
+def records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
+    """Return the records of a file: the source and the raw value of each. Empty documents, and reports of
+    ours, which may lie beside baselines, have none."""
+    body = decode(data, file).body
     documents, source = load_documents(data, body, file)
-    for number, at, raw in records(documents, file):
-        yield source(number, at, raw), raw
+    found: list[tuple[Source, dict[str, Json]]] = []
+    for number, document in enumerate(documents):
+        if document is None or is_result_file(document):
+            continue
+        at: Path = ()
+        if isinstance(document, dict) and WRAPPER in document:
+            if others := [key for key in document if key != WRAPPER]:
+                message, hint = f"unknown key {others[0]!r} beside {WRAPPER}", f"move it below {WRAPPER}"
+                problem = Problem("BK103", message, hint, at=(others[0],))
+                raise InvalidInput(*place_problems(body, file, {number: [problem]}))
+            document, at = document[WRAPPER], (WRAPPER,)
+        items = enumerate(document) if isinstance(document, list) else [(None, document)]
+        for index, raw in items:
+            place = at if index is None else (*at, index)
+            if not isinstance(raw, dict) or is_other_data(raw):
+                raise InvalidInput(*place_problems(body, file, {number: [_explain_other(raw, place, file)]}))
+            found.append((source(number, place, raw), raw))
+    if not found and not any(map(is_result_file, documents)):
+        hint = "write a baseline into it, or remove it"
+        raise InvalidInput(Problem("BK110", "not a baseline: the file is empty", hint, Place(file, 1, 1)))
+    return found
 
 
 def case_digest(digest: str) -> str:
@@ -85,16 +96,13 @@ def case_digest(digest: str) -> str:
     return digest.partition("-")[2]
 
 
-def current_sources(old_sources: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
+def current_sources(old_sources: Sequence[Source], data: bytes, file: str) -> dict[str, Source]:
     """Return the current sources of the cases in a file, by their digests. An unchanged file is not parsed
     again."""
-    file_digest, sources_by_case = _bytes_digest(data), dict[str, Source]()
-    if all(source.digest.startswith(f"{file_digest}-") for source in old_sources):
-        return {case_digest(source.digest): source for source in old_sources}
-    with suppress(NotABaselineError):
-        for source, _ in sources(data, body, file):
-            sources_by_case[case_digest(source.digest)] = source
-    return sources_by_case
+    file_digest, sources = _bytes_digest(data), old_sources
+    if not all(source.digest.startswith(f"{file_digest}-") for source in old_sources):
+        sources = [source for source, _ in records_in(data, file)]
+    return {case_digest(source.digest): source for source in sources}
 
 
 def load_documents(
@@ -124,29 +132,6 @@ def has_records(documents: list[Json]) -> bool:
             if isinstance(raw, dict) and (is_response(raw) or len(_NATIVE_KEYS & raw.keys()) > 1):
                 return True
     return False
-
-
-def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[str, Json]]]:
-    """Yield every record: its document, its path in it, and its raw value. Empty documents, and reports of
-    ours, are skipped."""
-    for number, document in enumerate(documents):
-        if document is None or is_result_file(document):
-            continue
-        at: Path = ()
-        if isinstance(document, dict) and WRAPPER in document:
-            extra_key = next((key for key in document if key != WRAPPER), None)
-            if extra_key is not None:
-                message = f"unknown key {extra_key!r} beside {WRAPPER}"
-                raise NotABaselineError(
-                    number, Problem("BK103", message, f"move it below {WRAPPER}", at=(extra_key,))
-                )
-            document, at = document[WRAPPER], (WRAPPER,)
-        items = enumerate(document) if isinstance(document, list) else [(None, document)]
-        for index, raw in items:
-            place = at if index is None else (*at, index)
-            if not isinstance(raw, dict) or is_other_data(raw):
-                raise NotABaselineError(number, _explain_other(raw, place, file))
-            yield number, place, raw
 
 
 def form(raw: dict[str, Json]) -> str:
@@ -207,9 +192,8 @@ def is_other_data(raw: dict[str, Json]) -> bool:
 
 
 def is_eval_case(raw: dict[str, Json]) -> bool:
-    if is_response(raw) or {"current", "baseline", "comparison"} & raw.keys():
-        return False
-    return not CASE.isdisjoint(raw)
+    has_own_keys = is_response(raw) or {"current", "baseline", "comparison"} & raw.keys()
+    return not has_own_keys and not CASE.isdisjoint(raw)
 
 
 def _explain_other(raw: Json, at: Path, file: str) -> Problem:
@@ -253,26 +237,16 @@ def fill_outputs(
         return None, errors
 
     def fill_output(expected: T, number: int | None) -> T:
-        if expected.output_file is None:
-            return expected
         try:
-            return replace(expected, output=load(expected.output_file))
+            name = expected.output_file
+            return expected if name is None else replace(expected, output=load(name))
         except (InvalidInput, Refused) as error:
             errors.append((known_path(number), error))
             return expected
 
-    known = fill_output(known, None)
-    if any(variant.output_file for variant in known.variants):
-        known = replace(
-            known, variants=[fill_output(variant, number) for number, variant in enumerate(known.variants)]
-        )
-    return known, errors
-
-
-def output_files_size(known: Known | None, root: str, file: str) -> int:
-    """Return the total size of the output files that a record names."""
-    names = [known.output_file, *(variant.output_file for variant in known.variants)] if known else []
-    return sum(os.path.getsize(os.path.join(*output_location(root, file, name))) for name in names if name)
+    own = fill_output(known, None)
+    variants = [fill_output(variant, number) for number, variant in enumerate(known.variants)]
+    return replace(own, variants=variants), errors
 
 
 def load(root: str, file: str, name: str) -> Json:

@@ -3,8 +3,6 @@ answers."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
 import os
 import re
@@ -12,6 +10,7 @@ import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -24,7 +23,6 @@ from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.schema import read_as
 from baselinekit.store import atomic
-from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 from baselinekit.structs import plain
@@ -37,51 +35,40 @@ def write_text(path: str, text: str) -> None:
     path that is no regular file (a device, a pipe) is written to, not replaced."""
     data = text.encode("utf-8", "backslashreplace")
     target = os.path.realpath(path)
-    try:
+    with atomic.reporting(path):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if is_special(target):
             with open(target, "wb", buffering=0) as file:
                 file.write(data)
             return
-    except OSError as error:
-        raise NotRecorded(cannot_write(path, error)) from None
     atomic.replace_anywhere(target, path, data)
 
 
 def check_place(path: str) -> None:
     """Refuse a path that cannot be written to, before a run is paid for. It is tried out, since the mode says
-    nothing about a read-only disk. A full disk is accepted: it may have room later."""
+    nothing about a read-only disk."""
     target = os.path.realpath(path)
+    folder = os.path.dirname(target)
     try:
-        if is_special(target):
-            if not os.access(target, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            return
-        folder = os.path.dirname(target)
-        while not os.path.lexists(folder):
-            folder = os.path.dirname(folder)
-        atomic.try_folder(folder)
+        with atomic.reporting(path):
+            if is_special(target):
+                return
+            while not os.path.lexists(folder):
+                folder = os.path.dirname(folder)
+        atomic.try_folder(folder, path)
     except NotRecorded as error:
-        raise InvalidInput(*error.problems) from None
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            message = f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
-            raise InvalidInput(
-                Problem("BK120", message, "name a file in a folder that you may write")
-            ) from None
+        hint = "name a file in a folder that you may write"
+        raise InvalidInput(*(problem._replace(hint=hint) for problem in error.problems)) from None
 
 
 def append_text(path: str, text: str) -> None:
     """Append to a file that others also write to, such as the summary of a CI step, with a single write."""
-    try:
-        with open(path, "ab", buffering=0) as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise NotRecorded(cannot_write(path, error)) from None
+    with atomic.reporting(path), open(path, "ab", buffering=0) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def is_special(target: str) -> bool:
-    with contextlib.suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):
         mode = os.stat(target).st_mode
         if stat.S_ISDIR(mode):
             raise NotRecorded(Problem("BK120", f"{target} is a folder", "name a file in it"))
@@ -111,20 +98,15 @@ def keep_results(root: str, started: str, data: bytes) -> bool:
         return True
     number = max((int(match[2]) for match in same_second), default=0) + 1
     name = f"{second}-{number:04}-{digest}.json"
-    atomic.state_folder(root, _RESULTS)
-    atomic.replace_file(root, os.path.join(atomic.STATE_FOLDER, _RESULTS, name), data, sync=False)
+    atomic.write_state(root, os.path.join(atomic.STATE_FOLDER, _RESULTS, name), data)
     return name not in _prune(root)
 
 
 def result_files(root: str) -> list[str]:
     """Return the names of the files, the oldest run first."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         return sorted(name for name in os.listdir(_results_folder(root)) if _NAME.fullmatch(name))
     return []
-
-
-def result_path(root: str, name: str) -> str:
-    return os.path.join(_results_folder(root), name)
 
 
 def load_results(root: str, names: Sequence[str] | None = None) -> Iterator[tuple[str, Json]]:
@@ -143,8 +125,8 @@ def _prune(root: str) -> set[str]:
     first."""
     removed = result_files(root)[:-MOST_FILES]
     for name in removed:
-        with contextlib.suppress(OSError):
-            os.unlink(result_path(root, name))
+        with suppress(OSError):
+            os.unlink(os.path.join(_results_folder(root), name))
     return set(removed)
 
 
@@ -177,11 +159,8 @@ def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None
     if report.interrupted:
         failed |= {result.id for result in report.results if result.verdict == "limit"}
     ids = sorted((load_not_passed(root, file) - covered) | failed)
-    try:
-        atomic.state_folder(root)
-        atomic.replace_file(root, file, json.dumps(ids).encode(), sync=False)
-    except BaselinekitError:
-        return
+    with suppress(BaselinekitError):
+        atomic.write_state(root, file, json.dumps(ids).encode())
 
 
 # The answers of replays that failed, kept so that a refresh approves exactly what was seen.
@@ -199,14 +178,12 @@ _EXTRA_DEPTH = 2
 def save_pending(root: str, seen: KeptOutput) -> None:
     """Keep an answer, and replace an earlier one. It is not synced, since it can be reproduced. An answer
     that would be too large to read again is not kept."""
-    name = pending_name(seen.id)
-    atomic.state_folder(root, _PENDING)
     data = dump_json(plain(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop_pending(root, seen.id)
         message = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
         raise NotRecorded(Problem("BK106", message, "make it answer with less"))
-    atomic.replace_file(root, name, data, sync=False)
+    atomic.write_state(root, pending_name(seen.id), data)
 
 
 def load_pending(root: str, id: str) -> KeptOutput | None:
@@ -235,16 +212,15 @@ def pending_ids(root: str) -> frozenset[str]:
 
 def drop_pending(root: str, id: str) -> None:
     """Remove the kept answer: it was approved, or the baseline passes again. Ignores errors."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.unlink(os.path.join(root, pending_name(id)))
 
 
 def mark_accepted(root: str, id: str) -> None:
     """Drop the kept answer, and remember that it was approved until the next compare. Ignores errors."""
     drop_pending(root, id)
-    with contextlib.suppress(BaselinekitError):
-        atomic.state_folder(root, _ACCEPTED)
-        atomic.replace_file(root, _accepted_name(id), b"", sync=False)
+    with suppress(BaselinekitError):
+        atomic.write_state(root, _accepted_name(id), b"")
 
 
 def is_accepted(root: str, id: str) -> bool:
@@ -253,7 +229,7 @@ def is_accepted(root: str, id: str) -> bool:
 
 def drop_accepted(root: str, id: str) -> None:
     """Forget that an answer was approved: it was compared since. Ignores errors."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.unlink(os.path.join(root, _accepted_name(id)))
 
 
@@ -284,8 +260,8 @@ class Cassettes:
         self._folder = name_in_project(root, os.path.join(root, folder))
         self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
         self._lock = threading.Lock()
-        self._every: list[Json] | None = None
-        self._names: dict[str, dict[str, list[str]]] = {}
+        self._names_of = cache(self._list_names)
+        self._all_records = cache(self._load_all)
 
     @property
     def name(self) -> str:
@@ -301,23 +277,27 @@ class Cassettes:
     def keep(self, model: str, key: str, record: Json) -> None:
         """Keep a record, and replace an earlier one. In the state folder it is not synced, since it can be
         reproduced."""
-        name = self._file(model, key)
-        self._make_folder(os.path.dirname(name))
-        data = dump_json(record).encode("utf-8", "backslashreplace")
-        atomic.replace_file(self._root, name, data, sync=not self._is_state)
+        name, data = self._file(model, key), dump_json(record).encode("utf-8", "backslashreplace")
+        if self._is_state:
+            atomic.write_state(self._root, name, data)
+            return
+        with atomic.reporting(os.path.dirname(name)):
+            os.makedirs(os.path.join(self._root, os.path.dirname(name)), exist_ok=True)
+        atomic.replace_file(self._root, name, data)
 
     def names(self, model: str, key: str) -> list[str]:
         """Return the names that started with a key when the folder was first listed."""
         with self._lock:
-            if model not in self._names:
-                names_by_key: dict[str, list[str]] = {}
-                with suppress(OSError):
-                    for file in sorted(os.listdir(os.path.join(self._root, self._folder, as_folder(model)))):
-                        name, extension = os.path.splitext(file)
-                        if extension == ".json":
-                            names_by_key.setdefault(name.partition(".")[0], []).append(name)
-                self._names[model] = names_by_key
-            return self._names[model].get(key, [])
+            return self._names_of(model).get(key, [])
+
+    def _list_names(self, model: str) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        with suppress(OSError):
+            for file in sorted(os.listdir(os.path.join(self._root, self._folder, as_folder(model)))):
+                name, extension = os.path.splitext(file)
+                if extension == ".json":
+                    names.setdefault(name.partition(".")[0], []).append(name)
+        return names
 
     def drop(self, model: str, name: str) -> None:
         """Remove a record. Ignores errors."""
@@ -327,9 +307,7 @@ class Cassettes:
     def every(self) -> list[Json]:
         """Return all readable records, up to a limit, to find the one most similar to a missing one."""
         with self._lock:
-            if self._every is None:
-                self._every = self._load_all()
-            return self._every
+            return self._all_records()
 
     def _load_all(self) -> list[Json]:
         records: list[Json] = []
@@ -337,10 +315,8 @@ class Cassettes:
             folders.sort()
             for file in sorted(files):
                 if file.endswith(".json") and len(records) < _MAX_COMPARED:
-                    try:
+                    with suppress(BaselinekitError):
                         records.append(self._read(name_in_project(self._root, os.path.join(folder, file))))
-                    except BaselinekitError:
-                        continue
         return records
 
     def _read(self, name: str) -> Json:
@@ -348,15 +324,6 @@ class Cassettes:
 
     def _file(self, model: str, key: str) -> str:
         return os.path.join(self._folder, as_folder(model), f"{key}.json")
-
-    def _make_folder(self, folder: str) -> None:
-        if self._is_state:
-            atomic.state_folder(self._root, *folder.split("/")[1:])
-            return
-        try:
-            os.makedirs(os.path.join(self._root, folder), exist_ok=True)
-        except OSError as error:
-            raise NotRecorded(cannot_write(folder, error)) from None
 
 
 def as_folder(model: str) -> str:

@@ -1,8 +1,8 @@
 """The JSON Schema, at the path that the first line of the written files tells editors."""
 
-import contextlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store import atomic
@@ -22,12 +22,9 @@ def reference(
     text = schema()
     path = os.path.join(atomic.STATE_FOLDER, f"{subject}.schema.json")
     full, is_current = os.path.join(root, path), False
-    try:
-        atomic.state_folder(root)
-        with contextlib.suppress(OSError, UnicodeDecodeError), open(full, encoding="utf-8") as file:
-            is_current = file.read() == text
-        if not is_current:
-            atomic.replace_file(root, path, text.encode(), sync=False)
-    except NotRecorded:
-        pass  # a capture does not fail because editors lack a schema
+    with suppress(OSError, UnicodeDecodeError), open(full, encoding="utf-8") as file:
+        is_current = file.read() == text
+    if not is_current:
+        with suppress(NotRecorded):  # a capture does not fail because editors lack a schema
+            atomic.write_state(root, path, text.encode())
     return os.path.relpath(full, os.path.join(root, folder))

@@ -1,14 +1,14 @@
 """Writes baselines: new ones, and approved outputs into the files that hold the old ones."""
 
-import contextlib
 import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import chain, count
 from urllib.parse import urlsplit
 
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
+from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
 from baselinekit.files.text import decode, encode, mark, newline, reach
@@ -16,15 +16,13 @@ from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
-from baselinekit.store.atomic import cannot_write, edit_text, lock
+from baselinekit.store.atomic import edit_text, lock
 from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.changes import Hints
 from baselinekit.values.places import value_at
-
-_KEYS_FROM_BASELINE = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
 
 
 def check_names(id: str, group: str) -> None:
@@ -39,10 +37,7 @@ def check_names(id: str, group: str) -> None:
 
 def check_folder(root: str, folder: str) -> None:
     """Check that a file can be created in a folder, before a run is paid for."""
-    try:
-        atomic.try_folder(resolve(root, folder))
-    except OSError as error:
-        raise NotRecorded(cannot_write(folder, error)) from None
+    atomic.try_folder(resolve(root, folder), folder)
 
 
 def write_file(
@@ -59,10 +54,8 @@ def write_file(
     goes into a file of its own beside it, with the same stem. `sync=False` is for files that can be
     reproduced."""
     target = resolve(root, file)
-    try:
+    with atomic.reporting(posixpath.dirname(file)):
         os.makedirs(os.path.dirname(target), exist_ok=True)
-    except OSError as error:
-        raise NotRecorded(cannot_write(posixpath.dirname(file), error)) from None
     stem = posixpath.basename(file).removesuffix(".yaml")
     with lock(root, file):
         if new and os.path.lexists(target):
@@ -75,35 +68,16 @@ def write_file(
 
 
 def add_baseline(
-    source: Source,
-    baseline: dict[str, Json],
-    root: str,
-    inline_limit: int,
-    ordered: Iterable[str] = (),
+    draft: Baseline, baseline: dict[str, Json], root: str, inline_limit: int, ordered: Iterable[str] = ()
 ) -> None:
     """Add a `baseline:` to a record that has none, before its recipe, and a rule that the arrays in `ordered`
     are compared in order. The rest of the file is unchanged."""
-    file = source.file
-
-    def edit(body: str) -> str:
-        raw = dict(value_at(language(file).load(body, file)[source.document], source.at))
-        if raw.get("baseline") is not None:
-            place = locate(source, ("baseline",), root)
-            message, hint = "there is a baseline already", "remove its `baseline:` first"
-            raise InvalidInput(Problem("BK113", message, hint, place))
-        if records.digest(raw) != records.case_digest(source.digest):
-            raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
-        id = str(records.id_of(raw, source))
-        known, output_file = split_large_output(baseline, file, id, root, inline_limit)
-        baseline_edit = Edit((*source.at, "baseline"), records.dialect(source).write(known))
-        rule_edits = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
-        hints = Hints(siblings=_KEYS_FROM_BASELINE)
-        text = edited(body, [baseline_edit, *rule_edits], language(file), source.document, hints)
-        if output_file:
-            atomic.replace_file(*output_file)
-        return text
-
-    atomic.edit_text(root, file, edit)
+    id, source = draft.id, draft.source
+    known, output_file = split_large_output(baseline, source.file, id, root, inline_limit)
+    values: dict[Path, Json] = {("baseline",): records.dialect(source).write(known)}
+    values |= {("comparison", "arrays", path): "ordered" for path in ordered}
+    if failures := renew([Renewal(id, source, values=values, output_file=output_file)], root).failures:
+        raise NotRecorded(*failures)
 
 
 def is_large(output: Json, limit: int) -> bool:
@@ -142,32 +116,29 @@ def move_output(root: str, baseline: Baseline, variant: int | None, output: Json
     name = f"{baseline.id}{number}{records.MARK}{suffix}"
     folder, path = records.output_location(root, source.file, name)
 
-    def unmovable(message: str, hint: str) -> NotRecorded:
-        output_place = locate(source, (*known_path(variant), "output"), root)
-        return NotRecorded(Problem("BK116", f"{baseline.id}: {message}", hint, output_place))
-
     def edit(body: str) -> str:
         nodes, missing = reach(mark(form.events(body)), source.document, at)
         if missing or value_at(form.load(body, source.file)[source.document], at) != output:
             raise NotRecorded(Problem("BK122", f"{source.file} changed since it was read", "run again"))
+        message = hint = ""
         if form.blocks and body[nodes[-1].start : nodes[-1].end].count("#") > content.count(b"#"):
             message = "its output has comments in it, which a JSON file cannot hold"
-            raise unmovable(message, "remove them, or move them above `baseline:`, then run again")
-        try:
-            text = edited(body, [Edit(at, name)], form, source.document)
-        except NotRecorded as error:
-            raise unmovable("its output cannot be cut out", error.problems[0].hint) from None
+            hint = "remove them, or move them above `baseline:`, then run again"
+        elif os.path.lexists(os.path.join(folder, path)) and read(folder, path, MAX_OUTPUT_BYTES) != content:
+            message, hint = f"{path} is there already", "remove it, then run again"
+        if message:
+            output_place = locate(source, (*known_path(variant), "output"), root)
+            raise NotRecorded(Problem("BK116", f"{baseline.id}: {message}", hint, output_place))
+        text = edited(body, [Edit(at, name)], form, source.document)
         key = reach(mark(form.events(text)), source.document, at)[0][-1].key
-        key += text[key] in ("'", '"')
-        if not text.startswith(str(at[-1]), key):
-            raise unmovable(f"the key {at[-1]!r} is written with escapes", "write it as it is")
-        if not os.path.lexists(os.path.join(folder, path)):
-            atomic.replace_file(folder, path, content, new=True)
-        elif read(folder, path, MAX_OUTPUT_BYTES) != content:  # an equal one was left by a killed run
-            raise unmovable(f"{path} is there already", "remove it, then run again")
-        return f"{text[:key]}output_file{text[key + len(str(at[-1])) :]}"
+        key += text[key] in ('"', "'")
+        end = key + len(str(at[-1]))
+        if text[key:end] != at[-1]:
+            raise NotRecorded(Problem("BK122", f"the key {at[-1]!r} has escapes", "write it plainly"))
+        atomic.replace_file(folder, path, content)
+        return f"{text[:key]}output_file{text[end:]}"
 
-    atomic.edit_text(root, source.file, edit)
+    edit_text(root, source.file, edit)
     return path, len(content)
 
 
@@ -185,7 +156,8 @@ _KEY_ORDER = (
 
 class Renewal(Struct):
     """The new values of a record: an output (ABSENT: unchanged) of the record itself or of one of its
-    variants, and other values by their paths in the record."""
+    variants, and other values by their paths in the record; `output_file`: one that is new (folder, name,
+    bytes)."""
 
     id: str
     source: Source
@@ -193,120 +165,84 @@ class Renewal(Struct):
     variant: int | None = None
     values: dict[Path, Json] = field(default_factory=dict)
     hints: Hints = field(default_factory=Hints)
+    output_file: tuple[str, str, bytes] | None = None
 
 
-def preview(renewals: Sequence[Renewal], root: str) -> Applied:
-    """Return the files as they would be written. Nothing is written."""
-    writer = _RenewalWriter(root, renewals)
-    for file in writer.by_file:
-        with writer.noting(file):
-            writer.plan(file)
-    return writer.result()
+def renew(renewals: Sequence[Renewal], root: str, sync: bool = True, dry_run: bool = False) -> Applied:
+    """Write the renewals, and return the changed files; with `dry_run`, write nothing. A record that cannot
+    be renewed does not stop the others. `sync=False` is for callers that sync once, after many calls."""
+    by_file: dict[str, list[Renewal]] = {}
+    for renewal in renewals:
+        by_file.setdefault(renewal.source.file, []).append(renewal)
+    rewritten: list[Rewritten] = []
+    ids: list[str] = []
+    failures: list[Problem] = []
 
-
-def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
-    """Write the renewals. `sync=False` is for callers that sync once, after many calls."""
-    writer = _RenewalWriter(root, renewals)
-
-    for file in writer.by_file:
-        with writer.noting(file), atomic.lock(root, file):
-            before, after = writer.plan(file)
-            try:
-                for folder, name, _, data in writer.beside[file]:
-                    atomic.replace_file(folder, name, data, sync=sync)
-                if after != before:
-                    atomic.replace_file(root, file, after, sync=sync)
-            except BaselinekitError:
-                del writer.texts[file]
-                raise
-    return writer.result()
-
-
-class _RenewalWriter:
-    """Works out the new contents of files. A record that cannot be renewed does not stop the others."""
-
-    def __init__(self, root: str, renewals: Sequence[Renewal]):
-        self.root = root
-        self.by_file: dict[str, list[Renewal]] = {}
-        for renewal in renewals:
-            self.by_file.setdefault(renewal.source.file, []).append(renewal)
-        self.failures: list[Problem] = []
-        self.ids: dict[str, list[str]] = {}
-        self.texts: dict[str, tuple[bytes, bytes]] = {}
-        """The old and the new bytes of each file."""
-        self.beside: dict[str, list[tuple[str, str, bytes, bytes]]] = {}
-        """The output files of each file: folder, name, old and new bytes."""
-
-    def plan(self, file: str) -> tuple[bytes, bytes]:
-        data = read(self.root, file)
-        body, bom = decode(data, file)
-        sources = [renewal.source for renewal in self.by_file[file]]
-        cases = records.current_sources(sources, data, body, file)
-        self.ids[file], self.beside[file] = [], []
-        for renewal in self.by_file[file]:
-            with self.noting(file):
-                source = cases.get(records.case_digest(renewal.source.digest))
-                if source is None:
-                    message = f"{renewal.id} changed since it was read, so it was left as it is"
-                    raise NotRecorded(Problem("BK122", message, "run again"))
-                text, output_files = renewed_text(body, renewal, replace(source, file=file), self.root)
-                limit = limits_of(self.root).file_size
-                if len(text.encode()) > limit:
-                    message = f"with the new output of {renewal.id} it would be larger than {limit:,} bytes"
-                    hint = "remove its `baseline:`, and capture it again"
-                    raise NotRecorded(Problem("BK106", message, hint))
-                body = text
-                self.ids[file].append(renewal.id)
-                self.beside[file] += output_files
-        self.texts[file] = data, encode(body, bom)
-        return self.texts[file]
-
-    def result(self) -> Applied:
-        """Return what was written, or would be."""
-        changes: list[tuple[str, bytes, bytes]] = []
-        for file, (before, after) in self.texts.items():
-            changes += [(file, before, after)] if after != before else []
-            changes += [(name, old, new) for _, name, old, new in self.beside[file]]
-        files = (
-            Rewritten(name, old.decode("utf-8", "backslashreplace"), new.decode("utf-8", "backslashreplace"))
-            for name, old, new in changes
-        )
-        ids = (id for file in self.texts for id in self.ids[file])
-        return Applied(tuple(files), tuple(ids), tuple(self.failures))
-
-    @contextlib.contextmanager
-    def noting(self, file: str) -> Iterator[None]:
-        """Keep the problems of a file, with its name, and without the hint that a compare works anyway."""
+    @contextmanager
+    def noting(file: str) -> Iterator[None]:
         try:
             yield
         except (InvalidInput, Refused, NotRecorded) as error:
-            for problem in error.problems:
-                shortened = replace(problem, hint=problem.hint.partition(" (compare does not need")[0])
-                self.failures.append(shortened if file in problem.message else shortened.placed(Place(file)))
+            where = Place(file)
+            failures.extend(one if file in one.message else one.placed(where) for one in error.problems)
+
+    for file, some in by_file.items():
+        with noting(file), nullcontext() if dry_run else lock(root, file):
+            data = read(root, file)
+            body, bom = decode(data, file)
+            cases = records.current_sources([renewal.source for renewal in some], data, file)
+            done: list[str] = []
+            beside: list[tuple[str, str, bytes, bytes]] = []
+            for renewal in some:
+                with noting(file):
+                    source = cases.get(records.case_digest(renewal.source.digest))
+                    if source is None:
+                        message = f"{renewal.id} changed since it was read, so it was left as it is"
+                        raise NotRecorded(Problem("BK122", message, "run again"))
+                    body, output_files = renewed_text(body, renewal, replace(source, file=file), root)
+                    beside += output_files
+                    done.append(renewal.id)
+            whole = root, file, data, encode(body, bom)
+            for folder, name, old, new in () if dry_run else (*beside, whole):
+                if new != old:
+                    atomic.replace_file(folder, name, new, sync=sync)
+            changed = [(name, old, new) for _, name, old, new in (whole, *beside) if new != old]
+            rewritten += [Rewritten(name, as_text(old), as_text(new)) for name, old, new in changed]
+            ids += done
+    return Applied(tuple(rewritten), tuple(ids), tuple(failures))
+
+
+def as_text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
 
 
 def renewed_text(
     body: str, renewal: Renewal, source: Source, root: str
 ) -> tuple[str, list[tuple[str, str, bytes, bytes]]]:
-    """Return the text with the new values, and the output files that change."""
-    file_language = language(source.file)
-    known_at = records.place_in(source, known_path(renewal.variant))
-    output_files = []
+    """Return the text with the new values; and the output files that change: folder, name, old and new
+    bytes."""
+    form, known_at = language(source.file), known_path(renewal.variant)
+    folder, path, data = renewal.output_file or ("", "", b"")
+    output_files = [(folder, path, b"", data)] if path else []
     if renewal.output is not ABSENT:
-        document = file_language.load(body, source.file)[source.document]
-        known = value_at(document, known_at) if known_path(renewal.variant) != () else None
+        document = form.load(body, source.file)[source.document]
+        known = value_at(document, records.place_in(source, known_at)) if known_at else None
         if isinstance(known, dict) and known.get("output_file"):
             name = str(known["output_file"])
             folder, path = records.output_location(root, source.file, name)
             old = read(folder, path, MAX_OUTPUT_BYTES)
             output_files = [(folder, path, old, _renew_output_file(old, path, name, renewal))]
         else:
-            at = records.place_in(source, (*known_path(renewal.variant), "output"))
-            edit = Edit(at, renewal.output)
-            body = edited(body, [edit], file_language, source.document, renewal.hints)
+            at = records.place_in(source, (*known_at, "output"))
+            body = edited(body, [Edit(at, renewal.output)], form, source.document, renewal.hints)
     edits = [Edit(records.place_in(source, at), value) for at, value in renewal.values.items()]
     if edits:
-        body = edited(body, edits, file_language, source.document, Hints(siblings=_KEY_ORDER))
+        body = edited(body, edits, form, source.document, Hints(siblings=_KEY_ORDER))
+    limit = limits_of(root).file_size
+    if len(body.encode()) > limit:
+        message = f"with the new output of {renewal.id} it would be larger than {limit:,} bytes"
+        hint = "remove its `baseline:`, and capture it again"
+        raise NotRecorded(Problem("BK106", message, hint))
     return body, output_files
 
 

@@ -16,7 +16,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import names_in
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import (
     CONFIG_NAME,
     EVALS,
@@ -84,7 +84,7 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
     unless another file is named."""
     eval_paths: dict[str, None] = {}
     for path in paths:
-        files = discover([path], root, BESIDE, with_prompts=True, endings=(*SUFFIXES, LINES))
+        files = list(discover_files([path], root, BESIDE, True, (*SUFFIXES, LINES)).files)
         if os.path.isdir(os.path.join(root, path)):
             eval_file_of = {
                 folder: eval_file_in(root, folder) for folder in _prompt_folders_of(files, path, root)

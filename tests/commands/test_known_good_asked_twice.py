@@ -191,8 +191,7 @@ def test_what_a_write_has_made_for_certain_is_learnt_at_once(tmp_path: Path) -> 
     assert (stored["request_id"], stored["revision"]) == ("<<any_token(9)>>", "7")
     (note,) = captured.notes
     assert note == (
-        "a write is asked once; body.revision, body.uptime count by name: "
-        "baselinekit refresh x --learn finds what varies, and sends it 3 times more"
+        "a write is asked once: baselinekit refresh x --learn finds what varies, and sends it 3 times more"
     )
     desk.service["/exact"] = desk.service["/x"]
     assert body(asked(desk, "exact", "POST", exact=True)) == answer

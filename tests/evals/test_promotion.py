@@ -12,7 +12,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals.promotion import PromotionGate, PromotionStep, next_step, promoted, write_step
 from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import EvalRow, Promotion, PromptFolder, PromptMeta, UsageRow
-from baselinekit.store.promptlogs import note_evals, note_use
+from baselinekit.store.promptlogs import note
 
 NOW = "2026-03-01T12:00:00Z"
 CONTENT = "0123456789abcdef"
@@ -50,7 +50,7 @@ class Desk:
 
     def used(self, *verified: bool | None, sent: bool = True) -> None:
         for one in verified:
-            note_use(str(self.root), "prompts/p", UsageRow(NOW, sent, one))
+            note(str(self.root), "prompts/p", UsageRow(NOW, sent, one))
 
     def ran(self, **row: Any) -> None:
         standard: dict[str, Any] = {
@@ -61,7 +61,7 @@ class Desk:
             "scope": "all",
             "content": CONTENT,
         }
-        note_evals(str(self.root), "prompts/p", EvalRow(**{**standard, **row}))
+        note(str(self.root), "prompts/p", EvalRow(**{**standard, **row}))
 
     def step(self, folder: PromptFolder) -> PromotionStep:
         return next_step(self.project, folder)

@@ -7,7 +7,7 @@ import pytest
 from baselinekit.errors import InvalidInput
 from baselinekit.files.libyaml import most_nodes
 from baselinekit.model.recipes import Limits
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import USUAL, limits_of, read, set_limits
 
 
@@ -30,11 +30,11 @@ def root(tmp_path: Path) -> Path:
     ],
 )
 def test_files_are_named_from_the_root(root: Path, paths: list[str], found: list[str]) -> None:
-    assert discover(paths, str(root)) == found
+    assert [*discover_files(paths, str(root)).files] == found
 
 
 def test_a_folder_elsewhere_is_named_by_its_whole_path(root: Path) -> None:
-    assert discover([str(root / "b/c")], str(root / "b/c/other")) == [
+    assert [*discover_files([str(root / "b/c")], str(root / "b/c/other")).files] == [
         str(root / "b/c/d.yaml"),
         str(root / "b/c/e.json"),
     ]
@@ -44,9 +44,9 @@ def test_how_many_files_is_a_setting(root: Path) -> None:
     assert limits_of(str(root)) == USUAL
     set_limits(str(root), Limits(files=2))
     with pytest.raises(InvalidInput, match=r"BK106 more than 2 files, .*: limits: \{files: …\}"):
-        discover(["."], str(root))
+        discover_files(["."], str(root))
     set_limits(str(root), Limits(files=4))
-    assert len(discover(["."], str(root))) == 4
+    assert len(discover_files(["."], str(root)).files) == 4
     assert limits_of(str(root)).file_size == USUAL.file_size
 
 

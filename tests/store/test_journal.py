@@ -65,16 +65,6 @@ def test_a_line_that_is_no_json_ends_it(tmp_path: Path) -> None:
     assert kept(tmp_path) == ENTRIES[:1]
 
 
-def test_how_much_was_torn_is_told(tmp_path: Path) -> None:
-    file = written(tmp_path)
-    file.write_bytes(file.read_bytes()[:-3])
-    for torn in (True, False):  # and cut off, so that it is told once
-        journal = Journal(str(tmp_path), "k")
-        journal.begin(True)
-        assert (journal.torn > 0) is torn
-        journal.close()
-
-
 @contextmanager
 def small_files() -> Iterator[None]:
     """What a full disk looks like: a write takes a part of the line."""
@@ -209,7 +199,7 @@ def test_a_torn_answer_is_told_and_none(tmp_path: Path) -> None:
     (file,) = (tmp_path / ".baselinekit" / "journal").iterdir()
     file.write_bytes(file.read_bytes()[:-1])
     again = answers(tmp_path, True)
-    assert (again.is_torn, again.find("m", "a"), again.find("m", "b")) == (True, {"said": "a"}, None)
+    assert (again.find("m", "a"), again.find("m", "b")) == ({"said": "a"}, None)
     again.close()
 
 
@@ -221,5 +211,5 @@ def test_an_answer_that_finds_no_room_is_none_and_is_remembered(tmp_path: Path) 
     assert "file too large" in str(first.lost)
     first.close()
     again = answers(tmp_path, True)
-    assert (again.find("m", "a"), again.find("m", "b"), again.is_torn) == (None, {"said": "b"}, False)
+    assert (again.find("m", "a"), again.find("m", "b")) == (None, {"said": "b"})
     again.close()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.prompts import EvalRow, UsageRow
-from baselinekit.store.promptlogs import EVALS, USES, Log, note_evals, note_use, read_evals, read_uses
+from baselinekit.store.promptlogs import EVALS, USES, Log, note, read_rows
 
 ROW = EvalRow("2026-03-01T12:00:00Z", True, 3, 3, [], "all", "0123456789abcdef")
 USE = UsageRow("2026-03-01T12:00:00Z", True, None, "small", "m-1", "0123456789abcdef")
@@ -26,15 +26,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def evals(folder: Path) -> Log[EvalRow]:
-    return read_evals(str(folder.parent.parent), "prompts/p")
+    return read_rows(str(folder.parent.parent), "prompts/p", EvalRow)
 
 
 def uses(folder: Path) -> Log[UsageRow]:
-    return read_uses(str(folder.parent.parent), "prompts/p")
+    return read_rows(str(folder.parent.parent), "prompts/p", UsageRow)
 
 
 def append(folder: Path, row: EvalRow = ROW) -> list[str]:
-    return note_evals(str(folder.parent.parent), "prompts/p", row)
+    return note(str(folder.parent.parent), "prompts/p", row)
 
 
 def test_e6_a_row_is_one_line_with_the_keys_that_were_promised(folder: Path) -> None:
@@ -43,7 +43,7 @@ def test_e6_a_row_is_one_line_with_the_keys_that_were_promised(folder: Path) -> 
         b'{"ts":"2026-03-01T12:00:00Z","all_passed":true,"total":3,"passed":3,"failed_cases":[],'
         b'"scope":"all","content":"0123456789abcdef","attempts":1}\n'
     )
-    assert note_use(str(folder.parent.parent), "prompts/p", USE) == []
+    assert note(str(folder.parent.parent), "prompts/p", USE) == []
     assert json.loads((folder / USES).read_bytes()) == {
         "ts": "2026-03-01T12:00:00Z",
         "sent": True,
@@ -77,8 +77,8 @@ def test_e6_what_is_appended_is_read_back_in_its_order(
 ) -> None:
     root = str(tmp_path_factory.mktemp("rows"))
     for row in appended:
-        assert note_evals(root, "", row) == []
-    found = read_evals(root, "")
+        assert note(root, "", row) == []
+    found = read_rows(root, "", EvalRow)
     assert (found.rows, found.notes) == (tuple(appended), ())
 
 
@@ -176,7 +176,7 @@ def test_e6_a_folder_that_leads_out_of_the_project_is_refused(folder: Path, tmp_
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
     (tmp_path / "prompts/q").symlink_to(outside)
-    (told,) = note_evals(str(tmp_path), "prompts/q", ROW)
+    (told,) = note(str(tmp_path), "prompts/q", ROW)
     assert "prompts/q leads out of the project" in told
     assert list(outside.iterdir()) == []
 
@@ -200,8 +200,8 @@ def test_e6_many_writers_at_once_append_whole_rows(folder: Path) -> None:
 APPEND = """
 import sys
 from baselinekit.model.prompts import EvalRow
-from baselinekit.store.promptlogs import note_evals
-print(*note_evals(sys.argv[1], "prompts/p", EvalRow("t", False, 1, 0, ["x" * 300], "all")))
+from baselinekit.store.promptlogs import note
+print(*note(sys.argv[1], "prompts/p", EvalRow("t", False, 1, 0, ["x" * 300], "all")))
 """
 
 

@@ -16,10 +16,14 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.reading import load, locate, locate_all, parse_record, records_by_id
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
+
+
+def discover(paths: list[str], root: str) -> list[str]:
+    return [*discover_files(paths, root).files]
 
 
 def problems(text: str, root: Path, name: str = "f.yaml") -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.store.discovery import discover
+from baselinekit.store.discovery import discover_files
 from baselinekit.store.reading import records_by_id
 
 FOLDER = {"prompt.xml": "Sum up.", "meta.yml": "id: sum\n", "eval.yml": "cases: []\n"}
@@ -38,7 +38,7 @@ def below(tmp_path: Path, files: dict[str, str], path: str, with_prompts: bool =
         file = tmp_path / "prompts/sum" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    return discover([path], str(tmp_path), with_prompts=with_prompts)
+    return [*discover_files([path], str(tmp_path), with_prompts=with_prompts).files]
 
 
 @pytest.mark.parametrize("name", NONE)

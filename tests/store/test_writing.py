@@ -147,11 +147,12 @@ DRAFTS = [
 def test_a_draft_gets_its_baseline_in_place(old: str, new_text: str, tmp_path: Path) -> None:
     write(tmp_path, "f.yaml", old)
     draft = load(["f.yaml"], str(tmp_path))[0]
-    add_baseline(draft.source, {"output": {"x": 1}}, str(tmp_path), 1_000)
+    add_baseline(draft, {"output": {"x": 1}}, str(tmp_path), 1_000)
     assert (tmp_path / "f.yaml").read_bytes().decode() == new_text
     filled = load(["f.yaml"], str(tmp_path))[0]
-    with pytest.raises(InvalidInput, match=r"BK113 f\.yaml:.* there is a baseline already"):
-        add_baseline(filled.source, {"output": 2}, str(tmp_path), 1_000)
+    assert filled.baseline is not None
+    with pytest.raises(NotRecorded, match=r"BK122 f\.yaml: . changed since it was read"):
+        add_baseline(draft, {"output": 2}, str(tmp_path), 1_000)
     assert (tmp_path / "f.yaml").read_bytes().decode() == new_text
 
 
@@ -162,7 +163,7 @@ def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
     (draft,) = load(["f.json"], str(tmp_path))
     assert draft.baseline is None
     add_baseline(
-        draft.source, {"output": {"status": 200}, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 1_000
+        draft, {"output": {"status": 200}, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 1_000
     )
     (filled,) = load(["f.json"], str(tmp_path))
     assert filled.baseline is not None
@@ -179,17 +180,15 @@ def test_a_draft_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     write(tmp_path, "f.yaml", DRAFTS[0][0])
     draft = load(["f.yaml"], str(tmp_path))[0]
     write(tmp_path, "f.yaml", DRAFTS[0][0].replace("/x", "/y"))
-    with pytest.raises(NotRecorded, match=r"BK122 f.yaml changed since it was read"):
-        add_baseline(draft.source, {"output": 1}, str(tmp_path), 1_000)
+    with pytest.raises(NotRecorded, match=r"BK122 f.yaml: a changed since it was read"):
+        add_baseline(draft, {"output": 1}, str(tmp_path), 1_000)
 
 
 def test_a_large_output_of_a_draft_goes_beside_it(tmp_path: Path) -> None:
     write_baseline(tmp_path, "other.yaml")
     write(tmp_path, "d/f.yaml", DRAFTS[0][0])
     draft = load(["d/f.yaml"], str(tmp_path))[0]
-    add_baseline(
-        draft.source, {"output": "x" * 500, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 100
-    )
+    add_baseline(draft, {"output": "x" * 500, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 100)
     (filled,) = load(["d/f.yaml"], str(tmp_path))
     assert filled.baseline is not None
     assert filled.baseline.output == "x" * 500

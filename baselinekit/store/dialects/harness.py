@@ -3,7 +3,7 @@
 It does not say how it is executed: always over HTTP, with a base_url from elsewhere.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.http import HttpExecution
@@ -16,20 +16,15 @@ from baselinekit.store.dialects.native import check_lists
 from baselinekit.structs import Struct, field, replace
 
 
-class Description(Struct):
+class Description(Metadata, kw_only=True):
     """Its `metadata`: what is known of the case, and its record."""
 
     id: str
     name: str | None = None
     description: str | None = None
     category: str | None = None
-    tags: list[str] = field(default_factory=list)
-    criticality: Literal["critical", "high", "medium", "low"] | None = None
     created: str | None = None
     author: str | None = None
-    skip: str | None = None
-    last_passed: str | None = None
-    failure_count: int = 0
 
 
 class HarnessResponse(Struct):
@@ -91,25 +86,19 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         name=metadata.name,
         description=metadata.description,
         baseline_version=known.version if known else None,
-        baseline=Known(
-            output=known.response,
-            output_file=known.output_file,
-            captured_at=known.captured_at,
-            environment=known.environment,
-            observed=known.observed,
-            approved_by=known.approved_by,
-            reason=known.reason,
-        )
-        if known
-        else None,
+        baseline=Known(output=known.response, **_shared(known, Known)) if known else None,
         comparison=replace(rules, type=rules.type or "structural", options=options),
-        metadata=Metadata(
-            metadata.criticality, metadata.tags, metadata.skip, metadata.last_passed, metadata.failure_count
-        ),
+        metadata=Metadata(**_shared(metadata, Metadata)),
         source=source,
     )
     native_problems = [*native.problems_of(baseline), *check_lists(record.test_case.comparison)]
     return baseline, [replace(problem, at=path(problem.at or ())) for problem in native_problems]
+
+
+def _shared(stated: Struct, kind: type[Struct]) -> dict[str, Any]:
+    """Return the values of the fields that a class of the model has, too."""
+    names = set(stated.__struct_fields__).intersection(kind.__struct_fields__)
+    return {name: getattr(stated, name) for name in names}
 
 
 def path(native_path: Path) -> Path:

@@ -1,6 +1,7 @@
 """The native form of a record (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from baselinekit.errors import Problem, suggest
@@ -148,21 +149,16 @@ class Current(Tagged):
 
     @classmethod
     def explain(cls, raw: Json, at: Path) -> Problem:
-        if not isinstance(raw, dict):
-            message = f"expected a mapping, found {describe_value(raw)}"
-            return Problem("BK105", message, "see `current:` in the docs", at=at)
-        execution = raw.get("execution")
-        at = (*at, "execution")
-        if "execution" not in raw:
-            return Problem("BK104", "the key 'execution' is missing", "add `execution: {type: http}`", at=at)
-        if not isinstance(execution, dict):
-            message = f"expected a mapping, found {describe_value(execution)}"
-            return Problem("BK105", message, "such as {type: http}", at=at)
-        kind, at, hint = execution.get("type"), (*at, "type"), f"one of {', '.join(KINDS)}"
-        if kind is None:
-            return Problem("BK104", "the key 'type' is missing", hint, at=at)
+        hint = f"one of {', '.join(KINDS)}, as in `execution: {{type: http}}`"
+        for key in ("execution", "type"):
+            if not isinstance(raw, dict):
+                return Problem("BK105", f"expected a mapping, found {describe_value(raw)}", hint, at=at)
+            at = (*at, key)
+            if key not in raw:
+                return Problem("BK104", f"the key {key!r} is missing", hint, at=at)
+            raw = raw[key]
         return Problem(
-            "BK105", f"unknown type {describe_value(kind)}", suggest(str(kind), KINDS) or hint, at=at
+            "BK105", f"unknown type {describe_value(raw)}", suggest(str(raw), KINDS) or hint, at=at
         )
 
 
@@ -227,13 +223,8 @@ def recipe(input: Json, execution: Execution) -> Recipe:
 
 def problems_of(baseline: Baseline) -> list[Problem]:
     """Return the problems that are not about types."""
-    return [
-        *check_id(baseline.id),
-        *check_known(baseline.baseline),
-        *kind_of(baseline.current).check(baseline.current),
-        *check_rules(baseline.comparison),
-        *check_metadata(baseline.metadata),
-    ]
+    parts = [check_part(getattr(baseline, key)) for key, (_, check_part) in _CHECKS.items()]
+    return [*check_id(baseline.id), *chain.from_iterable(parts)]
 
 
 def move_option_lists(rules: Rules) -> Rules:
