@@ -203,6 +203,7 @@ _MOST_ORDERLY = 0.27
 """The rate of such changes at which a run counts as random: in names it is below 0.2, by chance 0.45."""
 _MOST_ORDERLY_SMALL = 0.22
 """The same for small letters and digits, of which more than three are not hexadecimal."""
+_SHORTEST_RUN, _LEAST_TURNS = 6, 0.2
 _LEAST_DISTINCT, _LEAST_NON_HEX = 10, 4
 _ALLOWED = (
     r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]*"  # an address: secrets in it have names, and so shapes
@@ -230,6 +231,17 @@ def _is_random(run: str) -> bool:
         and len(re.sub("[0-9a-f]", "", part)) >= _LEAST_NON_HEX
         for part in re.findall("[a-z0-9]{24,}", core)
     )
+
+
+def count_turns(run: str) -> int:
+    """Count the changes between capitals, small letters and digits that words seldom have."""
+    return len(re.findall(_TURN, run))
+
+
+def is_random(run: str) -> bool:
+    """Whether a run of letters and digits is neither a word nor a name nor a number. Of a short one this is
+    a guess: a longer one that looks like a secret must have more such changes."""
+    return len(run) >= _SHORTEST_RUN and count_turns(run) >= max(2, _LEAST_TURNS * len(run))
 
 
 def spans(text: str, path: tuple[str | int, ...] = (), encoded: bool = True) -> Iterator[Span]:
