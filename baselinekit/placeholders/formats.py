@@ -27,6 +27,7 @@ from baselinekit.placeholders.grammar import (
     take,
     whole,
 )
+from baselinekit.secrets.finding import is_random
 from baselinekit.structs import Struct
 from baselinekit.values.equality import is_number
 
@@ -536,8 +537,7 @@ _NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-]
 
 
 _TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
-_LEAST_TOKEN = 6
-_LEAST_LETTERS = 16
+_RUN = lazy_pattern("[A-Za-z0-9]+")
 _DIGITS = lazy_pattern("[0-9]+")
 _HEX = lazy_pattern("[0-9a-fA-F]{8,}")
 _OTHER_FORM = lazy_pattern(r"[.+/=]")
@@ -562,21 +562,14 @@ def token(args: Args, context: Any) -> Kind:
     return Kind(accepts, inline, furthest=r"\S*")
 
 
-def is_random(text: str) -> bool:
-    """Whether a text is more likely generated than written by a person: it has digits among the letters, or
-    many letters of both cases."""
-    if len(text) < _LEAST_TOKEN or not re.fullmatch(_TOKEN, text):
-        return False
-    if are_mixed([text]):
-        return True
-    upper = sum(char.isupper() for char in text)
-    lower = sum(char.islower() for char in text)
-    return len(text) >= _LEAST_LETTERS and min(upper, lower) >= len(text) // 5
+def is_token(text: str) -> bool:
+    """Whether a text is more likely generated than written by a person."""
+    return re.fullmatch(_TOKEN, text) is not None and any(map(is_random, _RUN.findall(text)))
 
 
 def are_tokens(values: Texts) -> bool:
     plain = not any(map(_OTHER_FORM.search, values))
-    return plain and all(map(is_random, values)) and not all(map(_HEX.fullmatch, values))
+    return plain and all(map(is_token, values)) and not all(map(_HEX.fullmatch, values))
 
 
 def are_base64(values: Texts) -> bool:

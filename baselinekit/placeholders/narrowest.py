@@ -10,7 +10,7 @@ from itertools import groupby
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import is_of_now, is_random, seconds_of
+from baselinekit.placeholders.formats import is_of_now, is_token, seconds_of
 from baselinekit.placeholders.grammar import escape, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
@@ -248,7 +248,7 @@ class TextPieces:
         return (before, after) if all(rests) else ("", "")
 
     def _wide_placeholder(self, column: Column) -> str:
-        return _TOKEN if all(map(is_random, column)) else WIDE[0] if all(column) else WIDE[1]
+        return _TOKEN if all(map(is_token, column)) else WIDE[0] if all(column) else WIDE[1]
 
     def _find_sure(self, column: Column) -> str | None:
         proposals = proposals_from_table(column, "string", "sure", self._words)
