@@ -598,7 +598,6 @@ def text_format(
     *,
     check: Callable[[str], bool] | None = None,
     types: frozenset[str] = frozenset({"string"}),
-    bounded: bool = False,
     **learnt: Any,
 ) -> PlaceholderType:
     """The row of a format. `build`: its expression, which `check` completes, if the format takes no
@@ -609,7 +608,7 @@ def text_format(
         return texts(str(build), check)
 
     rule = LearningRule(words, **learnt)
-    return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule, bounded)
+    return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule)
 
 
 def is_dotted_name(text: str) -> bool:
@@ -647,7 +646,6 @@ FORMATS = (
         narrowed="UUIDs of version {}",
         piece=_UUID,
         in_rows=True,
-        bounded=True,
     ),
     text_format(
         "any_jwt",
@@ -685,7 +683,6 @@ FORMATS = (
         fits=lambda values: all("." in text or ":" in text for text in values),
         argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
         narrowed="IP addresses of version {}",
-        bounded=True,
     ),
     text_format(
         "any_email",
@@ -716,7 +713,6 @@ FORMATS = (
         argument=digest_length,
         narrowed="{} hexadecimal digits",
         piece=r"(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![+/=~%])",
-        bounded=True,
     ),
     text_format(
         "any_base64", r"[A-Za-z0-9+/_-]+={0,2}", "base64", check=is_base64, when="likely", fits=are_base64

@@ -251,14 +251,12 @@ class LearningRule(Struct):
 class PlaceholderType(Struct):
     """A placeholder as one row of the table: its name, the function that builds its kind from its arguments
     (and the words of a project), the types of the values that are stored as it (None: any), and how it is
-    learnt, if it is. `bounded`: its arguments are limits or a version; without them it means the same and
-    accepts more."""
+    learnt, if it is."""
 
     name: str
     build: Callable[[Args, Any], Kind]
     types: frozenset[str] | None = frozenset({"string"})
     learnt: LearningRule | None = None
-    bounded: bool = False
 
 
 def bad_args(name: str, reason: str, example: str) -> InvalidInput:

@@ -217,6 +217,7 @@ def _mask_moments_and_ids(text: str) -> str:
 
 _COUNTED_WORDS = (
     "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
+    " resourceversion walltime upsince processid parentprocessid"
 )
 _MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms millis load cpu lag"
 """These have to look measured as well: a fraction with many digits, or a length of time."""
@@ -225,7 +226,6 @@ _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl 
 _COUNTED, _MEASURED, _SETTING = (
     frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
 )
-_COMPOUND = {"resourceversion", "walltime", "upsince", "processid", "parentprocessid"}
 _WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
 _AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[bB]?|[bB]|%)?")
 """A number as a text, also if written for people: 11.90M, 98.4%."""
@@ -245,17 +245,15 @@ def is_counted(path: Path, *values: Json) -> bool:
     words = _words_of(name_of(path))
     if words & _SETTING:
         return False
-    if words & _COUNTED or _compound(path) in _COMPOUND:
+    if words & _COUNTED:
         return True
     return bool(words & _MEASURED) and all(map(_is_measured, values))
 
 
 def _words_of(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name)}
-
-
-def _compound(path: Path) -> str:
-    return "".join(_WORD.findall(name_of(path))).lower()
+    """The words of a name, and the name as one word."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return {*words, "".join(words)}
 
 
 def _is_measured(value: Json) -> bool:

@@ -354,16 +354,14 @@ _ROWS = (
         LearningRule(
             "whole numbers", "number", "type", fits=lambda values: all(map(whole, values)), in_rows=True
         ),
-        bounded=True,
     ),
     PlaceholderType(
         "any_number",
         number,
         _IS_NUMBER,
         LearningRule("numbers", "number", "type", piece=_LOOSE_NUMBER, in_rows=True),
-        bounded=True,
     ),
-    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER, bounded=True),
+    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER),
     PlaceholderType("number", number_near, _IS_NUMBER),
     *FORMATS,
     PlaceholderType(
@@ -371,9 +369,7 @@ _ROWS = (
         partial(string, name="any_nonempty_string", least=1),
         learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
     ),
-    PlaceholderType(
-        "any_string", string, learnt=LearningRule("texts", when="type", in_rows=True), bounded=True
-    ),
+    PlaceholderType("any_string", string, learnt=LearningRule("texts", when="type", in_rows=True)),
     PlaceholderType("regex", regex),
     text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
     text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
@@ -386,7 +382,6 @@ _ROWS = (
         array,
         frozenset({"array"}),
         LearningRule("any arrays", "array", "type", in_rows=True),
-        bounded=True,
     ),
     PlaceholderType("any", without_args("any", _ANY), None),
     PlaceholderType("one_of", one_of, None),
