@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
-from itertools import groupby
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -182,12 +181,11 @@ class TextPieces:
         ]
         if any(text == _ANY_NUMBER for text, _ in parts):  # a text with measurements: 3 may be 3.0 next time
             parts = [(_ANY_NUMBER if part == (_INTEGER, True) else part[0], part[1]) for part in parts]
-        joined = [
-            ("".join(text for text, _ in group), False) if not placeholder else part
-            for placeholder, run in groupby(parts, key=lambda part: part[1])
-            for group in [list(run)]
-            for part in (group if placeholder else group[:1])
-        ]
+        joined: list[tuple[str, bool]] = []
+        for text, placeholder in parts:
+            if joined and not placeholder and not joined[-1][1]:
+                text, placeholder = joined.pop()[0] + text, False
+            joined.append((text, placeholder))
         written = "".join(
             text if placeholder else write(text, place + 1 < len(joined))
             for place, (text, placeholder) in enumerate(joined)
@@ -240,9 +238,9 @@ class TextPieces:
         names = {match[1] if match else None for match in named}
         if len(names) == 1 and None not in names:
             return str(names.pop()), ""
-        before = up_to_separator(common_start(column))
+        before = _up_to_separator(column)
         rests = [text[len(before) :] for text in column]
-        after = up_to_separator(common_start([text[::-1] for text in rests]))[::-1]
+        after = _up_to_separator([text[::-1] for text in rests])[::-1]
         if not all(text[: len(text) - len(after)] for text in rests):
             after = ""
         return (before, after) if all(rests) else ("", "")
@@ -255,16 +253,16 @@ class TextPieces:
         return next((proposal.text for proposal in proposals), None)
 
 
-def common_start(texts: Sequence[str]) -> str:
-    """The longest common beginning."""
-    first, last = min(texts), max(texts)
-    length = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:length]
-
-
-def up_to_separator(text: str) -> str:
-    match = _LAST_SEPARATOR.match(text)
+def _up_to_separator(texts: Column) -> str:
+    """The longest common beginning that ends with a separator."""
+    match = _LAST_SEPARATOR.match(texts[0], 0, _count_shared(texts))
     return match[0] if match else ""
+
+
+def _count_shared(rows: Sequence[Sequence[str]]) -> int:
+    """Count the characters, or the pieces, with which all begin."""
+    columns = enumerate(zip(*rows, strict=False))
+    return next((n for n, column in columns if len(set(column)) > 1), min(map(len, rows)))
 
 
 def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
@@ -273,17 +271,11 @@ def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
     length = min(map(len, rows))
     if any(len(row) != length for row in rows):
         first = rows[0]
-        head = _count_shared(rows, length)
-        tail = _count_shared([row[::-1] for row in rows], length - head)
+        head = _count_shared(rows)
+        tail = min(_count_shared([row[::-1] for row in rows]), length - head)
         middle = ["".join(row[head : len(row) - tail]) for row in rows]
         rows = [[*first[:head], text, *first[len(first) - tail :]] for text in middle]
     yield from (list(column) for column in zip(*rows, strict=True))
-
-
-def _count_shared(rows: list[list[str]], most: int) -> int:
-    """Count the pieces with which all rows begin."""
-    first = rows[0]
-    return next((n for n in range(most) if any(row[n] != first[n] for row in rows)), most)
 
 
 def hides_a_day(placeholders: Sequence[str], fixed_text: str) -> bool:

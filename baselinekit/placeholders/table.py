@@ -225,11 +225,8 @@ def number(
     args: Args, words: PlaceholderContext, name: str = "any_number", *, only: type | None = None
 ) -> Kind:
     low, high = bounds(name, args, f"{name}(0, 100)", is_number)
-    whole = {type(low), type(high)} <= {int, type(None)}
 
     def accepts(value: Json) -> bool:
-        if whole and value.__class__ is int:  # most numbers, and no decimals are needed
-            return only is not float and (low is None or value >= low) and (high is None or value <= high)
         fits = is_number(value) and (only is None or isinstance(value, int) == (only is int))
         return fits and between(value, low, high)
 
