@@ -243,10 +243,6 @@ class LearningRule(Struct):
     piece: str = ""
     in_rows: bool = False
 
-    def describe(self, values: Sequence[Any]) -> str:
-        """Describe the values."""
-        return self.words if isinstance(self.words, str) else self.words(values)
-
 
 class PlaceholderType(Struct):
     """A placeholder as one row of the table: its name, the function that builds its kind from its arguments

@@ -9,7 +9,7 @@ from functools import cache
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import is_of_now, is_token, seconds_of
+from baselinekit.placeholders.formats import is_of_now, is_token
 from baselinekit.placeholders.grammar import escape, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
@@ -68,7 +68,11 @@ def proposals_from_table(
         argument = rule.argument(values)
         if argument is not None:
             yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.narrowed.format(argument))
-        yield PlaceholderProposal(f"<<{row.name}>>", rule.describe(values), when == "type")
+        yield PlaceholderProposal(
+            f"<<{row.name}>>",
+            rule.words if isinstance(rule.words, str) else rule.words(values),
+            when == "type",
+        )
         if when != "type":
             return
 
@@ -100,8 +104,7 @@ _BEGINS = r"(?:(?<![0-9A-Za-z])|(?<=%[0-9A-F][0-9A-F]))"
 
 _NAMED_NUMBER = lazy_pattern(r"([^\W\d_]+)([0-9]+)")
 _YEAR = lazy_pattern(r"(?<![0-9])20[0-9]{2}(?![0-9])")
-_WITHIN_A_YEAR = 400 * 86_400
-_INTEGER, _ANY_NUMBER, _MOMENT = "<<any_integer>>", "<<any_number>>", "<<any_unix_timestamp>>"
+_INTEGER, _ANY_NUMBER = "<<any_integer>>", "<<any_number>>"
 _TOKEN, _TIME = "<<any_token>>", "<<any_time>>"
 WIDE = ("<<any_nonempty_string>>", "<<any_string>>")
 """The placeholders for a part of which nothing is known; the second one if the part may be empty."""
@@ -213,23 +216,14 @@ class TextPieces:
         sure = self._find_sure(column)
         if sure is not None:
             return sure
-        if all(map(_DIGITS.fullmatch, column)):
-            return _MOMENT if self._are_moments(column) else _INTEGER
         if all(map(_NUMBER.fullmatch, column)):
-            return _MOMENT if self._are_moments(column) else _ANY_NUMBER
+            return _INTEGER if all(map(_DIGITS.fullmatch, column)) else _ANY_NUMBER
         for row in self._words.table.values():
             rule = row.learnt
             is_likely = rule and rule.piece and rule.when == "likely" and rule.fits(column)
             if rule and is_likely and all(re.fullmatch(rule.piece, text) for text in column):
                 return f"<<{row.name}>>"
         return None
-
-    def _are_moments(self, column: Column) -> bool:
-        now = self._words.now
-        moments = [seconds_of(float(text)) for text in column if len(text) < 40]
-        return bool(now and moments) and all(
-            moment is not None and abs(moment - now) < _WITHIN_A_YEAR for moment in moments
-        )
 
     def _common_ends(self, column: Column) -> tuple[str, str]:
         """The common beginning up to a separator, and the common end from one on; or the name before a

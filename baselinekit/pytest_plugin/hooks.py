@@ -98,9 +98,9 @@ def pytest_assertrepr_compare(
 ) -> list[str] | None:
     if _RUN not in config.stash:
         return None
-    from baselinekit.pytest_plugin.fixture import explain
+    from baselinekit.pytest_plugin import fixture
 
-    return explain(op, left, right)
+    return fixture.explain(op, left, right)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
