@@ -7,21 +7,8 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT, field
-from msgspec.structs import asdict, fields
-
-__all__ = [
-    "NODEFAULT",
-    "MutableStruct",
-    "Struct",
-    "asdict",
-    "convert",
-    "field",
-    "fields",
-    "keys_of",
-    "plain",
-    "replace",
-]
+from msgspec import NODEFAULT as NODEFAULT, field as field
+from msgspec.structs import asdict as asdict, fields as fields
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")]

@@ -9,7 +9,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import escape, read_number
 from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, compile_text
+from baselinekit.placeholders.template import Inline, Part, Placeholder, compile_text
 from baselinekit.values.alignment import Pairs, pair_equal
 
 _MOST_TRIED = 200_000
@@ -122,7 +122,7 @@ def _match_within_line(template: Inline, line: str, words: PlaceholderContext) -
     return (written, "".join(filled)) if is_kept else None
 
 
-def _ways_to_find(slot: Slot, before: Sequence[Part], after: Sequence[Part]) -> Iterator[str]:
+def _ways_to_find(slot: Placeholder, before: Sequence[Part], after: Sequence[Part]) -> Iterator[str]:
     """The expressions that find what a placeholder matches: between the same neighbours, then beside one of
     them, then anywhere."""
     start, end = r"\A", r"\Z"

@@ -375,10 +375,7 @@ _ROWS = (
     all_of_type("any_null", "null", "nothing but null", None),
     all_of_type("any_object", "object", "any objects"),
     PlaceholderType(
-        "any_array",
-        array,
-        frozenset({"array"}),
-        LearningRule("any arrays", "array", "type", in_rows=True),
+        "any_array", array, frozenset({"array"}), LearningRule("any arrays", "array", "type", in_rows=True)
     ),
     PlaceholderType("any", without_args("any", _ANY), None),
     PlaceholderType("one_of", one_of, None),
