@@ -13,6 +13,7 @@ A *failed* comparison is not an exception but a value (model/results.py). An exc
 one or more problems, so that every error of every file is reported at once.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -75,20 +76,16 @@ def describe_exit(exit_code: int) -> str:
 def first_of_each_file(problems: Iterable[Problem], noun: str = "problem") -> list[Problem]:
     """The first problems of each file, and the number of its others, for a terminal: JSON lists all."""
     shown: list[Problem] = []
-    numbers: dict[str, int] = {}
-    omitted: dict[str, Problem] = {}
+    omitted: dict[str, list[Problem]] = {}
+    numbers: Counter[str] = Counter()
     for problem in problems:
         file = problem.place.file if problem.place else ""
-        numbers[file] = numbers.get(file, 0) + 1
-        if not file or numbers[file] <= MAX_SHOWN:
-            shown.append(problem)
-            continue
-        earlier, rest = omitted.get(file, problem), numbers[file] - MAX_SHOWN
-        code = earlier.code if problem.code.startswith("BK4") else problem.code
-        message = f"… and {rest:,} more {noun}{'s' * (rest > 1)} in this file"
-        hint = "fix the first ones, and look again"
-        omitted[file] = Problem(code, message, hint, Place(file))
-    return shown + list(omitted.values())
+        numbers[file] += 1
+        (shown if not file or numbers[file] <= MAX_SHOWN else omitted.setdefault(file, [])).append(problem)
+    for file, rest in omitted.items():
+        message = f"… and {len(rest):,} more {noun}{'s' * (len(rest) > 1)} in this file"
+        shown.append(Problem(rest[-1].code, message, "fix the first ones, and look again", Place(file)))
+    return shown
 
 
 class BaselinekitError(Exception):

@@ -118,14 +118,14 @@ def beta_share(a: float, b: float, x: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - beta_share(b, a, 1 - x)
     least = 1e-300
-    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1), least)
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or least)
     value = d
     for m in range(1, 1_000):
         for term in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
         ):
-            d, c = 1 / _away_from_zero(1 + term * d, least), _away_from_zero(1 + term / c, least)
+            d, c = 1 / (1 + term * d or least), 1 + term / c or least
             value *= c * d
         if abs(c * d - 1) < _SMALL:
             break
@@ -133,10 +133,6 @@ def beta_share(a: float, b: float, x: float) -> float:
 
 
 _SMALL = 1e-13
-
-
-def _away_from_zero(value: float, least: float) -> float:
-    return value if abs(value) > least else least
 
 
 def metric_name(text: str) -> tuple[str, int] | None:

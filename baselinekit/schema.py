@@ -27,7 +27,8 @@ Schema = dict[str, Any]
 
 
 class Tagged(ABC):
-    """The type of a value whose own keys say which class it has, as a `current:` with its kind."""
+    """The type of a value whose own keys say which class it has, as a `current:` with its kind: `forms()` are
+    all classes, `form(raw)` is that of a value, and `explain(raw, at)` is the problem of a value of none."""
 
     @classmethod
     def __subclasshook__(cls, other: type) -> bool:
@@ -35,22 +36,12 @@ class Tagged(ABC):
 
     @classmethod
     @abstractmethod
-    def forms(cls) -> Sequence[type[Struct]]:
-        """Return the classes that there are."""
-
-    @classmethod
-    @abstractmethod
-    def form(cls, raw: Json) -> type[Struct] | None:
-        """Return the class of a value."""
-
-    @classmethod
-    @abstractmethod
-    def explain(cls, raw: Json, at: Path) -> Problem:
-        """Return the problem of a value that has none of the classes."""
+    def form(cls, raw: Json) -> type[Struct] | None: ...
 
 
 class ParsedValue(ABC):
-    """The type of a value that is parsed from what a file has. `words`: what that should be."""
+    """The type of a value that is parsed from what a file has: `parse(raw)` gives it, or None if that is not
+    right. `words`: what it should be."""
 
     words = ""
 
@@ -60,8 +51,7 @@ class ParsedValue(ABC):
 
     @classmethod
     @abstractmethod
-    def parse(cls, raw: Json) -> Any:
-        """Return the value of what a file has; None if that is not right."""
+    def parse(cls, raw: Json) -> Any: ...
 
 
 # One conversion settles what is right. Only where it fails the value is walked by the types of the fields:
@@ -260,7 +250,7 @@ def schema_of(kind: Any) -> Parts:
     the names, and without defaults that mean "missing"."""
     choices: list[type[Struct]] = []
 
-    def choose(choice: type[Tagged]) -> Schema:
+    def choose(choice: Any) -> Schema:
         choices.extend(choice.forms())
         return {"oneOf": [ref(form.__name__) for form in choice.forms()]}
 

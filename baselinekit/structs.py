@@ -7,22 +7,8 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT, defstruct, field
-from msgspec.structs import asdict, fields
-
-__all__ = [
-    "NODEFAULT",
-    "MutableStruct",
-    "Struct",
-    "asdict",
-    "convert",
-    "defstruct",
-    "field",
-    "fields",
-    "keys_of",
-    "plain",
-    "replace",
-]
+from msgspec import NODEFAULT as NODEFAULT, defstruct as defstruct, field as field
+from msgspec.structs import asdict as asdict, fields as fields
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")]

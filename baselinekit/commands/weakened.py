@@ -29,7 +29,7 @@ from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.formats import FORMATS
 from baselinekit.placeholders.grammar import Token, describes_many, has_marker, texts_in
 from baselinekit.placeholders.table import PlaceholderContext, types_of
-from baselinekit.placeholders.template import Inline, Placeholder, Slot, binds, compile_text
+from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.structs import Struct, plain
 from baselinekit.values.equality import identical, is_number
 from baselinekit.values.paths import find, parse, render, roots
@@ -198,7 +198,7 @@ def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inlin
     """Whether a text has no new placeholder, and none that now takes the text beside it as well."""
     if not isinstance(before, Inline) or not isinstance(after, Inline):
         return False
-    takes_text = any(isinstance(part, Slot) and part.kind.any_text for part in after.parts)
+    takes_text = any(isinstance(part, Placeholder) and part.kind.any_text for part in after.parts)
     return not takes_text and Counter(after.tokens) <= Counter(before.tokens)
 
 
@@ -226,7 +226,7 @@ def is_narrower(before: Placeholder | Inline, after: Placeholder | Inline) -> bo
             and len(before.parts) == len(after.parts)
             and all(
                 old.token.name in (new.token.name, *_TEXTS) and _asks_as_much(old.token, new.token)
-                if isinstance(old, Slot) and isinstance(new, Slot)
+                if isinstance(old, Placeholder) and isinstance(new, Placeholder)
                 else old == new
                 for old, new in zip(before.parts, after.parts, strict=True)
             )

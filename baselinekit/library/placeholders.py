@@ -47,14 +47,12 @@ class Placeholder:
         name = self._token.name
         argument_names = _ARGUMENTS.get(name, ())
         given = dict(zip(argument_names, values, strict=False))
-        unexpected = [str(value) for value in values[len(argument_names) :]]
-        unexpected += [key for key in named if key not in argument_names or key in given]
-        if unexpected:
-            takes = f"it takes {', '.join(argument_names)}" if argument_names else "it takes none"
-            raise TypeError(f"{name} has no argument {unexpected[0]}: {takes}")
-        given |= named
-        last = max((argument_names.index(key) for key in given), default=-1)
-        return build_placeholder(name, *(given.get(key) for key in argument_names[: last + 1]))
+        if values[len(argument_names) :] or not named.keys() <= {*argument_names} - given.keys():
+            raise TypeError(f"{name} takes {', '.join(argument_names) or 'no arguments'}, each of them once")
+        arguments = [(given | named).get(key) for key in argument_names]
+        while arguments and arguments[-1] is None:
+            arguments.pop()
+        return build_placeholder(name, *arguments)
 
     def __or__(self, other: None) -> "Placeholder":
         if other is not None:

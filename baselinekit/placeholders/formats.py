@@ -7,7 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from ipaddress import ip_address
 from typing import Any
@@ -27,62 +27,17 @@ from baselinekit.placeholders.grammar import (
     take,
     whole,
 )
+from baselinekit.secrets.finding import is_random
 from baselinekit.structs import Struct
 from baselinekit.values.equality import is_number
 
 # Moments: the forms in which services write dates and times, and the moments they mean.
 
 DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
+CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
 ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
 CLOCK_OF_12 = r"(?:0?[1-9]|1[0-2]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?[ \u00a0\u202f]?[AaPp][Mm]"
 ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
-
-
-# Dates with and without a time, as in ISO 8601 and RFC 3339.
-
-
-_LEAP_SECOND = lazy_pattern(r"(?<=:[0-9]{2}:)60")
-_BEFORE_LEAP_SECONDS = ((6, 30, 23, 59), (12, 31, 23, 59))
-"""In UTC: all leap seconds so far were at the end of June or December."""
-
-_LEAP_DAYS = ("2016-12-31", "2017-01-01")
-"""East of UTC the leap second comes on the next morning."""
-
-
-def iso_moment(text: str) -> datetime | None:
-    """The moment of an ISO text; None for a day that does not exist, and for a second 60 where there is no
-    leap second."""
-    regular = _LEAP_SECOND.sub("59", text).upper()
-    try:
-        moment = datetime.fromisoformat(regular)
-        if regular == text.upper():
-            return moment
-        utc = with_zone(moment).astimezone(UTC)
-        is_leap = (utc.month, utc.day, utc.hour, utc.minute) in _BEFORE_LEAP_SECONDS
-        return moment + timedelta(seconds=1) if is_leap else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def with_zone(moment: datetime) -> datetime:
-    """The moment with a zone: a time without one counts as UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def is_time(text: str) -> bool:
-    """Whether a time of day is valid: a second 60 only where a leap second can be, at 23:59 UTC."""
-    if not _LEAP_SECOND.search(text):
-        return True
-    return any(iso_moment(f"{day}T{text}") is not None for day in _LEAP_DAYS)
-
-
-def is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Numbers of seconds since 1970, or of fractions of seconds.
@@ -94,20 +49,21 @@ _FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
 UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
 
 
+def _unit(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> int | None:
+    """The fraction of a second in which a number is a moment between two others."""
+    return next((unit for unit in UNITS if first * unit <= number < end * unit), None)
+
+
 def unit_of(moments: Any) -> str | None:
     """The unit in which all numbers are moments between 2008 and 2039, counted since 1970."""
-    for unit, name in UNITS.items():
-        if all(_FIRST_SECOND * unit <= moment < _LAST_SECOND * unit for moment in moments):
-            return name
-    return None
+    units = set(map(_unit, moments))
+    return UNITS.get(units.pop() or 0) if len(units) == 1 else None
 
 
 def seconds_of(number: Any) -> float | None:
     """The moment that a number may mean, in seconds since 1970."""
-    for unit in UNITS:
-        if _FIRST_SECOND * unit <= number < _LAST_SECOND * unit:
-            return float(number / unit)
-    return None
+    unit = _unit(number)
+    return float(number / unit) if unit else None
 
 
 # The forms of other standards and of the languages in which most services are written. A form matches the
@@ -125,7 +81,7 @@ _MONTH = (
 _Y, _YY, _M = "(?P<y>[0-9]{4})", "(?P<y>[0-9]{2})", "(?P<m>0?[1-9]|1[0-2])"
 _MM = "(?P<m>0[1-9]|1[0-2])"
 _D, _DD = "(?P<d>[ 0]?[1-9]|[12][0-9]|3[01])", "(?P<d>0[1-9]|[12][0-9]|3[01])"
-_HOUR, _MINUTE, _SECOND = "(?P<h>[01]?[0-9]|2[0-3])", "(?P<i>[0-5][0-9])", "(?P<s>[0-5][0-9]|60)"
+_HOUR, _MINUTE, _SECOND = "(?P<h>[01]?[0-9]|2[0-3])", "(?P<i>[0-5][0-9])", "(?P<s>[0-5][0-9])"
 _FRACTION = "(?P<f>[.,][0-9]{1,9})?"
 _TIME = f"{_HOUR}:{_MINUTE}:{_SECOND}"
 _SHORT_TIME = f"{_HOUR}:{_MINUTE}(?::{_SECOND}{_FRACTION})?"
@@ -175,6 +131,7 @@ _ESCAPED_MOMENT = (
     r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"
     r"(?:\.[0-9]{1,9})?)?(?:Z|(?:%20|\+)?(?:GMT|UTC)|(?:%20|\+)?(?:%2B|[+-])[0-9]{2}(?:%3A)?[0-9]{2})?"
 ).replace("%3A", "%3[Aa]")
+_TIMESTAMPS = 10**9, 10**10
 _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 
@@ -205,8 +162,7 @@ def _timestamp_of_parts(parts: dict[str, str | None]) -> float | None:
     hour = int(parts.get("h") or 0)
     if parts.get("noon"):
         hour = hour % 12 + (12 if str(parts["noon"]) in "Pp" else 0)
-    second = min(int(parts.get("s") or 0), 59)
-    day = int(parts.get("d") or 0)
+    second, day = int(parts.get("s") or 0), int(parts.get("d") or 0)
     try:
         zone, minute = _parse_zone(parts.get("z") or ""), int(parts.get("i") or 0)
         full_year = year + 2000 if year < 100 else year
@@ -224,27 +180,25 @@ def _parse_zone(text: str) -> timezone:
 
 
 def iso_seconds(text: str) -> float | None:
-    moment = iso_moment(text) if is_iso(text) else None
-    try:
-        return None if moment is None else with_zone(moment).timestamp()
-    except (ValueError, OverflowError):
+    """The moment of a text as in ISO 8601 and RFC 3339; a time without a zone counts as UTC."""
+    if not re.fullmatch(ISO, text):
         return None
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:  # a day that does not exist
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _iso_day(text: str) -> float | None:
-    return iso_seconds(f"{text} 00:00") if re.fullmatch(DATE, text) and is_date(text) else None
-
-
-def is_iso(text: str) -> bool:
-    return re.fullmatch(ISO, text) is not None
+def iso_day(text: str) -> float | None:
+    return iso_seconds(f"{text} 00:00")
 
 
 def epoch_seconds(text: str) -> float | None:
     """The moment of a number that `any_unix_timestamp` accepts: 2001 to 2286."""
-    if not re.fullmatch(_EPOCH, text):
-        return None
-    number = Decimal(text)
-    return next((float(number / unit) for unit in UNITS if 10**9 <= number / unit < 10**10), None)
+    number = Decimal(text if re.fullmatch(_EPOCH, text) else 0)
+    unit = _unit(number, *_TIMESTAMPS)
+    return float(number / unit) if unit else None
 
 
 def escaped_seconds(text: str) -> float | None:
@@ -263,7 +217,7 @@ MOMENT_FORMS: Forms = {
 }
 DATE_FORMS: Forms = {
     **{name: _make_form(pattern) for name, pattern in _DATES.items()},
-    "iso": MomentForm(DATE, _iso_day),
+    "iso": MomentForm(DATE, iso_day),
 }
 
 
@@ -310,16 +264,19 @@ def is_of_now(text: str, now: float) -> bool:
     moment = moment_of(text) if now else None
     if moment is not None:
         return abs(moment - now) <= NEAR
-    day = day_of(text) if now else None
-    return day is not None and 0 <= now - day < _DAY
+    return bool(now) and _is_today(text, now)
 
 
 def holds_now(text: str, now: float) -> bool:
     """Whether a text contains a moment near now, or today's date."""
-    days = (day_of(match[0]) for match in _found_in(text, DATE_FORMS))
     return any(abs(when - now) <= NEAR for _, _, when in moments_in(text)) or any(
-        day is not None and 0 <= now - day < _DAY for day in days
+        _is_today(match[0], now) for match in _found_in(text, DATE_FORMS)
     )
+
+
+def _is_today(text: str, now: float) -> bool:
+    day = day_of(text)
+    return day is not None and 0 <= now - day < _DAY
 
 
 # The formats.
@@ -408,10 +365,8 @@ def iso_datetime(args: Args, context: Any) -> Kind:
     span = time_span("any_iso_datetime", args)
 
     def check(text: str) -> bool:
-        moment = iso_moment(text)
-        return moment is not None and (
-            span is None or abs(with_zone(moment).timestamp() - context.now) <= span
-        )
+        moment = iso_seconds(text)
+        return moment is not None and (span is None or abs(moment - context.now) <= span)
 
     return texts(ISO, check)
 
@@ -421,12 +376,8 @@ def unix_timestamp(args: Args, context: Any) -> Kind:
     span = time_span("any_unix_timestamp", args)
 
     def accepts(value: Json) -> bool:
-        if not is_number(value):
-            return False
-        for unit in (1, 1_000, 1_000_000, 1_000_000_000):
-            if 10**9 * unit <= value < 10**10 * unit:
-                return span is None or abs(float(value / unit) - context.now) <= span
-        return False
+        unit = _unit(value, *_TIMESTAMPS) if is_number(value) else None
+        return unit is not None and (span is None or abs(float(value / unit) - context.now) <= span)
 
     return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
 
@@ -586,8 +537,7 @@ _NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-]
 
 
 _TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
-_LEAST_TOKEN = 6
-_LEAST_LETTERS = 16
+_RUN = lazy_pattern("[A-Za-z0-9]+")
 _DIGITS = lazy_pattern("[0-9]+")
 _HEX = lazy_pattern("[0-9a-fA-F]{8,}")
 _OTHER_FORM = lazy_pattern(r"[.+/=]")
@@ -612,21 +562,14 @@ def token(args: Args, context: Any) -> Kind:
     return Kind(accepts, inline, furthest=r"\S*")
 
 
-def is_random(text: str) -> bool:
-    """Whether a text is more likely generated than written by a person: it has digits among the letters, or
-    many letters of both cases."""
-    if len(text) < _LEAST_TOKEN or not re.fullmatch(_TOKEN, text):
-        return False
-    if are_mixed([text]):
-        return True
-    upper = sum(char.isupper() for char in text)
-    lower = sum(char.islower() for char in text)
-    return len(text) >= _LEAST_LETTERS and min(upper, lower) >= len(text) // 5
+def is_token(text: str) -> bool:
+    """Whether a text is more likely generated than written by a person."""
+    return re.fullmatch(_TOKEN, text) is not None and any(map(is_random, _RUN.findall(text)))
 
 
 def are_tokens(values: Texts) -> bool:
     plain = not any(map(_OTHER_FORM.search, values))
-    return plain and all(map(is_random, values)) and not all(map(_HEX.fullmatch, values))
+    return plain and all(map(is_token, values)) and not all(map(_HEX.fullmatch, values))
 
 
 def are_base64(values: Texts) -> bool:
@@ -655,7 +598,6 @@ def text_format(
     *,
     check: Callable[[str], bool] | None = None,
     types: frozenset[str] = frozenset({"string"}),
-    bounded: bool = False,
     **learnt: Any,
 ) -> PlaceholderType:
     """The row of a format. `build`: its expression, which `check` completes, if the format takes no
@@ -666,7 +608,7 @@ def text_format(
         return texts(str(build), check)
 
     rule = LearningRule(words, **learnt)
-    return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule, bounded)
+    return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule)
 
 
 def is_dotted_name(text: str) -> bool:
@@ -704,7 +646,6 @@ FORMATS = (
         narrowed="UUIDs of version {}",
         piece=_UUID,
         in_rows=True,
-        bounded=True,
     ),
     text_format(
         "any_jwt",
@@ -721,14 +662,15 @@ FORMATS = (
         in_rows=True,
     ),
     text_format("any_iso_datetime", iso_datetime, "dates with a time", piece=ISO, in_rows=True),
-    text_format("any_iso_date", DATE, "dates", check=is_date, piece=DATE, in_rows=True),
+    text_format(
+        "any_iso_date", DATE, "dates", check=lambda text: iso_day(text) is not None, piece=DATE, in_rows=True
+    ),
     text_format(
         "any_time",
         rf"(?:{CLOCK}{ZONE}?|{CLOCK_OF_12})",
         "times of day",
         # 00:00:07 may be the time since a start: a length of time, which can pass 24 hours
         fits=lambda values: not all(text.startswith("00:") for text in values),
-        check=is_time,
         piece=rf"{CLOCK_OF_12}|{CLOCK}",
     ),
     text_format(
@@ -741,7 +683,6 @@ FORMATS = (
         fits=lambda values: all("." in text or ":" in text for text in values),
         argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
         narrowed="IP addresses of version {}",
-        bounded=True,
     ),
     text_format(
         "any_email",
@@ -772,7 +713,6 @@ FORMATS = (
         argument=digest_length,
         narrowed="{} hexadecimal digits",
         piece=r"(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![+/=~%])",
-        bounded=True,
     ),
     text_format(
         "any_base64", r"[A-Za-z0-9+/_-]+={0,2}", "base64", check=is_base64, when="likely", fits=are_base64

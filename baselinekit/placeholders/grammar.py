@@ -1,7 +1,6 @@
 """How a placeholder is written, and its types: its row in the table, what it accepts, its bindings."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -21,14 +20,14 @@ from baselinekit.values.equality import decimal, is_number, same_json
 
 _MARKER = lazy_pattern(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
 _NAME = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
-WRITTEN = rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_NAME.pattern})"
-_WRITTEN = lazy_pattern(WRITTEN)
-_TAIL = lazy_pattern(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
-_BLANKS = lazy_pattern(r"\s*")
-_BARE = lazy_pattern(r"[^,()<>'\"]+")
-_RAW = lazy_pattern(r"'((?:[^']|'')*)'")
+_WRITTEN = lazy_pattern(rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_NAME.pattern})")
+_ARGUMENT = r"""(?:'(?:[^']|'')*'\s*|"(?:[^"\\]|\\.)*"\s*|[^\s,()<>'"][^,()<>'"]*)"""
+_ARGUMENTS = lazy_pattern(_ARGUMENT)
+_AFTER_NAME = lazy_pattern(
+    rf"(?:\(\s*((?:{_ARGUMENT}(?:,\s*{_ARGUMENT})*)?)\))?"
+    r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*(>>|\}\})"
+)
 _FOLLOWER = "<<any>>"
-_QUOTED = lazy_pattern(r'"(?:[^"\\]|\\.)*"')
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _INTEGER = lazy_pattern(r"-?(?:0|[1-9][0-9]{0,999})")
 _NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
@@ -97,11 +96,19 @@ def split(text: str) -> list[str | Token]:
             literal += opener[0]
             position = match.end() - 1
             continue
-        token, position = _parse_token(text, match.end() - 2, name_match, ">>" if opener == "<<" else "}}")
+        start, rest = match.end() - 2, _AFTER_NAME.match(text, name_match.end())
+        if rest is None or (opener == "<<") != (rest[5] == ">>"):
+            raise _malformed(text[start:], name_match[1])
+        position = rest.end()
+        try:
+            args = tuple(_read_argument(arg.strip()) for arg in _ARGUMENTS.findall(rest[1] or ""))
+        except ValueError:
+            raise _malformed(text[start:], name_match[1]) from None
         if literal:
             parts.append(literal)
             literal = ""
-        parts.append(token)
+        token_text = text[start:position]
+        parts.append(Token(name_match[1], args, bool(rest[2]), bool(rest[3]), rest[4], token_text))
     literal += text[position:]
     if literal or not parts:
         parts.append(literal)
@@ -166,65 +173,22 @@ def is_template(value: Json) -> bool:
     return isinstance(value, str) and has_marker(value) and unescaped(value) == value
 
 
-def _parse_token(text: str, start: int, name_match: re.Match[str], closer: str) -> tuple[Token, int]:
-    position = name_match.end()
-    args: tuple[Json, ...] = ()
-    if text[position] == "(":
-        args, position = _parse_args(text, start, position + 1)
-    tail = _TAIL.match(text, position)
-    assert tail is not None  # every part of it is optional
-    if not text.startswith(closer, tail.end()):
-        raise malformed(text[start : tail.end() + 2], f"should end with {closer}")
-    end = tail.end() + 2
-    token = Token(name_match[1], args, bool(tail[1]), bool(tail[2]), tail[3], text[start:end])
-    return token, end
+def _read_argument(written: str) -> Json:
+    """The value of an argument: a quoted text, a JSON number or constant, else the word itself."""
+    if written.startswith("'"):
+        return written[1:-1].replace("''", "'")
+    if written.startswith('"'):
+        return json.loads(written)
+    if _INTEGER.fullmatch(written):
+        return int(written)
+    return Decimal(written) if _NUMBER.fullmatch(written) else _CONSTANTS.get(written, written)
 
 
-def _parse_args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
-    args: list[Json] = []
-    while True:
-        position = _skip_blanks(text, position)
-        if raw := _RAW.match(text, position):
-            args.append(raw[1].replace("''", "'"))
-            position = raw.end()
-        elif quoted := _QUOTED.match(text, position):
-            try:
-                args.append(json.loads(quoted[0]))
-            except ValueError:
-                raise malformed(text[start : quoted.end()], "has a text that is not JSON") from None
-            position = quoted.end()
-        elif bare := _BARE.match(text, position):
-            word = bare[0].strip()  # a JSON number or constant, else the word itself
-            number = (
-                int(word) if _INTEGER.fullmatch(word) else Decimal(word) if _NUMBER.fullmatch(word) else word
-            )
-            args.append(_CONSTANTS.get(word, number))
-            position = bare.end()
-        elif args or text[position : position + 1] != ")":
-            raise malformed(text[start : position + 1], "has an argument that cannot be read")
-        position = _skip_blanks(text, position)
-        closing = text[position : position + 1]
-        position += 1
-        if closing == ")":
-            return tuple(args), position
-        if not closing:
-            raise malformed(text[start:position], "ends within its arguments", _YAML_HINT)
-        if closing != ",":
-            raise malformed(text[start:position], "should go on with a comma or a closing parenthesis")
-
-
-def _skip_blanks(text: str, position: int) -> int:
-    """The position after any blanks."""
-    match = _BLANKS.match(text, position)
-    return match.end() if match else position
-
-
-_SYNTAX_HINT = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
-_YAML_HINT = "put it in quotes: between { } or [ ] YAML takes a comma for the end of a value"
-
-
-def malformed(text: str, reason: str, hint: str = _SYNTAX_HINT) -> InvalidInput:
-    return InvalidInput(Problem("BK211", f"the placeholder {text!r} {reason}", hint))
+def _malformed(text: str, name: str) -> InvalidInput:
+    hint = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
+    if ")" not in text:
+        hint = f"{hint}; between {{ }} or [ ] of YAML put it in quotes"
+    return InvalidInput(Problem("BK211", f"the placeholder {name!r} cannot be read as it is written", hint))
 
 
 # The types of placeholders: their row in the table, what they accept, their arguments and their bindings.
@@ -279,22 +243,16 @@ class LearningRule(Struct):
     piece: str = ""
     in_rows: bool = False
 
-    def describe(self, values: Sequence[Any]) -> str:
-        """Describe the values."""
-        return self.words if isinstance(self.words, str) else self.words(values)
-
 
 class PlaceholderType(Struct):
     """A placeholder as one row of the table: its name, the function that builds its kind from its arguments
     (and the words of a project), the types of the values that are stored as it (None: any), and how it is
-    learnt, if it is. `bounded`: its arguments are limits or a version; without them it means the same and
-    accepts more."""
+    learnt, if it is."""
 
     name: str
     build: Callable[[Args, Any], Kind]
     types: frozenset[str] | None = frozenset({"string"})
     learnt: LearningRule | None = None
-    bounded: bool = False
 
 
 def bad_args(name: str, reason: str, example: str) -> InvalidInput:

@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
-from itertools import groupby
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import is_of_now, is_random, seconds_of
+from baselinekit.placeholders.formats import is_of_now, is_token
 from baselinekit.placeholders.grammar import escape, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
@@ -69,7 +68,11 @@ def proposals_from_table(
         argument = rule.argument(values)
         if argument is not None:
             yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.narrowed.format(argument))
-        yield PlaceholderProposal(f"<<{row.name}>>", rule.describe(values), when == "type")
+        yield PlaceholderProposal(
+            f"<<{row.name}>>",
+            rule.words if isinstance(rule.words, str) else rule.words(values),
+            when == "type",
+        )
         if when != "type":
             return
 
@@ -101,8 +104,7 @@ _BEGINS = r"(?:(?<![0-9A-Za-z])|(?<=%[0-9A-F][0-9A-F]))"
 
 _NAMED_NUMBER = lazy_pattern(r"([^\W\d_]+)([0-9]+)")
 _YEAR = lazy_pattern(r"(?<![0-9])20[0-9]{2}(?![0-9])")
-_WITHIN_A_YEAR = 400 * 86_400
-_INTEGER, _ANY_NUMBER, _MOMENT = "<<any_integer>>", "<<any_number>>", "<<any_unix_timestamp>>"
+_INTEGER, _ANY_NUMBER = "<<any_integer>>", "<<any_number>>"
 _TOKEN, _TIME = "<<any_token>>", "<<any_time>>"
 WIDE = ("<<any_nonempty_string>>", "<<any_string>>")
 """The placeholders for a part of which nothing is known; the second one if the part may be empty."""
@@ -182,12 +184,11 @@ class TextPieces:
         ]
         if any(text == _ANY_NUMBER for text, _ in parts):  # a text with measurements: 3 may be 3.0 next time
             parts = [(_ANY_NUMBER if part == (_INTEGER, True) else part[0], part[1]) for part in parts]
-        joined = [
-            ("".join(text for text, _ in group), False) if not placeholder else part
-            for placeholder, run in groupby(parts, key=lambda part: part[1])
-            for group in [list(run)]
-            for part in (group if placeholder else group[:1])
-        ]
+        joined: list[tuple[str, bool]] = []
+        for text, placeholder in parts:
+            if joined and not placeholder and not joined[-1][1]:
+                text, placeholder = joined.pop()[0] + text, False
+            joined.append((text, placeholder))
         written = "".join(
             text if placeholder else write(text, place + 1 < len(joined))
             for place, (text, placeholder) in enumerate(joined)
@@ -215,23 +216,14 @@ class TextPieces:
         sure = self._find_sure(column)
         if sure is not None:
             return sure
-        if all(map(_DIGITS.fullmatch, column)):
-            return _MOMENT if self._are_moments(column) else _INTEGER
         if all(map(_NUMBER.fullmatch, column)):
-            return _MOMENT if self._are_moments(column) else _ANY_NUMBER
+            return _INTEGER if all(map(_DIGITS.fullmatch, column)) else _ANY_NUMBER
         for row in self._words.table.values():
             rule = row.learnt
             is_likely = rule and rule.piece and rule.when == "likely" and rule.fits(column)
             if rule and is_likely and all(re.fullmatch(rule.piece, text) for text in column):
                 return f"<<{row.name}>>"
         return None
-
-    def _are_moments(self, column: Column) -> bool:
-        now = self._words.now
-        moments = [seconds_of(float(text)) for text in column if len(text) < 40]
-        return bool(now and moments) and all(
-            moment is not None and abs(moment - now) < _WITHIN_A_YEAR for moment in moments
-        )
 
     def _common_ends(self, column: Column) -> tuple[str, str]:
         """The common beginning up to a separator, and the common end from one on; or the name before a
@@ -240,31 +232,31 @@ class TextPieces:
         names = {match[1] if match else None for match in named}
         if len(names) == 1 and None not in names:
             return str(names.pop()), ""
-        before = up_to_separator(common_start(column))
+        before = _up_to_separator(column)
         rests = [text[len(before) :] for text in column]
-        after = up_to_separator(common_start([text[::-1] for text in rests]))[::-1]
+        after = _up_to_separator([text[::-1] for text in rests])[::-1]
         if not all(text[: len(text) - len(after)] for text in rests):
             after = ""
         return (before, after) if all(rests) else ("", "")
 
     def _wide_placeholder(self, column: Column) -> str:
-        return _TOKEN if all(map(is_random, column)) else WIDE[0] if all(column) else WIDE[1]
+        return _TOKEN if all(map(is_token, column)) else WIDE[0] if all(column) else WIDE[1]
 
     def _find_sure(self, column: Column) -> str | None:
         proposals = proposals_from_table(column, "string", "sure", self._words)
         return next((proposal.text for proposal in proposals), None)
 
 
-def common_start(texts: Sequence[str]) -> str:
-    """The longest common beginning."""
-    first, last = min(texts), max(texts)
-    length = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:length]
-
-
-def up_to_separator(text: str) -> str:
-    match = _LAST_SEPARATOR.match(text)
+def _up_to_separator(texts: Column) -> str:
+    """The longest common beginning that ends with a separator."""
+    match = _LAST_SEPARATOR.match(texts[0], 0, _count_shared(texts))
     return match[0] if match else ""
+
+
+def _count_shared(rows: Sequence[Sequence[str]]) -> int:
+    """Count the characters, or the pieces, with which all begin."""
+    columns = enumerate(zip(*rows, strict=False))
+    return next((n for n, column in columns if len(set(column)) > 1), min(map(len, rows)))
 
 
 def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
@@ -273,17 +265,11 @@ def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
     length = min(map(len, rows))
     if any(len(row) != length for row in rows):
         first = rows[0]
-        head = _count_shared(rows, length)
-        tail = _count_shared([row[::-1] for row in rows], length - head)
+        head = _count_shared(rows)
+        tail = min(_count_shared([row[::-1] for row in rows]), length - head)
         middle = ["".join(row[head : len(row) - tail]) for row in rows]
         rows = [[*first[:head], text, *first[len(first) - tail :]] for text in middle]
     yield from (list(column) for column in zip(*rows, strict=True))
-
-
-def _count_shared(rows: list[list[str]], most: int) -> int:
-    """Count the pieces with which all rows begin."""
-    first = rows[0]
-    return next((n for n in range(most) if any(row[n] != first[n] for row in rows)), most)
 
 
 def hides_a_day(placeholders: Sequence[str], fixed_text: str) -> bool:

@@ -6,7 +6,6 @@ of such kinds; `refresh --learn` accepts an id in place of an id and a moment in
 this errs is measured in tests/placeholders/test_nature.py."""
 
 from decimal import Decimal
-from operator import add
 from typing import Literal
 
 from baselinekit.lazy import lazy_pattern
@@ -19,7 +18,7 @@ from baselinekit.placeholders.formats import (
     moments_in,
     seconds_of,
 )
-from baselinekit.secrets.finding import random_in
+from baselinekit.secrets.finding import count_turns, is_random, random_in
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number
 
@@ -66,25 +65,8 @@ _HASH_NAME = lazy_pattern(rf"(?i)(?:^|[_.-]|(?<=[a-z]))(?:{_HASHES})$")
 _HASH_TEXT = lazy_pattern(rf"(?i)(?<![a-z0-9])(?:{_HASHES})[:=-]\s?[A-Za-z0-9+/]{{8,}}")
 _TIME_NAME = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
 _LARGE = 10**11
-_TURN = lazy_pattern("[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
-_LETTERS = lazy_pattern(r"[A-Za-z]{2,}")
-_CAPITAL = lazy_pattern(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
-_COMMON_PAIRS = (
-    "ab ac ad ag ai al am an ap ar as at au ay ba be bi bl bo bu ca ce ch ci ck cl co cr ct cu da de di"
-    " do ds ea ec ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo fr ge gi gs ha he hi ho ia ib ic"
-    " id ie if ig il im in io ip ir is it iv iz ke la ld le li ll lo ls lt lu ly ma me mi mo mp na nc nd"
-    " ne nf ng ni no ns nt nu ob oc od ok ol om on oo op or os ot ou ow pa pe pi pl po pp pr pt pu qu ra"
-    " rc rd re rg ri rm rn ro rr rs rt ry sa sc se sh si so sp ss st su ta tc te th ti to tr ts tt tu ty"
-    " ub ue ul um un up ur us ut va ve vi wa we xt yp ze"
-)
-"""The pairs of letters that make up 85 % of the pairs in the words of answers and programs."""
-
 _SHORTEST_RUN = 6
 _FEWEST_TURNS = 3
-_MOST_COMMON = 0.55
-"""The largest share of letter pairs that are common in words: by chance it is a fifth, in words it is
-most."""
-
 _FEWEST_DIGITS = 6
 """Different hexadecimal digits: a text with fewer was typed, such as 11111111-… or 0000….001."""
 
@@ -112,10 +94,10 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         text = hex_number["digits"].lower()
     if _UUID.fullmatch(text) or _HEX.fullmatch(text):
         is_typed = len(set(text.lower()) - {"-"}) < _FEWEST_DIGITS or text.endswith("0000")
-        return not is_typed and _count_turns(text.replace("-", "")) >= _FEWEST_TURNS
+        return not is_typed and count_turns(text.replace("-", "")) >= _FEWEST_TURNS
     if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
         return True
-    if _BASE32.fullmatch(text) and _count_turns(text) >= _FEWEST_TURNS:
+    if _BASE32.fullmatch(text) and count_turns(text) >= _FEWEST_TURNS:
         return True
     is_generated = _TOKEN.fullmatch(text) and _looks_generated(text, name, tag is not None)
     return bool(is_generated) and moment_of(text) is None
@@ -130,20 +112,6 @@ def _looks_generated(text: str, name: str, is_tag: bool) -> bool:
     if is_tag:
         return any(map(str.isdigit, text))
     return bool(_ID_NAME.search(name)) and any(map(is_random, _RUN.findall(text)))
-
-
-def is_random(run: str) -> bool:
-    """Whether a run of characters is neither a word nor a name nor a number: letters and digits alternate, or
-    capitals are anywhere, and its pairs of letters are rare in words."""
-    if len(run) < _SHORTEST_RUN or (_count_turns(run) < 2 and len(_CAPITAL.findall(run)) < _FEWEST_TURNS):
-        return False
-    pairs = [pair for word in _LETTERS.findall(run) for pair in map(add, word, word[1:])]
-    return sum(pair.lower() in _COMMON_PAIRS for pair in pairs) <= _MOST_COMMON * len(pairs)
-
-
-def _count_turns(run: str) -> int:
-    """Count the changes between letters and digits."""
-    return len(_TURN.findall(run))
 
 
 # Hashes. A hash depends on something else: another hash means that this has changed, even if it is not
@@ -249,6 +217,7 @@ def _mask_moments_and_ids(text: str) -> str:
 
 _COUNTED_WORDS = (
     "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
+    " resourceversion walltime upsince processid parentprocessid"
 )
 _MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms millis load cpu lag"
 """These have to look measured as well: a fraction with many digits, or a length of time."""
@@ -257,7 +226,6 @@ _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl 
 _COUNTED, _MEASURED, _SETTING = (
     frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
 )
-_COMPOUND = {"resourceversion", "walltime", "upsince", "processid", "parentprocessid"}
 _WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
 _AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[bB]?|[bB]|%)?")
 """A number as a text, also if written for people: 11.90M, 98.4%."""
@@ -277,17 +245,15 @@ def is_counted(path: Path, *values: Json) -> bool:
     words = _words_of(name_of(path))
     if words & _SETTING:
         return False
-    if words & _COUNTED or _compound(path) in _COMPOUND:
+    if words & _COUNTED:
         return True
     return bool(words & _MEASURED) and all(map(_is_measured, values))
 
 
 def _words_of(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name)}
-
-
-def _compound(path: Path) -> str:
-    return "".join(_WORD.findall(name_of(path))).lower()
+    """The words of a name, and the name as one word."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return {*words, "".join(words)}
 
 
 def _is_measured(value: Json) -> bool:

@@ -225,11 +225,8 @@ def number(
     args: Args, words: PlaceholderContext, name: str = "any_number", *, only: type | None = None
 ) -> Kind:
     low, high = bounds(name, args, f"{name}(0, 100)", is_number)
-    whole = {type(low), type(high)} <= {int, type(None)}
 
     def accepts(value: Json) -> bool:
-        if whole and value.__class__ is int:  # most numbers, and no decimals are needed
-            return only is not float and (low is None or value >= low) and (high is None or value <= high)
         fits = is_number(value) and (only is None or isinstance(value, int) == (only is int))
         return fits and between(value, low, high)
 
@@ -354,16 +351,14 @@ _ROWS = (
         LearningRule(
             "whole numbers", "number", "type", fits=lambda values: all(map(whole, values)), in_rows=True
         ),
-        bounded=True,
     ),
     PlaceholderType(
         "any_number",
         number,
         _IS_NUMBER,
         LearningRule("numbers", "number", "type", piece=_LOOSE_NUMBER, in_rows=True),
-        bounded=True,
     ),
-    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER, bounded=True),
+    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER),
     PlaceholderType("number", number_near, _IS_NUMBER),
     *FORMATS,
     PlaceholderType(
@@ -371,9 +366,7 @@ _ROWS = (
         partial(string, name="any_nonempty_string", least=1),
         learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
     ),
-    PlaceholderType(
-        "any_string", string, learnt=LearningRule("texts", when="type", in_rows=True), bounded=True
-    ),
+    PlaceholderType("any_string", string, learnt=LearningRule("texts", when="type", in_rows=True)),
     PlaceholderType("regex", regex),
     text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
     text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
@@ -382,11 +375,7 @@ _ROWS = (
     all_of_type("any_null", "null", "nothing but null", None),
     all_of_type("any_object", "object", "any objects"),
     PlaceholderType(
-        "any_array",
-        array,
-        frozenset({"array"}),
-        LearningRule("any arrays", "array", "type", in_rows=True),
-        bounded=True,
+        "any_array", array, frozenset({"array"}), LearningRule("any arrays", "array", "type", in_rows=True)
     ),
     PlaceholderType("any", without_args("any", _ANY), None),
     PlaceholderType("one_of", one_of, None),

@@ -28,7 +28,7 @@ _GROUP = "baselinekit_{}"
 
 
 class Placeholder(Struct):
-    """A single placeholder: it stands for a value of any type."""
+    """A placeholder: it stands for a value of any type, or for a part of a text."""
 
     token: Token
     kind: Kind
@@ -47,13 +47,6 @@ class Placeholder(Struct):
             return agrees_with_binding(self.token, None, bindings)
         return self.kind.accepts(value) and agrees_with_binding(self.token, value, bindings)
 
-
-class Slot(Struct):
-    """A placeholder inside a text."""
-
-    token: Token
-    kind: Kind
-
     def read(self, text: str | None, bindings: Bindings) -> bool:
         """Whether a part of a text (None: absent) is accepted here. Binds the key of the placeholder."""
         if text is None:
@@ -66,7 +59,7 @@ class Slot(Struct):
         return agrees_with_binding(self.token, Piece(value) if isinstance(value, str) else value, bindings)
 
 
-Part = str | Slot
+Part = str | Placeholder
 
 
 class Inline(Struct):
@@ -82,17 +75,16 @@ class Inline(Struct):
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        return tuple(part.token for part in self.parts if isinstance(part, Slot))
+        return tuple(part.token for part in self.parts if isinstance(part, Placeholder))
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         match = self.match(value) if isinstance(value, str) else None
         if match is None or not isinstance(value, str):
             return False
-        after: Bindings | None = dict(bindings)
-        slots = [(part, number) for number, part in enumerate(self.parts) if isinstance(part, Slot)]
-        for slot, number in slots:
-            if after is not None and not slot.read(match[_GROUP.format(number)], after):
-                after = None
+        tried = dict(bindings)
+        slots = [(part, number) for number, part in enumerate(self.parts) if isinstance(part, Placeholder)]
+        is_right = all(slot.read(match[_GROUP.format(number)], tried) for slot, number in slots)
+        after = tried if is_right else None
         if after is None and len(slots) > 1:
             start = self.regex_budget.clock()
             splitting = _Splitting(self.parts, value)
@@ -119,7 +111,9 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
     if len(written) == 1:
         only = written[0]
         return only if isinstance(only, str) else Placeholder(only, kind_of(only, words))
-    parts = tuple(part if isinstance(part, str) else Slot(part, kind_of(part, words)) for part in written)
+    parts = tuple(
+        part if isinstance(part, str) else Placeholder(part, kind_of(part, words)) for part in written
+    )
     pattern, kinds = "", []
     for number, part in enumerate(parts):
         if isinstance(part, str):
@@ -158,7 +152,7 @@ class _Splitting:
 
     def bindings_after(self, bindings: Bindings) -> Bindings | None:
         """The bindings of the first split without contradictions; None if there is none."""
-        keys = {part.token.key for part in self._parts if isinstance(part, Slot) and part.token.key}
+        keys = {part.token.key for part in self._parts if isinstance(part, Placeholder) and part.token.key}
         tried: set[Hashable] = set()
         ways = [iter([(0, bindings)])]
         """For each part that has a place, the ways to go on from the end of the part before it."""

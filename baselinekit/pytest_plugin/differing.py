@@ -1,13 +1,13 @@
 """Handles a value that differs from its file: an update of the file, or a failure that shows what differs and
 where, facts about the capture, and the commands to accept it. Imported with the first such value."""
 
+import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-import baselinekit
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.pending import seen_of
 from baselinekit.commands.project import CaptureEnvironment
@@ -72,7 +72,7 @@ def plan_update(compared: Compared) -> PlannedWrite:
             raise InvalidInput(*applied.failures)
 
     varying = _varying(compared)
-    note = f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
+    note = f"ids and times vary by nature, and the next run fails without {_in_code(varying)}"
     after = with_output(project.project, plan, accepted)
     return PlannedWrite(after, "updated", write, (note,) if varying else ())
 
@@ -125,7 +125,7 @@ def difference_failure(compared: Compared) -> Failure:
     lines = [*_shown(compared), *_describe_capture(compared)]
     if varying:
         lines += ["ids and times vary by nature; with placeholders they do not fail:"]
-        lines += [*(f"  {line}" for line in _in_code(varying)), ""]
+        lines += [f"  {_in_code(varying)}", ""]
     if sum(len(values) - 1 for values in varying.values()) < count:  # else the next run has others again
         update = f"  {test_command(place.item)} --baseline-update=changed"
         lines += ["to accept it:", update, f"  {command_line('review', place.id)}"]
@@ -179,22 +179,10 @@ def _describe_capture(compared: Compared) -> Iterator[str]:
     yield from (f"captured {one_line(str(text))}{ago}", "")
 
 
-def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:
-    """Return the code by which a test lets values of this kind vary, with the import that it needs."""
-    texts = {path: _in_python(narrowest(values)[0].text) for path, values in varying.items()}
-    heads = (text.partition("(") for text in texts.values() if not text.startswith('"'))
-    names = sorted({name for name, _, _ in heads})
-    imports = [f"from baselinekit import {', '.join(names)}"] if names else []
-    pairs = ", ".join(f'"{path}": {text}' for path, text in texts.items())
-    return [*imports, f"baseline(placeholders={{{pairs}}})"]
-
-
-def _in_python(text: str) -> str:
-    """Return a placeholder as Python code."""
-    written = text.removeprefix("<<").removesuffix(">>")
-    name, _, arguments = written.partition("(")
-    is_plain = name in baselinekit.__all__ and set(arguments) <= set("0123456789, )")
-    return written if is_plain else f'"{text}"'
+def _in_code(varying: Mapping[str, Sequence[Json]]) -> str:
+    """Return the code by which a test lets values of this kind vary."""
+    texts = {path: narrowest(values)[0].text for path, values in varying.items()}
+    return f"baseline(placeholders={json.dumps(texts, ensure_ascii=False)})"
 
 
 def from_start(config: pytest.Config, path: str) -> str:

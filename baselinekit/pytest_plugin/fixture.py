@@ -83,13 +83,9 @@ class BaselineFixture:
         self.failure = None
         try:
             self.failure = self._values.compare(value, self._name, self._rules)
-        except BaselinekitError as error:
-            raised: BaseException = type(error)(*error.problems)
-        except (NoJsonError, BaselineWarning, pytest.skip.Exception) as error:
-            raised = type(error)(str(error))
-        else:
-            return self.failure is None
-        raise raised
+        except (BaselinekitError, NoJsonError, BaselineWarning, pytest.skip.Exception) as error:
+            raise error.with_traceback(None) from None
+        return self.failure is None
 
     def __ne__(self, value: object) -> bool:
         __tracebackhide__ = True

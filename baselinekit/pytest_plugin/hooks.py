@@ -1,9 +1,7 @@
 """The plugin that pytest loads in every project where baselinekit is installed: options, a fixture and a few
 hooks. It imports little; the rest is imported with the first test that uses the fixture."""
 
-import sys
 from collections.abc import Generator
-from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,19 +36,6 @@ GATHERING = "baselinekit-gathering"
 REPORTED = "baselinekit"
 """The attribute of a report with the baselines that its test used. xdist sends it from workers."""
 
-
-class ImportedAsWritten:
-    """Finds our own modules before pytest does, which rewrites the assertions in all modules of a package
-    with a plugin: that takes seconds where the result cannot be cached, and our assertions are never
-    shown."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
-        return PathFinder.find_spec(name, path, target) if name.startswith("baselinekit.") else None
-
-
-if ImportedAsWritten not in sys.meta_path:
-    sys.meta_path.insert(0, ImportedAsWritten)
 
 _RUN: "pytest.StashKey[BaselineRun]" = pytest.StashKey()
 _VALUES: "pytest.StashKey[ValuesOfTest]" = pytest.StashKey()
@@ -113,9 +98,9 @@ def pytest_assertrepr_compare(
 ) -> list[str] | None:
     if _RUN not in config.stash:
         return None
-    from baselinekit.pytest_plugin.fixture import explain
+    from baselinekit.pytest_plugin import fixture
 
-    return explain(op, left, right)
+    return fixture.explain(op, left, right)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -120,10 +120,8 @@ class Replays:
         if read.error is not None:
             raise shown(read.error, self.project.redactor.mask)
         entries = [entry for entry in read.entries if not KINDS[entry.kind].brought_by]
-        lines = [1] * len(entries)
-        if len(entries) > 1:
-            places = locate_each([(entry.source, [()]) for entry in entries], self.project.root)
-            lines = [place.line or 1 for (place,) in places]
+        places = locate_each([(entry.source, [()]) for entry in entries], self.project.root)
+        lines = [place.line or 1 for (place,) in places]
         levels = {one.id: one.metadata.criticality for one in self._checker.baselines(entries)}
         words = [[*entry.tags, *filter(None, [levels.get(entry.id)])] for entry in entries]
         return list(zip(entries, lines, words, strict=True))

@@ -106,12 +106,4 @@ def _clash(key: str, stored: object, code: object) -> str:
     """Return how the file contradicts the test; nothing if it does not."""
     if stored == code:
         return ""
-    return f"{key} is {_short(stored)} in the file, which counts, and {_short(code)} in the test"
-
-
-def _short(value: object) -> str:
-    """Format a rule as it is written, without fields that are not set."""
-    fields = plain(value)
-    return (
-        f"{{{', '.join(f'{k}: {v}' for k, v in fields.items())}}}" if isinstance(fields, dict) else str(value)
-    )
+    return f"{key} is {plain(stored)} in the file, which counts, and {plain(code)} in the test"

@@ -4,7 +4,6 @@ import re
 from binascii import a2b_base64
 from collections.abc import Container, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from baselinekit.lazy import lazy_pattern
@@ -88,99 +87,74 @@ _NAME = (
     r"(?:api[-_]?key|(?:auth|access|refresh|id|session|api)[-_]?token|token|(?:client[-_]?)?secret"
     r"|password|passwd|pwd)"
 )
-_NAMED = ("apikey", "api-key", "api_key", "token", "secret", "passw", "pwd")
+_NAMED = "apikey api-key api_key token secret passw pwd"
 _NO_PLACEHOLDER = r"(?![<${*\[…])"
 
-
-class SecretShape(NamedTuple):
-    """`words`: the pattern matches nothing in a text without any of these, which are in lower case."""
-
-    kind: str
-    words: tuple[str, ...]
-    pattern: str
-
-
-SHAPES = (
-    SecretShape(
-        "a JSON Web Token",
-        ("eyj",),
+SHAPES = {
+    "a JSON Web Token": (
+        "eyj",
         _START + r"eyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000}",
     ),
-    SecretShape(
-        "a private key",
-        ("-----begin ",),
+    "a private key": (
+        "-----begin ",
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
         r"(?:[A-Za-z0-9+/=\\\s:,-]{0,8000}?-----END [A-Z ]{0,40}KEY-----)?",
     ),
-    SecretShape(
-        "an API key",
-        ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "npm_", "pypi-", "dop_v1_", "sg.", "whsec_"),
+    "an API key": (
+        "sk- sk_ pk- pk_ rk- rk_ hf_ npm_ pypi- dop_v1_ sg. whsec_",
         _START + r"(?:(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)[-_][A-Za-z0-9_-]{16,}"
         r"|sk-[A-Za-z0-9]{32,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{36}|pypi-AgEI[A-Za-z0-9_-]{50,}"
         r"|dop_v1_[a-f0-9]{64}|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}|whsec_[A-Za-z0-9+/=]{24,})",
     ),
-    SecretShape(
-        "a GitHub token",
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "a GitHub token": (
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
         _START + r"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})",
     ),
-    SecretShape("a GitLab token", ("glpat-",), _START + r"glpat-[A-Za-z0-9_-]{20,}"),
-    SecretShape(
-        "an AWS key",
-        ("akia", "asia"),
-        _START + r"(?:AKIA|ASIA)(?![0-9A-Z]{9}EXAMPLE)[0-9A-Z]{16}(?![0-9A-Za-z])",
-    ),
-    SecretShape(
-        "a Slack token",
-        ("xox", "xapp-"),
-        _START + r"(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,})",
-    ),
-    SecretShape(
-        "a Google API key",
-        ("aiza", "ya29.", "gocspx-"),
+    "a GitLab token": ("glpat-", _START + r"glpat-[A-Za-z0-9_-]{20,}"),
+    "an AWS key": ("akia asia", _START + r"(?:AKIA|ASIA)(?![0-9A-Z]{9}EXAMPLE)[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    "a Slack token": ("xox xapp-", _START + r"(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,})"),
+    "a Google API key": (
+        "aiza ya29. gocspx-",
         _START + r"(?:AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}|GOCSPX-[0-9A-Za-z_-]{20,})",
     ),
-    SecretShape(
-        "a webhook",
-        ("hooks.slack.com/", "discord.com/", "discordapp.com/"),
+    "a webhook": (
+        "hooks.slack.com/ discord.com/ discordapp.com/",
         _START + r"(?:hooks\.slack\.com/services/[A-Za-z0-9/]{20,}"
         r"|discord(?:app)?\.com/api/webhooks/\d+/[A-Za-z0-9_-]{30,})",
     ),
-    SecretShape(
-        "a URL with a password",
-        ("@",),
+    "a URL with a password": (
+        "@",
         _START + r"[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@",
     ),
-    SecretShape(
-        "a signed URL",
-        ("x-amz-signature=", "x-goog-signature=", "x-amz-security-token=", "sig="),
+    "a signed URL": (
+        "x-amz-signature= x-goog-signature= x-amz-security-token= sig=",
         r"(?i:[?&](?:x-(?:amz|goog)-signature|x-amz-security-token|sig)=[A-Za-z0-9%+/_=-]{30,})",
     ),
-    SecretShape(
-        "a secret in a URL",
+    "a secret in a URL": (
         _NAMED,
         rf"(?i:[?&;]{_NAME}=){_NO_PLACEHOLDER}(?=[^\s\"'<>&#]{{0,300}}\d)[^\s\"'<>&#]{{8,2000}}",
     ),
-    SecretShape(
-        "a credential",
-        ("bearer", "basic"),
+    "a credential": (
+        "bearer basic",
         rf"(?i:{_START}(?:bearer|basic)\s+)(?=[A-Za-z0-9._~+/-]{{0,300}}\d)[A-Za-z0-9._~+/-]{{16,4000}}=*",
     ),
-    SecretShape(
-        "a secret in its element",
+    "a secret in its element": (
         _NAMED,
         r"(?i:<(?![\w.:-]{0,80}(?:page|next|cursor|sync|continuation))(?:[\w-]{1,40}:)?[\w.-]{0,40}"
         r"(?:token|secret|password|passwd|pwd|api[-_]?key|secret[-_]?(?:access[-_]?)?key)>)"
         r"(?=[^\s<>]{0,300}\d)[^\s<>]{8,8000}(?=</)",
     ),
-    SecretShape(
-        "a secret with its name",
+    "a secret with its name": (
         _NAMED,
         rf"(?i:(?<![a-z:]){_NAME})\\?[\"']?\s{{0,3}}[=:]\s{{0,3}}\\?[\"']?{_NO_PLACEHOLDER}"
         r"(?=[^\s\"'<>,;&]{0,300}\d)(?=[^\s\"'<>,;&]{0,300}[A-Za-z])[^\s\"'<>,;&\\]{8,2000}",
     ),
-)
-_WORDS = frozenset(word for shape in SHAPES for word in shape.words)
+}
+"""What a secret looks like: words, in lower case, of which a text has one where the pattern matches; and the
+pattern."""
+
+
+_WORDS = frozenset(" ".join(words for words, _ in SHAPES.values()).split())
 
 # What looks random, and what is encoded: runs of letters, digits and `+/_-`.
 
@@ -203,6 +177,7 @@ _MOST_ORDERLY = 0.27
 """The rate of such changes at which a run counts as random: in names it is below 0.2, by chance 0.45."""
 _MOST_ORDERLY_SMALL = 0.22
 """The same for small letters and digits, of which more than three are not hexadecimal."""
+_SHORTEST_RUN, _LEAST_TURNS = 6, 0.2
 _LEAST_DISTINCT, _LEAST_NON_HEX = 10, 4
 _ALLOWED = (
     r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]*"  # an address: secrets in it have names, and so shapes
@@ -232,15 +207,26 @@ def _is_random(run: str) -> bool:
     )
 
 
+def count_turns(run: str) -> int:
+    """Count the changes between capitals, small letters and digits that words seldom have."""
+    return len(re.findall(_TURN, run))
+
+
+def is_random(run: str) -> bool:
+    """Whether a run of letters and digits is neither a word nor a name nor a number. Of a short one this is
+    a guess: a longer one that looks like a secret must have more such changes."""
+    return len(run) >= _SHORTEST_RUN and count_turns(run) >= max(2, _LEAST_TURNS * len(run))
+
+
 def spans(text: str, path: tuple[str | int, ...] = (), encoded: bool = True) -> Iterator[Span]:
     """Yield the places in a text that look like a secret, and what they look like. Places may overlap.
     `encoded`: also in what is encoded in base64 or for a URL."""
     if len(text) < _SHORTEST_VALUE:
         return
     lower = text.casefold()
-    found_words = [word for word in _WORDS if word in lower]
-    for kind, words, pattern in SHAPES if found_words else ():
-        if any(word in found_words for word in words):
+    found_words = {word for word in _WORDS if word in lower}
+    for kind, (words, pattern) in SHAPES.items() if found_words else ():
+        if not found_words.isdisjoint(words.split()):
             yield from ((*match.span(), kind) for match in re.finditer(pattern, text))
     if not any(map(may_be_random, [key for key in path if isinstance(key, str)][-2:])):
         for start, end in random_in(text):

@@ -22,7 +22,6 @@ MASK = "***"
 
 _TOKEN = lazy_pattern(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _STAND_IN = lazy_pattern(r"<<|\{\{|\*\*\*")
-_WORD = lazy_pattern(r"\w{2,}")
 _SEPARATORS = lazy_pattern(r"[\s;,=]+")
 _DISTINCTIVE = lazy_pattern(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
 
@@ -215,15 +214,11 @@ class Redactor:
         return MASK if is_number and self._declared.find(str(value)) else value
 
     def mask_note(self, note: str | None, *texts: Any) -> str | None:
-        """Mask a note about some texts, including words that occur only in their secrets: the note may quote
-        single words of a text, which are not recognised as part of a secret by themselves."""
-        if note is None:
+        """Mask a note about some texts. It may quote single words of them, which are not recognised as part
+        of a secret by themselves: of texts with a secret there is no note."""
+        if note is None or any(isinstance(text, str) and self.mask(text) != text for text in texts):
             return None
-        masked = self.mask(note)
-        for text in texts:
-            if isinstance(text, str) and (masked_text := self.mask(text)) != text:
-                masked = _mask_lost_words(masked, text.casefold(), masked_text.casefold())
-        return masked
+        return self.mask(note)
 
     def knowing(self, value: Json) -> "Redactor":
         """A redactor that also masks, wherever they occur, the texts under secret-sounding names in a
@@ -235,14 +230,6 @@ class Redactor:
     def found_in(self, *texts: str) -> set[str]:
         """The names of the declared secrets in some texts."""
         return {name for text in texts for _, _, name in self._declared.find(text)}
-
-
-def _mask_lost_words(note: str, before: str, after: str) -> str:
-    def masked(word: re.Match[str]) -> str:
-        folded = word[0].casefold()
-        return MASK if folded in before and folded not in after else word[0]
-
-    return _WORD.sub(masked, note)
 
 
 def _values_under_secret_names(value: Json, path: Path) -> Iterator[str]:

@@ -64,7 +64,7 @@ def test_spellings_and_shapes_are_found_as_by_the_old_product() -> None:
 
 
 def by_shape(found: Iterable[Sequence[object]]) -> list[list[object]]:
-    return sorted(list(span) for span in found if span[2] in {shape.kind for shape in SHAPES})
+    return sorted(list(span) for span in found if span[2] in SHAPES)
 
 
 def test_nothing_ordinary_is_hidden_that_the_old_product_showed() -> None:
