@@ -199,7 +199,8 @@ class _Reader:
         self.refuse("BK106", f"more than {self.most_nodes:,} values", "split the file", event)
 
     def add_anchor(self, anchor: str, value: Json, size: int) -> None:
-        self.anchors[anchor] = (value, size)
+        """Remember a value; a long text in it counts as many values."""
+        self.anchors[anchor] = (value, size + len(str(value)) // 100)
         self.has_anchors = True
 
     def alias(self, event: Any) -> Json:
