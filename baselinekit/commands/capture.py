@@ -211,7 +211,7 @@ def capture(
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
     accepted: bool | None = None
-    is_interrupted = False
+    is_interrupted = is_full = False
     for new in wanted:
         check_placeholders(options.placeholders, project.words_of(new.draft))
 
@@ -251,8 +251,13 @@ def capture(
                     for number, one in learnt.items():
                         with blaming(number):
                             done[number] = _store(project, one, bool(accepted), options, context)
+                        failed = errors[number].problems if number in errors else ()
+                        if is_full := any(one.code == "BK120" for one in failed):
+                            break  # a full disk has no room for the next file either
                 if context.stop.is_set():
                     raise KeyboardInterrupt
+                if is_full:
+                    break
         except KeyboardInterrupt:
             is_interrupted = True
     left = len(wanted) - len(done) - len(errors)
