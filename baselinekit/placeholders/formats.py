@@ -27,7 +27,6 @@ from baselinekit.placeholders.grammar import (
     take,
     whole,
 )
-from baselinekit.secrets.finding import is_random
 from baselinekit.structs import Struct
 from baselinekit.values.equality import is_number
 
@@ -537,7 +536,8 @@ _NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-]
 
 
 _TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
-_RUN = lazy_pattern("[A-Za-z0-9]+")
+_LEAST_TOKEN = 6
+_LEAST_LETTERS = 16
 _DIGITS = lazy_pattern("[0-9]+")
 _HEX = lazy_pattern("[0-9a-fA-F]{8,}")
 _OTHER_FORM = lazy_pattern(r"[.+/=]")
@@ -563,8 +563,12 @@ def token(args: Args, context: Any) -> Kind:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text is more likely generated than written by a person."""
-    return re.fullmatch(_TOKEN, text) is not None and any(map(is_random, _RUN.findall(text)))
+    """Whether a text that varies is more likely generated than written by a person: it has digits among the
+    letters, or many letters of both cases."""
+    if len(text) < _LEAST_TOKEN or not re.fullmatch(_TOKEN, text):
+        return False
+    fewer = min(sum(map(str.isupper, text)), sum(map(str.islower, text)))
+    return are_mixed([text]) or (len(text) >= _LEAST_LETTERS and fewer >= len(text) // 5)
 
 
 def are_tokens(values: Texts) -> bool:
