@@ -74,7 +74,7 @@ class Watch:
     def until_stopped(self) -> int:
         """Watch until Ctrl-C. Between two rounds it ends the watch with the exit code of the last round;
         during a round it is an interruption as usual."""
-        view = self.view()
+        view = view_of(self._options)
         is_over = self._run_round(None, frozenset())
         try:
             while not is_over:
@@ -98,7 +98,7 @@ class Watch:
             while not view.is_stale():
                 time.sleep(_POLL_SECONDS)
             time.sleep(_SETTLE_SECONDS)
-            before, view = view, self.view()
+            before, view = view, view_of(self._options)
             if view.error not in ("", before.error):
                 screen.line(screen.safe(view.error), err=True)
         return before, view
@@ -116,27 +116,27 @@ class Watch:
         self._code = report.exit_code
         return report.interrupted
 
-    def view(self) -> View:
-        """Return the present state; only of the configuration, as long as that cannot be read."""
-        options = self._options
-        config = os.path.abspath(options.project.config or CONFIG_NAME)
-        try:
-            project = project_of(options.project)
-            baselines, broken = load_partly(project, options.paths)
-        except BaselinekitError as error:
-            return View("", {config: _stamp(config)}, {}, str(error))
-        config = os.path.join(project.root, project.config_file or CONFIG_NAME)
-        common = {path: _stamp(path) for path in (config, *map(os.path.abspath, options.project.env_files))}
-        tops = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in options.paths]
-        places = (os.path.join(project.root, top) for top in tops or project.folders)
-        stamps = common | {path: _stamp(path) for place in places for path in _paths_below(place)}
-        own_files = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
-        uses: dict[str, object] = {}
-        for baseline in baselines:
-            used = {path: _stamp(path) for path in _used_paths(baseline, project) if path not in own_files}
-            stamps |= used
-            uses[baseline.id] = case_digest(baseline.source.digest), common, used
-        return View(project.root, stamps, uses, str(broken or ""))
+
+def view_of(options: CompareOptions) -> View:
+    """Return the present state; only of the configuration, as long as that cannot be read."""
+    config = os.path.abspath(options.project.config or CONFIG_NAME)
+    try:
+        project = project_of(options.project)
+        baselines, broken = load_partly(project, options.paths)
+    except BaselinekitError as error:
+        return View("", {config: _stamp(config)}, {}, str(error))
+    config = os.path.join(project.root, project.config_file or CONFIG_NAME)
+    common = {path: _stamp(path) for path in (config, *map(os.path.abspath, options.project.env_files))}
+    tops = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in options.paths]
+    places = (os.path.join(project.root, top) for top in tops or project.folders)
+    stamps = common | {path: _stamp(path) for place in places for path in _paths_below(place)}
+    own_files = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
+    uses: dict[str, object] = {}
+    for baseline in baselines:
+        used = {path: _stamp(path) for path in _used_paths(baseline, project) if path not in own_files}
+        stamps |= used
+        uses[baseline.id] = case_digest(baseline.source.digest), common, used
+    return View(project.root, stamps, uses, str(broken or ""))
 
 
 def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
