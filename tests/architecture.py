@@ -140,7 +140,6 @@ READS_THE_TIME = {
     "kinds.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
     "suites.writing.conversion": "how old a file is that a killed process left",
-    "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
 }
 CUTTERS = {"values.texts", "report.values"}
 """Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
@@ -158,7 +157,6 @@ CUT_ELSEWHERE = {
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
     "kinds.http": "what is read of a date",
     "store.results": "a folder, by the name that the configuration gives to a model",
-    "store.atomic": "a name for a file, by that of the machine",
     "clients.trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
     "report.evals.terminal": "the end of a note while it is typed",

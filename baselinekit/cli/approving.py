@@ -358,7 +358,7 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     id, replays = plan.baseline.id, count_noun(plan.replays, "replay")
     replays += f" and the answer of the compare of {plan.kept}" if plan.kept else ""
     if not (plan.volatile or plan.stays or plan.lesson.lists):
-        yield screen.safe_line(f"{id}   {replays}: as on file, there is nothing to learn")
+        yield screen.safe_line(f"{id}   {replays}: as stored, so there is nothing to learn")
         return
     facts = f"{count_noun(len(plan.volatile), 'path')} var{'ies' if len(plan.volatile) == 1 else 'y'}"
     facts += f", {count_noun(len(plan.stays), 'difference')} of another kind" if plan.stays else ""

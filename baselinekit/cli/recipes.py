@@ -405,8 +405,8 @@ _CURL_OPTIONS = {
 
 
 class TypedRequest(Struct):
-    """`current`: that of the new file; `dropped`: the parts of the line without a counterpart; `is_insecure`:
-    whether certificates are not verified, which no file may ask for."""
+    """`current`: the recipe of the new file; `dropped`: the parts of the line without a counterpart;
+    `is_insecure`: whether certificates are not verified, which no file may ask for."""
 
     current: dict[str, Any]
     dropped: tuple[str, ...]
@@ -442,7 +442,7 @@ def _refusal(
 ) -> Problem:
     code = "BK525" if credential.is_declared else "BK522"
     if credential.name in names:
-        message = f"{credential.message}, and not that of the environment variable {credential.name}"
+        message = f"{credential.message}, but {credential.name} in the environment differs"
         return Problem(
             code, message, f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
         )

@@ -543,7 +543,7 @@ def scores_of(observation: Observation) -> dict[str, int | float]:
 def unjudged_result(
     entry: Entry, outcome: Outcome, reason: str, code: str | None = None, verdict: str | None = None
 ) -> Result:
-    """Return the result of a baseline of which only the entry is known."""
+    """Return the result of a baseline that was not judged."""
     return Result(entry.id, entry.source.file, None, entry.kind, outcome, reason, code, verdict)
 
 

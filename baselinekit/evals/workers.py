@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # only needed once something differs
 
 class CaseTurn(Struct):
     """An attempt that is to be made: the `first` one by its number, or one of the `retries` that may follow,
-    after so many were `tried`. No other attempt with the same `claim` runs meanwhile."""
+    after the attempts already `tried`. No other attempt with the same `claim` runs meanwhile."""
 
     case: Case
     first: int

@@ -19,7 +19,6 @@ from baselinekit.importers.curloptions import (
     has_value,
 )
 from baselinekit.importers.drafts import FORM_TYPE, HINT_FOR_URL, add_value, body_of, flaw_of_url
-from baselinekit.importers.shell import split_words
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.structs import MutableStruct, Struct, field
@@ -68,11 +67,6 @@ class CurlLine(MutableStruct):
     flags: set[str] = field(default_factory=set)
     values: dict[str, str] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
-
-
-def parse_curl(text: str, read: Read) -> CurlRequest:
-    """The request of a line `curl …`."""
-    return parse_words(split_words(text), read)
 
 
 def parse_words(words: list[str], read: Read) -> CurlRequest:

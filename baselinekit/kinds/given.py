@@ -1,4 +1,4 @@
-"""Answers for which nobody is asked: written in the recipe (echo), composed from it (mock), or stored in a
+"""Answers that need no request: written in the recipe (echo), composed from it (mock), or stored in a
 file and found by the id of the case (replay)."""
 
 import os

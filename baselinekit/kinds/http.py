@@ -695,8 +695,8 @@ def ask_with_retries(
     request: Request, retries: int, setting: Setting, retried: frozenset[int] | None = None
 ) -> tuple[Response, int]:
     """Return the answer and the number of tries. A request is retried when nothing was sent, and when the
-    status is one of `retried` (that of a server that is too busy, if the method is idempotent), all within
-    the time limit of the request."""
+    status is one of `retried`, all within the time limit of the request. By default a server that is too busy
+    is asked again if the method is idempotent."""
     clients, tries = setting.clients, 0
     if retried is None:
         retried = _TOO_BUSY if request.method in IDEMPOTENT else frozenset()

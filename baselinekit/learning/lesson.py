@@ -117,7 +117,7 @@ added."""
 
 
 _LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]{3,})\))>>")
-"""Forms of which a few names may be by chance, but not many: digits, and hexadecimal forms longer than a
+"""Forms that a few names may have by chance, but not many names: digits, and hexadecimal texts longer than a
 word."""
 
 
@@ -160,7 +160,7 @@ def _list_rules(
 
 
 def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Path]:
-    """Yield the outermost lists that hold a difference. For a difference within rows, nobody knows which row
+    """Yield the outermost lists that hold a difference. Within rows it is not known which row
     is which."""
     for difference in differences:
         at = difference.at

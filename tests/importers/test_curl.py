@@ -3,7 +3,7 @@
 import pytest
 
 from baselinekit.errors import InvalidInput
-from baselinekit.importers.curl import parse_curl
+from baselinekit.importers.curl import CurlRequest, parse_words
 from baselinekit.importers.shell import expansions, next_command, split_commands, split_words
 from baselinekit.model.values import Json
 
@@ -14,6 +14,10 @@ JSON_TYPE = "-H 'content-type: application/json'"
 
 def read(name: str) -> str:
     return FILES[name]
+
+
+def parse_curl(line: str) -> CurlRequest:
+    return parse_words(split_words(line), read)
 
 
 REQUESTS: list[tuple[str, dict[str, Json]]] = [
@@ -91,7 +95,7 @@ REQUESTS: list[tuple[str, dict[str, Json]]] = [
 
 @pytest.mark.parametrize(("line", "expected"), REQUESTS, ids=[line for line, _ in REQUESTS])
 def test_a_line_is_the_request_that_curl_sends(line: str, expected: dict[str, Json]) -> None:
-    asked = parse_curl(line, read)
+    asked = parse_curl(line)
     whole = {"method": "GET", "url": URL, **expected}
     if "--data-urlencode 'é'" in line:
         whole |= {"headers": {"Content-Type": "application/x-www-form-urlencoded"}}
@@ -117,7 +121,7 @@ def test_a_line_is_the_request_that_curl_sends(line: str, expected: dict[str, Js
     ],
 )
 def test_how_it_is_sent(line: str, execution: dict[str, Json]) -> None:
-    asked = parse_curl(f"curl {line} {URL}", read)
+    asked = parse_curl(f"curl {line} {URL}")
     assert asked.execution == execution
     assert asked.dropped == ()
 
@@ -140,7 +144,7 @@ def test_how_it_is_sent(line: str, execution: dict[str, Json]) -> None:
     ],
 )
 def test_what_has_no_counterpart_is_told(line: str, dropped: str) -> None:
-    assert parse_curl(f"curl {URL} {line}", read).dropped == (dropped,)
+    assert parse_curl(f"curl {URL} {line}").dropped == (dropped,)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +162,7 @@ def test_what_has_no_counterpart_is_told(line: str, dropped: str) -> None:
 )
 def test_what_curl_would_refuse_is_refused(line: str, message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_curl(line, read)
+        parse_curl(line)
     assert message in str(refused.value)
 
 

@@ -305,7 +305,7 @@ def post(
         raise _failure(question, response.status, message, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
-        raise cannot_replay("BK612", message, "is its `base_url` that of the API? (streams are not read)")
+        raise cannot_replay("BK612", message, "check its `base_url`; streams are not read")
     if reported := stated.get("error"):  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 200
