@@ -216,7 +216,7 @@ def test_help_and_version_load_click_and_nothing_heavier(option: str) -> None:
     )
     assert libraries <= {"click", "colorama"}
     ours = {name.split(".")[1] for name in loaded if name.startswith(f"{architecture.PACKAGE}.")}
-    assert ours <= {"cli", "errors", "lazy"}
+    assert ours <= {"cli", "errors", "escape", "lazy"}
     assert not loaded & {
         "asyncio",
         "xml.etree",

@@ -46,7 +46,7 @@ current: {input: {url: "http://127.0.0.1:9/"}, execution: {type: http}}
 metadata: {failure_count: 0}
 """
 _spent = 0.0
-_MODULES = "comparing", "capturing", "doctor"
+_MODULES = "compare", "capture", "doctor"
 _PLAINLY = {
     "times": 1,
     "fault": None,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import recipes, screen
-from baselinekit.cli.capture import (
+from baselinekit.cli.capture_options import (
     AskingOptions,
     CommandOptions,
     DraftOptions,
@@ -22,6 +22,7 @@ from baselinekit.cli.capture import (
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import (
     RecordingOptions,
+    command,
     command_line,
     parse_pairs,
     path_from_here,
@@ -256,6 +257,7 @@ def _show(
     return 0
 
 
+@command(SkillOptions, name="skill", short_help="A skill that the configuration names.")
 def capture_skill(options: SkillOptions) -> int:
     project = project_of(options.project)
     group = options.new.group or options.skill_name
@@ -263,6 +265,7 @@ def capture_skill(options: SkillOptions) -> int:
     return _capture_asking(project, options, slug(options.skill_name), group, current)
 
 
+@command(PromptOptions, name="prompt", short_help="A prompt: what a model answers.")
 def capture_prompt(options: PromptOptions) -> int:
     project = project_of(options.project)
     name = slug(os.path.splitext(os.path.basename(options.file))[0])
@@ -278,6 +281,7 @@ def _capture_asking(
     return capture_and_print(project, record, group, options, options.recording)
 
 
+@command(CommandOptions, name="command", short_help="A program: its exit code and what it prints.")
 def capture_command(options: CommandOptions) -> int:
     project = project_of(replace(options.project, allow_exec=True))  # the operator typed the program's name
     argv = options.argv

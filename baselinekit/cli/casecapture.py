@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.cli import capturing, screen
-from baselinekit.cli.capture import DraftOptions
+from baselinekit.cli.capture_options import DraftOptions
 from baselinekit.cli.options import operator_of, project_of
 from baselinekit.commands.importing import worst_of
 from baselinekit.commands.loading import load_partly

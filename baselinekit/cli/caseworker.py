@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from baselinekit.cli.evals import RunOptions
+from baselinekit.cli.options import WhereOptions
 from baselinekit.cli.outside import build_outside
 from baselinekit.cli.shipping import elsewhere
 from baselinekit.cli.worker import Job, Order, OrderWorker
@@ -56,10 +56,9 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
 
 
 def run_elsewhere(
-    job: Job, options: RunOptions, cases: CaseOrder
+    job: Job, where: WhereOptions, saves: bool, cases: CaseOrder
 ) -> Elsewhere[CaseTurn, JudgedAttempt] | None:
     """Where the attempts of a run are made; None for threads of this process."""
-    saves = options.save_answers is not None
     job = replace(job, jobs=cases.jobs, maxfail=1 if cases.first else None)
     root = job.project.root
     rated = ratings.Ratings(root).contents()
@@ -67,7 +66,7 @@ def run_elsewhere(
     named = [os.path.join(root, file) for file in cases.files]
     return elsewhere(
         job,
-        options,
+        where,
         lambda order: partial(RunWorker, order, cases.together, saves),
         OF_ATTEMPTS,
         named,

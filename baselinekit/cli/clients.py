@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from baselinekit.cli import screen
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.context import Clock, RunContext, Stop
@@ -77,7 +78,7 @@ def real_context() -> Iterator[RunContext]:
 
 
 @contextmanager
-def with_progress(context: RunContext, action: str, color: str = "auto") -> Iterator[RunContext]:
+def with_progress(context: RunContext, action: str) -> Iterator[RunContext]:
     """The context with a progress bar on standard error; without one if `action` is empty."""
     with ExitStack() as bars:
 
@@ -86,7 +87,7 @@ def with_progress(context: RunContext, action: str, color: str = "auto") -> Iter
                 return lambda outcome: None
             from baselinekit.cli.progress import show_progress
 
-            return bars.enter_context(show_progress(total, sys.stderr, action, color))
+            return bars.enter_context(show_progress(total, sys.stderr, action, screen.chosen_color()))
 
         yield replace(context, advance=begin) if action else context
 

@@ -1,23 +1,56 @@
-"""The options of `baselinekit compare`."""
+"""`baselinekit compare`: replay, store the results, report, and suggest the next commands."""
 
+import os
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
+from baselinekit.cli import delivery, screen
+from baselinekit.cli.clients import LazyModels, real_context, with_progress
 from baselinekit.cli.options import (
+    BaseOptions,
     Number,
     ProjectOptions,
     RecordingOptions,
     SelectionOptions,
+    WhereOptions,
     argument,
-    color_option,
+    command,
+    command_line,
     flag,
     including,
     jobs_option,
     option,
-    processes_option,
+    project_of,
+    project_options,
+    record_policy,
     several,
+    typed_command,
 )
+from baselinekit.clients.trust import in_ci
+from baselinekit.commands import selection
+from baselinekit.commands.compare import compare as compare_baselines
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating
+from baselinekit.commands.project import Project
+from baselinekit.commands.recording import keep_report, mask_report
+from baselinekit.commands.selection import Selection
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.results import BaselineChanges, Report
+from baselinekit.report import terminal
+from baselinekit.report.wording import format_lines, headline
+from baselinekit.store.results import load_not_passed, remember_not_passed
+from baselinekit.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baselinekit.clients.programs.git import Git
+    from baselinekit.commands.executor import Elsewhere
+    from baselinekit.model.baselines import Entry
 
 
 @dataclass(eq=False, repr=False)
@@ -42,10 +75,7 @@ class CompareOptions:
         metavar="N/OF", help="Compare one part of several; `merge` combines the reports."
     )
     jobs: int = jobs_option("How many at once.", 8)
-    processes: int = processes_option("Compare in N processes, for more than one core.")
-    dask: str | None = option(
-        metavar="ADDRESS", help="Compare on a Dask cluster; local:4 starts four workers here."
-    )
+    where: WhereOptions = including(WhereOptions)
     first: bool = flag("-x", help="Stop at the first that does not pass.")
     maxfail: int | None = option(type=click.IntRange(1), help="Stop after this many that did not pass.")
     repeat: int = option(
@@ -62,10 +92,7 @@ class CompareOptions:
         default=None,
         help="Write last_passed and failure_count; in CI the default is not to.",
     )
-    base: str | None = option(
-        metavar="REV", help="Also list the baselines added, removed, loosened or changed since this commit."
-    )
-    fail_on_weakened: bool = flag(help="With --base: exit 1 if any was removed or loosened.")
+    since: BaseOptions = including(BaseOptions)
     strict_rules: bool = flag(help="A rule that matches nothing, or cannot be checked, is an error.")
     outputs: tuple[str, ...] = several(
         "-o", metavar="PATH", help="Write a report: x.json, x.html, x.md, x.junit.xml."
@@ -78,5 +105,139 @@ class CompareOptions:
     watch: bool = flag("-w", "--watch", help="Compare again whenever a file changes, until Ctrl-C.")
     resume: bool = flag(help="Continue where the last run stopped, without asking any model again.")
     recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
-    color: str = color_option()
+    project: ProjectOptions = project_options()
+
+
+@command(CompareOptions)
+def compare(options: CompareOptions) -> int:
+    delivery.check(options.outputs)
+    if not options.watch:
+        return compare_once(options).exit_code
+    if options.as_json:
+        message = "--json is one document, and --watch never ends"
+        raise InvalidInput(Problem("BK508", message, "leave out one"))
+    from baselinekit.cli.watch import Watch
+
+    return Watch(options.project, options.paths, partial(compare_once, options)).until_stopped()
+
+
+def compare_once(
+    options: CompareOptions, among: frozenset[str] | None = None, first: frozenset[str] = frozenset()
+) -> Report:
+    """One compare. `among` and `first`: the ids of a round of `--watch`."""
+    project = project_of(options.project)
+    action = "" if options.quiet or options.as_json else "comparing"
+    with real_context() as context, with_progress(context, action) as context:
+        models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
+        context = models.added_to(context)
+        with closing(models):
+            models.go_on()
+            against = find_weakened(project, context, options.since, _find_weakened_baselines)
+            policy = _policy(project, options)
+            selection = _selection(project, options, among, first)
+            elsewhere = _elsewhere(project, options, policy, context, models)
+            with elsewhere or nullcontext():
+                command = command_line(project)
+                report = compare_baselines(
+                    project, options.paths, selection, policy, context, command, elsewhere
+                )
+            typed = replace(typed_command(), unkept=report.typed.unkept)
+            report = replace(models.with_totals(report), against=against, typed=typed)
+    report = mask_report(report, project.redactor)
+    remember_not_passed(project.root, report)
+    if not among:  # else a round of `--watch`, which would displace real runs from the history
+        keep_report(project.root, report)
+    report = delivery.deliver(report, options.outputs, project.root)
+    if not delivery.show_json(report, options.as_json):
+        _print(project, report, options)
+    delivery.annotate(report, options.outputs, project.root, err=options.as_json)
+    return report
+
+
+def find_weakened(
+    project: Project,
+    context: RunContext,
+    options: BaseOptions,
+    find: "Callable[[Project, Git, str, bool], BaselineChanges]",
+) -> BaselineChanges | None:
+    """How the change affects the baselines or the cases themselves; an unknown commit is reported before any
+    request."""
+    if options.base is not None:
+        from baselinekit.clients.programs.git import Git
+
+        git = Git(context.clients.execute, project.root)
+        return find(project, git, options.base, options.fail_on_weakened)
+    if options.fail_on_weakened:
+        message = "--fail-on-weakened needs a commit to compare with"
+        raise InvalidInput(Problem("BK508", message, "add --base origin/main, or another commit"))
+    return None
+
+
+def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: bool) -> BaselineChanges:
+    from baselinekit.commands import since  # most runs need it not
+
+    return since.find_weakened(project, git, ref, is_strict)
+
+
+def _elsewhere(
+    project: Project, options: CompareOptions, policy: ComparePolicy, context: RunContext, models: LazyModels
+) -> "Elsewhere[Entry, JudgedBaseline] | None":
+    """Several processes or a cluster; None for threads of this process."""
+    if options.where.dask is None and min(options.where.processes, options.jobs) == 1:
+        return None
+    from baselinekit.cli.shipping import compare_elsewhere
+    from baselinekit.cli.worker import Job
+
+    common = (project, context, models, options.recording, options.resume, "compare")
+    return compare_elsewhere(Job(*common, options.jobs, policy.maxfail), options.where, options.paths, policy)
+
+
+def _selection(
+    project: Project, options: CompareOptions, among: frozenset[str] | None, first: frozenset[str]
+) -> Selection:
+    needs_failed = options.last_failed or options.failed_first
+    failed: frozenset[str] = load_not_passed(project.root) if needs_failed else frozenset()
+    criteria = options.selection
+    return Selection(
+        *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
+        among=among or (failed if options.last_failed else None),
+        first=first or (failed if options.failed_first else frozenset()),
+        shard=selection.parse_shard(options.shard) if options.shard else None,
+        since=options.changed_since,
+    )
+
+
+def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
+    record = record_policy(project, options.record)
+    repeating = Repeating(options.repeat, options.min_pass_rate)
+    if repeating.rate < 1 and repeating.times == 1:
+        message = "--min-pass-rate needs several replays"
+        raise InvalidInput(Problem("BK508", message, "say how many: --repeat 5"))
+    maxfail = 1 if options.first else options.maxfail
+    explain = bool(options.verbose or options.outputs)
+    return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, repeating)
+
+
+def _print(project: Project, report: Report, options: CompareOptions) -> None:
+    """Print only what differs, with -v also what passed; then the count and the next commands."""
+    style = screen.style_of(options.verbose)
+    if options.verbose:
+        screen.show(terminal.format_passed(report, style))
+    if options.quiet:
+        no_results = replace(report, results=())
+        screen.show(terminal.format_warnings(no_results, style) if report.not_recorded else "")
+        screen.line(headline(report, style))
+        return
+    screen.show(terminal.format_failures(report, style))
+    screen.show(terminal.format_warnings(report, style))
+    if report.against is not None:
+        from baselinekit.report.beside import describe_weakened
+
+        screen.show(format_lines(describe_weakened(report.against, style)))
+    screen.line(headline(report, style))
+    if report.exit_code != 130 and options.record is None and in_ci(os.environ):
+        screen.line(style.paint("CI: nothing is recorded in the files (--record changes that)", "dim"))
+    if report.summary.passed < len(report.results):
+        from baselinekit.report.next_commands import after_compare
+
+        screen.next_commands(after_compare(report, report.typed.paths, project.folders, options.verbose))

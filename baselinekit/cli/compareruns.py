@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import Number, argument, color_option, flag, option, several
+from baselinekit.cli.options import Number, argument, command, flag, option, several
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.earlier import check_parts
 from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
@@ -52,9 +52,9 @@ class CompareRunsOptions:
     as_json: bool = flag("--json", help="Print it as JSON.")
     quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = flag("-v", "--verbose", help="Print every case and every id.")
-    color: str = color_option()
 
 
+@command(CompareRunsOptions)
 def compare_runs(options: CompareRunsOptions) -> int:
     if options.threshold is not None and not options.mean:
         message = "--threshold belongs to --mean-delta: the exact tests need none"
@@ -65,7 +65,7 @@ def compare_runs(options: CompareRunsOptions) -> int:
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(options.before, options.now, os.getcwd())
-    style = screen.style_of(options.color, options.verbose)
+    style = screen.style_of(options.verbose)
     if options.mean:
         threshold = _THRESHOLD if options.threshold is None else options.threshold
         delta = mean_delta(earlier, now, threshold)

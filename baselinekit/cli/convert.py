@@ -14,14 +14,14 @@ import click
 from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import (
-    SENDING,
+    READING,
     ProjectOptions,
-    ReadingOptions,
     argument,
+    command,
     flag,
-    including,
     option,
     project_of,
+    project_options,
     read_text,
     refuse_without_effect,
 )
@@ -76,7 +76,7 @@ class ConvertOptions:
     overwrite: bool = flag(help="Replace files that are there.")
     dry_run: bool = flag(help="Write nothing: print what would be written.")
     as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
-    project: ReadingOptions = including(ReadingOptions)
+    project: ProjectOptions = project_options(READING)
 
 
 @dataclass(eq=False, repr=False)
@@ -106,17 +106,22 @@ class ImportOptions:
     overwrite: bool = flag(help="Replace files that are there.")
     dry_run: bool = flag(help="Write nothing: print what would be written.")
     as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ProjectOptions = project_options()
 
     @property
     def path(self) -> str:
         return self.words[0]
 
 
-def convert(options: ConvertOptions | ImportOptions) -> int:
+@command(ConvertOptions)
+def convert(options: ConvertOptions) -> int:
+    return convert_file(options)
+
+
+def convert_file(options: ConvertOptions | ImportOptions) -> int:
     """Run either command: the form of the file decides which reader is used."""
     if isinstance(options, ImportOptions):  # recorded answers are sent to nobody, but have an address
-        refuse_without_effect("a conversion", *SENDING)
+        refuse_without_effect("a conversion", "base_url", "allow_exec")
     project, form = project_of(options.project), FORMS[options.to]
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)

@@ -11,7 +11,7 @@ import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import color_option, flag, option
+from baselinekit.cli.options import command, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.wording import Style
@@ -82,11 +82,11 @@ class DemoOptions:
         help="With --serve: the port; 0 takes any that is free.  [default: 8080]",
     )
     upgrade: bool = flag(help="With --serve: start the upgraded versions.")
-    color: str = color_option()
 
 
+@command(DemoOptions)
 def demo(options: DemoOptions) -> None:
-    style, port = screen.style_of(options.color), options.port
+    style, port = screen.style_of(), options.port
     if options.serve and options.folder is not None:
         raise InvalidInput(Problem("BK508", "--serve writes no files", "leave out --dir"))
     if not options.serve and (port is not None or options.upgrade):
@@ -98,7 +98,7 @@ def demo(options: DemoOptions) -> None:
     folder = options.folder or _FOLDER
     with Service(now=clock()) as service:
         make_folder(folder, service.url)
-        run_demo(style, service, folder, options.color)
+        run_demo(style, service, folder)
 
 
 def serve(style: Style, port: int, upgrade: bool) -> None:
@@ -121,7 +121,7 @@ def serve(style: Style, port: int, upgrade: bool) -> None:
             service.wait()
 
 
-def run_demo(style: Style, service: Service, folder: str, color: str) -> None:
+def run_demo(style: Style, service: Service, folder: str) -> None:
     with chdir(folder):
         print_step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
         for name, endpoint, options in _CAPTURES:
@@ -140,7 +140,7 @@ def run_demo(style: Style, service: Service, folder: str, color: str) -> None:
         for words in _MODEL_CAPTURES:
             run_and_show(style, words, ["--quiet"])
         print_step(style, 3, "Are the answers still the same?")
-        run_and_show(style, ["compare"], ["--color", color])
+        run_and_show(style, ["compare"], ["--color", screen.chosen_color()])
         print_step(
             style,
             4,
@@ -148,7 +148,7 @@ def run_demo(style: Style, service: Service, folder: str, color: str) -> None:
         )
         screen.line("   and the newer model says more. Its note is worded differently, which is allowed.")
         service.upgrade()
-        run_and_show(style, ["compare"], ["--color", color])
+        run_and_show(style, ["compare"], ["--color", screen.chosen_color()])
     print_step(style, 5, "The baselines are files that you can read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
     print_step(style, 6, "The demo's API has stopped. With an API of your own:")

@@ -11,14 +11,16 @@ import click
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
-    ExecutingOptions,
+    ASKING,
     ProjectOptions,
     RecordingOptions,
     argument,
+    command,
     flag,
     including,
     option,
     project_of,
+    project_options,
 )
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients.programs.git import Git
@@ -82,9 +84,10 @@ class DoctorOptions:
     ci: bool = flag(help="Also print what a run may do, and who allows it.")
     probe_judges: bool = flag(help="Test each judge on texts whose verdict is known.")
     as_json: bool = flag("--json", help="Print the findings as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
+    project: ProjectOptions = project_options()
 
 
+@command(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
@@ -324,9 +327,10 @@ class CalibrateOptions:
     )
     as_json: bool = flag("--json", help="Print what was measured as JSON.")
     recording: RecordingOptions = including(RecordingOptions)
-    project: ExecutingOptions = including(ExecutingOptions)
+    project: ProjectOptions = project_options(ASKING)
 
 
+@command(CalibrateOptions)
 def calibrate(options: CalibrateOptions) -> int:
     project = project_of(options.project)
     judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)

@@ -8,9 +8,10 @@ from baselinekit.cli import screen
 from baselinekit.cli.options import (
     ProjectOptions,
     argument,
+    command,
     complete_ids,
-    including,
     project_of,
+    project_options,
     refuse_without_effect,
 )
 from baselinekit.codes import explain as meaning_of
@@ -28,9 +29,10 @@ class ExplainOptions:
     """
 
     subject: str = argument(metavar="CODE|ID", shell_complete=complete_ids)
-    project: ProjectOptions = including(ProjectOptions)
+    project: ProjectOptions = project_options()
 
 
+@command(ExplainOptions)
 def explain(options: ExplainOptions) -> None:
     subject = options.subject
     code = meaning_of(subject)
@@ -67,6 +69,7 @@ class SchemaOptions:
     of: str = argument(type=click.Choice(["baselines", "evals"]), default="baselines")
 
 
+@command(SchemaOptions)
 def schema(options: SchemaOptions) -> None:
     if options.of == "evals":
         from baselinekit.suites.authoring import json_schema

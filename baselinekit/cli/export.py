@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
-    ReadingOptions,
+    READING,
+    ProjectOptions,
     argument,
-    color_option,
+    command,
     flag,
-    including,
     option,
     project_of,
+    project_options,
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -56,10 +57,10 @@ class ExportOptions:
     force: bool = flag(help="Also export a prompt that is not ready.")
     overwrite: bool = flag(help="Also replace files there that differ.")
     as_json: bool = flag("--json", help="Print what was written as JSON.")
-    project: ReadingOptions = including(ReadingOptions)
-    color: str = color_option()
+    project: ProjectOptions = project_options(READING)
 
 
+@command(ExportOptions)
 def export(options: ExportOptions) -> int:
     project = project_of(options.project)
     folder = prompt_folder(project, options.name)
@@ -145,7 +146,7 @@ def _existing_files(skill: SkillFolder, target: str) -> Iterator[tuple[str, str]
 def _refuse(
     skill: SkillFolder, existing: Mapping[str, str], changed: list[str], target: str, options: ExportOptions
 ) -> None:
-    style = screen.style_of(options.color)
+    style = screen.style_of()
     for path in changed:
         shown_path = os.path.relpath(os.path.join(target, path))
         screen.line(style.paint(screen.safe_line(shown_path), "bold"), err=options.as_json)

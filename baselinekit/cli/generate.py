@@ -9,16 +9,17 @@ from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.options import (
-    ExecutingOptions,
+    ASKING,
+    ProjectOptions,
     RecordingOptions,
     argument,
-    color_option,
     command,
     flag,
     including,
     jobs_option,
     option,
     project_of,
+    project_options,
 )
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import in_threads
@@ -58,7 +59,7 @@ class RubricsOptions:
     files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
     model: str = option(
         "--model",
-        also={"--target": {"help": "The same, as AgentV calls it."}},
+        "--target",
         metavar="NAME",
         default=_JUDGE,
         help=f"The model that drafts, by its name in `models:` or in the targets file ({_JUDGE}).",
@@ -71,19 +72,14 @@ class RubricsOptions:
     jobs: int | None = jobs_option("How many at once.", _JOBS)
     verbose: bool = flag("-v", "--verbose", help="Print every item, and which cases are skipped.")
     recording: RecordingOptions = including(RecordingOptions)
-    project: ExecutingOptions = including(ExecutingOptions)
-    color: str = color_option()
+    project: ProjectOptions = project_options(ASKING)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def generate() -> None:
-    """Write what is missing: a model drafts it."""
-
-
+@command(RubricsOptions, short_help="Rubrics for eval cases.")
 def rubrics(options: RubricsOptions) -> int:
     project = project_of(options.project, options.recording.offline is not None, options.targets)
     states = load_states(project, options.files, lambda file: decode(read(project.root, file), file).body)
-    style = screen.style_of(options.color, options.verbose)
+    style = screen.style_of(options.verbose)
     lacking = [case for state in states for case in state.lacking]
     if options.verbose or not lacking:
         print_skipped(states)
@@ -178,4 +174,9 @@ def print_draft(rubric_draft: Draft, style: Style) -> None:
         screen.line(f"           {screen.safe_line(item.line)}")
 
 
-generate.add_command(command("rubrics", RubricsOptions, rubrics, short_help="Rubrics for eval cases."))
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def generate() -> None:
+    """Write what is missing: a model drafts it."""
+
+
+generate.add_command(rubrics)

@@ -9,15 +9,15 @@ import click
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
+    READING,
     ProjectOptions,
-    ReadingOptions,
     argument,
-    color_option,
+    command,
     complete_ids,
     flag,
-    including,
     option,
     project_of,
+    project_options,
     several,
 )
 from baselinekit.commands import history as past
@@ -57,14 +57,12 @@ class HistoryOptions:
         "--import", metavar="FILE", help="Import the result file of a run made elsewhere."
     )
     verbose: bool = flag("-v", "--verbose", help="Also baselines that always passed.")
-    config: str | None = option(
-        metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
-    )
-    color: str = color_option()
+    project: ProjectOptions = project_options(("config",))
 
 
+@command(HistoryOptions)
 def history(options: HistoryOptions) -> int:
-    project = project_of(ProjectOptions(config=options.config))
+    project = project_of(options.project)
     if options.imported:
         parts = past.load_parts(options.imported, os.getcwd())
         kept_count = past.add(project.root, parts)
@@ -83,7 +81,7 @@ def history(options: HistoryOptions) -> int:
     if options.as_json:
         screen.show_json(format_history_json(runs))
     elif not options.html:
-        style = screen.style_of(options.color)
+        style = screen.style_of()
         encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
         with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
         screen.show(format_history(runs, style, with_bars, options.verbose))
@@ -113,9 +111,9 @@ class MergeOptions:
     verbose: bool = flag(
         "-v", "--verbose", help="Also print what passed, and explain the differences in words."
     )
-    color: str = color_option()
 
 
+@command(MergeOptions)
 def merge(options: MergeOptions) -> int:
     delivery.check(options.outputs)
     report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
@@ -130,7 +128,7 @@ def merge(options: MergeOptions) -> int:
     report, root = _in_project(report, options.results[0])
     report = delivery.deliver(report, options.outputs, root, options.results)
     if not delivery.show_json(report, options.as_json):
-        style = screen.style_of(options.color, options.verbose)
+        style = screen.style_of(options.verbose)
         if options.verbose:
             screen.show(terminal.format_passed(report, style))
         if not options.quiet:
@@ -185,9 +183,10 @@ class OrphansOptions:
     yes: bool = flag(help="Remove them without a question.")
     fail: bool = flag(help="Exit code 1 when there are any.")
     as_json: bool = flag("--json", help="Print them as JSON.")
-    project: ReadingOptions = including(ReadingOptions)
+    project: ProjectOptions = project_options(READING)
 
 
+@command(OrphansOptions)
 def orphans(options: OrphansOptions) -> int:
     project = project_of(options.project)
     parts = past.load_parts(options.results, os.getcwd())

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import click
 
 from baselinekit.cli import capturing, recipes, screen
-from baselinekit.cli.capture import DraftOptions, HttpOptions
-from baselinekit.cli.options import parse_pairs, project_of, read_text
+from baselinekit.cli.capture_options import DraftOptions, HttpOptions
+from baselinekit.cli.options import command, parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import http_id, open_request, parse_rules, with_files
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import CaptureResults, capture, group_of
@@ -43,6 +43,7 @@ from baselinekit.values.texts import count_noun
 Files = dict[str, ImportedFile]
 
 
+@command(HttpOptions, name="http", short_help="HTTP requests.")
 def capture_http(options: HttpOptions) -> int:
     """Capture one request, or several URLs that share their method and their options."""
     method, urls = _split_words(options.words)
@@ -84,6 +85,11 @@ def _split_words(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
     return method, [" ".join(urls)]
 
 
+@command(
+    DraftOptions,
+    name="from",
+    short_help="What a file asks for: OpenAPI, HAR, URLs, curl lines, recipes, cases.",
+)
 def capture_from(options: DraftOptions) -> int:
     """Capture files of other tools, recognised by their content; the other paths hold our own recipes."""
     params = parse_pairs("--param", options.params, "NAME=VALUE")

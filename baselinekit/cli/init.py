@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import check_base_url, flag, option
+from baselinekit.cli.options import ProjectOptions, check_base_url, command, flag, project_options
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
@@ -70,15 +70,16 @@ class InitOptions:
     changed, and --git has to be run once in every clone.
     """
 
-    base_url: str | None = option(metavar="URL", help="The address of the API to guard.")
     with_evals: bool = flag("--eval", help="Also make evals/ with a suite that runs.")
     with_git: bool = flag("--git", help="Let git merge the pass record of baselines by itself.")
     undo_git: bool = flag(help="Remove what --git has written.")
     dry_run: bool = flag(help="With --git or --undo-git: only show what would change.")
+    project: ProjectOptions = project_options(("base_url",))
 
 
+@command(InitOptions)
 def init(options: InitOptions) -> None:
-    base_url, with_git, dry_run = options.base_url, options.with_git, options.dry_run
+    base_url, with_git, dry_run = options.project.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
         message = "--git and --undo-git cannot be combined"
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))

@@ -7,88 +7,55 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from baselinekit import __version__
 from baselinekit.cli import entry
+from baselinekit.cli.options import InOrder, project_parameters
 from baselinekit.errors import BaselinekitError, find_interrupt
 
 COMMANDS = {
-    "compare": ("compare.CompareOptions", "comparing.compare_or_watch"),
-    "capture": ("capture.capture", ""),
-    "run": ("evals.RunOptions", "running.run_or_list"),
-    "compare-runs": ("compareruns.CompareRunsOptions", "compareruns.compare_runs"),
-    "generate": ("generate.generate", ""),
-    "grade": ("evals.GradeOptions", "grading.grade"),
-    "gate": ("evals.GateOptions", "gating.gate"),
-    "promote": ("prompts.PromoteOptions", "prompts.promote"),
-    "calibrate": ("doctor.CalibrateOptions", "doctor.calibrate"),
-    "refresh": ("approve.RefreshOptions", "approving.refresh"),
-    "review": ("approve.ReviewOptions", "approving.review"),
-    "history": ("history.HistoryOptions", "history.history"),
-    "orphans": ("history.OrphansOptions", "history.orphans"),
-    "merge": ("history.MergeOptions", "history.merge"),
-    "doctor": ("doctor.DoctorOptions", "doctor.doctor"),
-    "export": ("export.ExportOptions", "export.export"),
-    "convert": ("convert.ConvertOptions", "convert.convert"),
-    "import": ("convert.ImportOptions", "moving.import_files"),
-    "explain": ("explain.ExplainOptions", "explain.explain"),
-    "demo": ("demo.DemoOptions", "demo.demo"),
-    "init": ("init.InitOptions", "init.init"),
-    "schema": ("explain.SchemaOptions", "explain.schema"),
+    "compare": ("compare.compare", "Replay baselines and report what differs."),
+    "capture": ("capture.capture", "Record a known-good output as a new baseline."),
+    "run": ("run.run", "Run eval cases: grade the answers, and compute metrics."),
+    "compare-runs": ("compareruns.compare_runs", "Compare two runs of eval cases, case by case."),
+    "generate": ("generate.generate", "Draft what eval files lack: rubrics for their cases."),
+    "grade": ("grade.grade", "Rate outputs that wait for human grading."),
+    "gate": ("gate.gate", "Decide whether a run is good enough to go on."),
+    "promote": ("promote.promote", "Take a prompt from draft to tested to ready."),
+    "calibrate": ("doctor.calibrate", "Measure how well judges agree with people."),
+    "refresh": ("refresh.refresh", "Accept the new output of a failing compare."),
+    "review": ("review.review", "Accept or reject changes one at a time."),
+    "history": ("history.history", "Show how the baselines did in earlier runs."),
+    "orphans": ("history.orphans", "Find files that nothing needs any more."),
+    "merge": ("history.merge", "Combine the result files of several shards into one report."),
+    "export": ("export.export", "Write a prompt folder as a skill folder, which agents load."),
+    "convert": ("convert.convert", "Write eval cases in another form: test cases, eva, AgentV."),
+    "import": ("moving.import_files", "Take over snapshots, cassettes, and eval files of other tools."),
+    "doctor": ("doctor.doctor", "Check every file and rule without replaying anything."),
+    "explain": ("explain.explain", "Say what an error code means, or how a baseline is compared."),
+    "demo": ("demo.demo", "See it work in a minute, without network access."),
+    "init": ("init.init", "Set up a project: write a configuration to fill in."),
+    "schema": ("explain.schema", "Print the JSON Schema of the files, for editors."),
 }
-"""Each command with its options, whose docstring is its help, and its function. Both are imported when they
-are needed."""
-
-_SUMMARIES = {
-    "compare": "Replay baselines and report what differs.",
-    "capture": "Record a known-good output as a new baseline.",
-    "run": "Run eval cases: grade the answers, and compute metrics.",
-    "compare-runs": "Compare two runs of eval cases, case by case.",
-    "generate": "Draft what eval files lack: rubrics for their cases.",
-    "grade": "Rate outputs that wait for human grading.",
-    "gate": "Decide whether a run is good enough to go on.",
-    "promote": "Take a prompt from draft to tested to ready.",
-    "calibrate": "Measure how well judges agree with people.",
-    "refresh": "Accept the new output of a failing compare.",
-    "review": "Accept or reject changes one at a time.",
-    "history": "Show how the baselines did in earlier runs.",
-    "orphans": "Find files that nothing needs any more.",
-    "merge": "Combine the result files of several shards into one report.",
-    "export": "Write a prompt folder as a skill folder, which agents load.",
-    "convert": "Write eval cases in another form: test cases, eva, AgentV.",
-    "import": "Take over snapshots, cassettes, and eval files of other tools.",
-    "doctor": "Check every file and rule without replaying anything.",
-    "explain": "Say what an error code means, or how a baseline is compared.",
-    "demo": "See it work in a minute, without network access.",
-    "init": "Set up a project: write a configuration to fill in.",
-    "schema": "Print the JSON Schema of the files, for editors.",
-}
-"""One line about each command."""
+"""Each command: where it is, and one line about it. It is imported when it is needed."""
 
 _SIGPIPE = 141
 
 
-class Commands(click.Group):
+class Commands(InOrder, click.Group):
     """Knows the name and summary of every command, and imports only the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_SUMMARIES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        path, function = COMMANDS[name]
-        options_class: Any = entry.import_named(path)
-        build_command = entry.import_named("options.command")
-        command: click.Command = (
-            build_command(name, options_class, function, hidden=name not in _SUMMARIES)
-            if function
-            else options_class
-        )
-        command.short_help = _SUMMARIES.get(name)
+        path, summary = COMMANDS[name]
+        command: click.Command = entry.import_named(path)
+        command.short_help = summary
         return command
 
     def resolve_command(
@@ -98,18 +65,18 @@ class Commands(click.Group):
         if name and not name.startswith("-") and name not in COMMANDS:
             from baselinekit.errors import suggest
 
-            near = suggest(name, list(_SUMMARIES))
+            near = suggest(name, list(COMMANDS))
             ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_SUMMARIES.items()))
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="baselinekit %(version)s")
-def cli() -> None:
+def cli(**project_options: object) -> None:
     """Regression tests for HTTP APIs, programs and LLM prompts: record an answer, replay it, and see exactly
     what changed.
 
@@ -118,6 +85,9 @@ def cli() -> None:
     baselinekit capture http GET URL --id users   record what it answers now
     baselinekit compare                           check that it still does
     """
+
+
+cli.params += project_parameters()
 
 
 def main(

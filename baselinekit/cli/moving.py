@@ -9,9 +9,9 @@ from itertools import islice
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import open_clients
-from baselinekit.cli.convert import ImportOptions, convert
+from baselinekit.cli.convert import ImportOptions, convert_file
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import project_of
+from baselinekit.cli.options import command, project_of
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.context import Stop
 from baselinekit.commands.movingin import (
@@ -60,6 +60,7 @@ _IN_TESTS = {
 }
 
 
+@command(ImportOptions, name="import")
 def import_files(options: ImportOptions) -> int:
     """Import by the first argument: a tool with its paths, or one file that is recognised by its content."""
     tool, *paths = options.words
@@ -67,7 +68,7 @@ def import_files(options: ImportOptions) -> int:
         if paths:
             hint = suggest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
             raise InvalidInput(Problem("BK508", f"{tool} is no tool whose files are taken over", hint))
-        return convert(options)
+        return convert_file(options)
     if options.output is not None or options.to != "cases":
         flag = "-o" if options.output is not None else "--to"
         message = f"{flag} is for eval files: baselines of {tool} have their places by their tests"

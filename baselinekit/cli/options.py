@@ -11,7 +11,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +21,6 @@ import click
 from baselinekit.cli import entry, screen
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -53,17 +52,17 @@ class Number(click.FloatRange):
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
-def option(
-    *flags: str,
-    also: Mapping[str, str | dict[str, str]] | None = None,
-    with_flags: bool = False,
-    **attributes: Any,
-) -> Any:
-    """A field that is filled by an option, which by default has the name of the field. `also`: further flags
-    for the same field, with their help and other attributes; the values keep the order in which they were
-    typed. `with_flags`: store each value together with its flag."""
+class _ProjectOption(click.Option):
+    """An option that the help of the program explains, and the help of a command leaves out."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return super().get_help_record(ctx) if ctx.parent is None else None
+
+
+def option(*flags: str, **attributes: Any) -> Any:
+    """A field that is filled by an option, which by default has the name of the field."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
-    metadata = {"flags": flags, "attributes": attributes, "also": also or {}, "with_flags": with_flags}
+    metadata = {"flags": flags, "attributes": attributes}
     return dataclasses.field(default=attributes.get("default", default), metadata=metadata)
 
 
@@ -78,19 +77,9 @@ def including(kind: type[Any]) -> Any:
     return dataclasses.field(default_factory=kind, metadata={"group": kind})
 
 
-def color_option() -> Any:
-    choice = click.Choice(["auto", "always", "never"])
-    return option(type=choice, default="auto", show_default=True, help="When to use colours.")
-
-
 def jobs_option(help: str, default: int | None = None) -> Any:
     default_attributes: dict[str, Any] = {"default": default, "show_default": True} if default else {}
     return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **default_attributes)
-
-
-def processes_option(help: str) -> Any:
-    kind = click.IntRange(1, 256)
-    return option(type=kind, default=1, envvar="BASELINEKIT_PROCESSES", metavar="N", help=help)
 
 
 def flag(*flags: str, help: str) -> Any:
@@ -102,85 +91,124 @@ def several(*flags: str, **attributes: Any) -> Any:
     return option(*flags, multiple=True, **attributes)
 
 
-def command(
-    name: str, kind: type[Options], work: str | Callable[[Options], object], **attributes: Any
-) -> click.Command:
-    """Build the command of a class of options: its fields are the options, its docstring is the help. `work`
-    is called with an object of that class; given as `module.function` it is imported only when the command
-    runs, not for `--help`. With `--json`, the problems that end it are also printed as JSON, all of them,
-    where nothing else was printed as JSON."""
+def command(kind: type[Options], **attributes: Any) -> Callable[[Callable[[Options], object]], click.Command]:
+    """Make a command of a function, which takes the options as an object of `kind`: its fields are the
+    options, its docstring is the help. With `--json`, the problems that end the command are also printed as
+    JSON, all of them, where nothing else was printed as JSON."""
 
-    def callback(**values: Any) -> object:
-        options: Options = _build_options(kind, values)
-        function = entry.import_named(work) if isinstance(work, str) else work
-        entry.raise_on_interrupt()
-        try:
-            return function(options)
-        except BaselinekitError as error:
-            if values.get("as_json") and screen.JSON_SHOWN not in click.get_current_context().meta:
-                problems = [*map(screen.problem_document, error.problems)]
-                screen.show_document({"problem_count": len(problems), "problems": problems})
-            raise
-
-    return _RememberingCommand(
-        name, callback=callback, params=[*_click_parameters(kind)], help=kind.__doc__, **attributes
-    )
-
-
-_TYPED = "baselinekit.typed"
-
-
-class _RememberingCommand(click.Command):
-    """A command that remembers the parameters as typed, with their values, in order."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not ctx.resilient_parsing:
+    def make(work: Callable[[Options], object]) -> click.Command:
+        def callback(**values: Any) -> object:
+            context = click.get_current_context()
+            _add_project_options(context, values, _effective(kind))
+            options: Options = _build_options(kind, values)
+            entry.raise_on_interrupt()
             try:
-                values, _, order = self.make_parser(ctx).parse_args(list(args))
-            except click.NoSuchOption as error:
-                if any(error.option_name in known.opts for known in _click_parameters(ProjectOptions)):
-                    raise _without_effect(error.option_name, ctx.command_path.partition(" ")[2]) from None
+                return work(options)
+            except BaselinekitError as error:
+                if values.get("as_json") and screen.JSON_SHOWN not in context.meta:
+                    problems = [*map(screen.problem_document, error.problems)]
+                    screen.show_document({"problem_count": len(problems), "problems": problems})
                 raise
-            typed = ctx.meta[_TYPED] = list[tuple[click.Parameter, Any]]()
-            for parameter in order:
-                value = values[parameter.name]
-                value = value.pop(0) if isinstance(value, list) else value
-                if isinstance(value, str | bool | tuple):  # click marks what was not typed
-                    typed.append((parameter, value))
-        return super().parse_args(ctx, args)
+
+        return InOrder(
+            attributes.pop("name", work.__name__.replace("_", "-")),
+            callback=callback,
+            params=[*_parameters(kind), *project_parameters()],
+            help=kind.__doc__,
+            **attributes,
+        )
+
+    return make
 
 
-def _typed() -> list[tuple[click.Parameter, Any]]:
-    typed: list[tuple[click.Parameter, Any]] = click.get_current_context().meta[_TYPED]
-    return typed
+class InOrder(click.Command):
+    """A command that knows in which order its options were typed."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        parser: Any = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+            values, left, order = parse(args)
+            ctx.meta.setdefault(_ORDER, []).extend(order)
+            return values, left, order
+
+        parser.parse_args = parse_args
+        return parser
 
 
-def _click_parameters(kind: type[Any]) -> Iterator[click.Parameter]:
+def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
     inherited = {field.name for base in kind.__bases__ if is_dataclass(base) for field in fields(base)}
     # the fields of the class itself come first
     for field in sorted(fields(kind), key=lambda field: field.name in inherited):
-        if "group" in field.metadata:
-            yield from _click_parameters(field.metadata["group"])
+        if "group" in field.metadata and "effective" not in field.metadata:
+            yield from _parameters(field.metadata["group"])
         elif "argument" in field.metadata:
             yield click.Argument([field.name], **field.metadata["argument"])
         elif "flags" in field.metadata:
             flags = field.metadata["flags"] or (f"--{field.name.replace('_', '-')}",)
-            yield click.Option([*flags, field.name], **field.metadata["attributes"])
-            for flag, attributes in field.metadata["also"].items():
-                attributes = {"help": attributes} if isinstance(attributes, str) else attributes
-                yield click.Option([flag, field.name], **{**field.metadata["attributes"], **attributes})
+            option_class = _ProjectOption if kind is ProjectOptions else click.Option
+            yield option_class([*flags, field.name], **field.metadata["attributes"])
 
 
-def _build_options(kind: Any, values: dict[str, Any]) -> Any:
+def _build_options(kind: Any, values: Mapping[str, Any]) -> Any:
     filled = {}
     for field in fields(kind):
         if "group" in field.metadata:
             filled[field.name] = _build_options(field.metadata["group"], values)
-        elif field.metadata.get("with_flags"):
-            filled[field.name] = tuple((p.opts[0], text) for p, text in _typed() if p.name == field.name)
         elif field.metadata:
             filled[field.name] = values[field.name]
     return kind(**filled)
+
+
+# The options of the project stand before or after the name of a command.
+
+
+@cache
+def project_parameters() -> tuple[click.Parameter, ...]:
+    return tuple(_parameters(ProjectOptions))
+
+
+def _effective(kind: type[Any]) -> tuple[str, ...]:
+    """The options of the project that a command has a use for."""
+    found = [field.metadata["effective"] for field in fields(kind) if "effective" in field.metadata]
+    return ("color", *found[0]) if found else ("color",)
+
+
+def _add_project_options(context: click.Context, values: dict[str, Any], effective: Collection[str]) -> None:
+    """Add those that were typed before the name of the command, and remember all that was typed."""
+    root = context.find_root()
+    for parameter in project_parameters():
+        name = parameter.name or ""
+        if name not in effective and (_is_typed(context, name) or _is_typed(root, name)):
+            raise _without_effect(parameter.opts[0], context.command_path.partition(" ")[2])
+        if root is not context and _is_typed(root, name):
+            before = root.params[name]
+            if isinstance(before, tuple):
+                values[name] = (*before, *values[name])
+            elif not _is_typed(context, name):
+                values[name] = before
+    texts = {name: iter(values[name]) for name in ("variables", "variable_files")}
+    in_order = [(one.opts[0], next(texts[one.name])) for one in context.meta[_ORDER] if one.name in texts]
+    names = [name for part in (root, context) for name in part.params if _is_typed(part, name)]
+    parameters = {parameter.name: parameter for parameter in context.command.params}
+    context.meta[screen.COLOR] = values["color"]
+    context.meta[_TYPED] = [(parameters[name], values[name]) for name in dict.fromkeys(names)]
+    values["variables"] = tuple(in_order)
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+_TYPED = "baselinekit.typed"
+_ORDER = "baselinekit.order"
+
+
+def _typed() -> list[tuple[click.Parameter, Any]]:
+    """The parameters that were typed, with their values."""
+    typed: list[tuple[click.Parameter, Any]] = click.get_current_context().meta[_TYPED]
+    return typed
 
 
 def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -222,25 +250,24 @@ def _baselines() -> list[Baseline]:
 
 
 @dataclass(eq=False, repr=False)
-class ReadingOptions:
-    """Where the project is and what the operator says about it, for commands that send and run nothing."""
+class ProjectOptions:
+    """Where the project is and what the operator says about it."""
 
     config: str | None = option(
         metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
     )
     config_from: str | None = option(metavar="REV", help="Use the configuration as it is at this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
+    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
     variables: tuple[tuple[str, str], ...] = several(
         "--var",
-        also={
-            "--var-file": {
-                "metavar": "NAME=FILE|FILE.yml",
-                "help": "Set it to the text of a file, or several from a file of YAML or JSON.",
-            }
-        },
-        with_flags=True,
         metavar="NAME=VALUE",
         help="Set the variable {{NAME}}, or the input of a prompt.",
+    )
+    variable_files: tuple[str, ...] = several(
+        "--var-file",
+        metavar="NAME=FILE|FILE.yml",
+        help="Set it to the text of a file, or several from a file of YAML or JSON.",
     )
     env_files: tuple[str, ...] = several(
         "--env-file", metavar="FILE", help="A file of variables, as KEY=value lines."
@@ -253,20 +280,31 @@ class ReadingOptions:
     allow_hosts: tuple[str, ...] = several(
         "--allow-host", metavar="HOST", help="Allow requests only to these hosts."
     )
-
-
-@dataclass(eq=False, repr=False)
-class ExecutingOptions(ReadingOptions):
-    """Those of commands that ask models and send no request."""
-
     allow_exec: bool = flag(help="Allow files to run programs that the configuration does not name.")
+    color: str = option(
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="When to use colours.",
+    )
 
 
-@dataclass(eq=False, repr=False)
-class ProjectOptions(ExecutingOptions):
-    """Those of commands that send requests."""
+READING = (
+    *("config", "config_from", "environment", "variables", "variable_files", "env_files"),
+    *("secrets", "allow_hosts"),
+)
+"""The options of the project for commands that send and run nothing."""
 
-    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
+ASKING = (*READING, "allow_exec")
+"""Those of commands that ask models and send no request."""
+
+SENDING = (*ASKING, "base_url")
+
+
+def project_options(effective: Sequence[str] = SENDING) -> Any:
+    """The field of a command with the options of the project, of those that it has a use for."""
+    metadata = {"group": ProjectOptions, "effective": effective}
+    return dataclasses.field(default_factory=ProjectOptions, metadata=metadata)
 
 
 @dataclass(eq=False, repr=False)
@@ -309,7 +347,49 @@ class SelectionOptions:
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
 
-def operator_of(options: ReadingOptions) -> Operator:
+@dataclass(eq=False, repr=False)
+class WhereOptions:
+    """Where the work is done, if not in threads of this process."""
+
+    processes: int = option(
+        type=click.IntRange(1, 256),
+        default=1,
+        envvar="BASELINEKIT_PROCESSES",
+        metavar="N",
+        help="Work in N processes, for more than one core.",
+    )
+    dask: str | None = option(
+        metavar="ADDRESS", help="Work on a Dask cluster; local:4 starts four workers here."
+    )
+
+
+@dataclass(eq=False, repr=False)
+class BaseOptions:
+    """What a change does to the files themselves."""
+
+    base: str | None = option(
+        metavar="REV", help="Also list what was added, removed, loosened or changed since this commit."
+    )
+    fail_on_weakened: bool = flag(help="With --base: exit 1 if anything was removed or loosened.")
+
+
+@dataclass(eq=False, repr=False)
+class PathRuleOptions:
+    """Rules about paths of the output, at a capture and afterwards."""
+
+    ignore: tuple[str, ...] = several(metavar="PATH", help="Leave this out of the comparison.")
+    tolerance: tuple[str, ...] = several(
+        metavar="PATH=NUMBER",
+        help="How far a number may move: 0.05 either way, -0.3 only down, +2 only up, 5% relative.",
+    )
+    arrays: tuple[str, ...] = several(
+        "--array",
+        metavar="PATH=MODE",
+        help="How the rows of an array are paired: ordered, unordered, subset, each, by:KEY.",
+    )
+
+
+def operator_of(options: ProjectOptions) -> Operator:
     """The operator's settings from the command line, else from BASELINEKIT_CONFIG, _ENVIRONMENT and
     _BASE_URL."""
     import time
@@ -322,7 +402,7 @@ def operator_of(options: ReadingOptions) -> Operator:
 
         execute = Processes().execute
     environ = dict(os.environ)
-    base_url = getattr(options, "base_url", None) or environ.get("BASELINEKIT_BASE_URL")
+    base_url = options.base_url or environ.get("BASELINEKIT_BASE_URL")
     if base_url is not None:
         check_base_url(base_url)
     return Operator(
@@ -331,11 +411,11 @@ def operator_of(options: ReadingOptions) -> Operator:
         config=options.config or environ.get("BASELINEKIT_CONFIG"),
         environment=options.environment or environ.get("BASELINEKIT_ENVIRONMENT"),
         base_url=base_url,
-        variables=_parse_variables(options.variables),
+        variables=_parse_variables(options),
         env_files=options.env_files,
         secrets=dict(map(_parse_secret, options.secrets)),
         allow_hosts=options.allow_hosts,
-        allow_exec=getattr(options, "allow_exec", False),
+        allow_exec=options.allow_exec,
         now=clock()(),
         work=time.thread_time,
         config_from=options.config_from,
@@ -356,7 +436,7 @@ def check_base_url(url: str) -> None:
 
 
 def project_of(
-    options: ReadingOptions,
+    options: ProjectOptions,
     offline: bool = False,
     targets: str | None = None,
     target: str | None = None,
@@ -367,6 +447,7 @@ def project_of(
     from baselinekit.cli import screen
     from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
+    from baselinekit.structs import replace
 
     operator = replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
@@ -389,16 +470,12 @@ def project_of(
 def refuse_without_effect(command: str, *names: str) -> None:
     """Refuse these options of the project (without names: all) for a command that has no use for them."""
     for parameter, _ in _typed():
-        if parameter.name in (names or [field.name for field in fields(ProjectOptions)]):
+        if parameter.name in (names or SENDING):
             raise _without_effect(parameter.opts[0], command)
 
 
 def _without_effect(flag: str, command: str) -> InvalidInput:
     return InvalidInput(Problem("BK508", f"{flag} has no effect on {command}", "leave it out"))
-
-
-SENDING = ("base_url", "allow_exec")
-"""Options of the project for commands that send requests or run programs."""
 
 
 def _is_name(text: str) -> bool:
@@ -414,10 +491,10 @@ def _parse_pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _parse_variables(options: tuple[tuple[str, str], ...]) -> dict[str, Json]:
-    """Parse `--var` and `--var-file`; a later one overrides an earlier one."""
+def _parse_variables(options: ProjectOptions) -> dict[str, Json]:
+    """The values of `--var` and `--var-file`; a later one overrides an earlier one."""
     values: dict[str, Json] = {}
-    for flag, text in options:
+    for flag, text in options.variables:
         name, equals, file = text.partition("=")
         if flag == "--var":
             values |= [_parse_pair(flag, text)]
@@ -495,9 +572,9 @@ def typed_command() -> Typed:
     from baselinekit.model.results import Typed
 
     # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
-    left_out = {"config_from"} if in_ci(os.environ) else set()
+    operator = {*SENDING} - ({"config_from"} if in_ci(os.environ) else set())
     return Typed(
-        tuple(_typed_options({field.name for field in fields(ProjectOptions)} - left_out)),
+        tuple(_typed_options(operator)),
         tuple(_typed_options(("cache", "offline", "target", "targets"))),
         tuple(_typed_options({field.name for field in fields(SelectionOptions)})),
         tuple(_typed_arguments()),
@@ -513,13 +590,17 @@ def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
 
 
 def _typed_options(names: Collection[str]) -> Iterator[str]:
-    """The options of these fields with their values, as typed. Of a secret only the name is repeated: its
-    value comes from the environment, or from the user."""
+    """The options of these fields with their values. Of a secret only the name is repeated: its value comes
+    from the environment, or from the user."""
     for parameter, value in _typed():
-        if parameter.name in names and isinstance(parameter, click.Option):
+        if parameter.name not in names or not isinstance(parameter, click.Option):
+            continue
+        if parameter.is_flag:
+            yield (parameter.opts if value else parameter.secondary_opts)[0]
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
             yield parameter.opts[0]
-            if not isinstance(value, bool):
-                yield value.partition("=")[0] if parameter.name == "secrets" else value
+            yield one.partition("=")[0] if parameter.name == "secrets" else str(one)
 
 
 def _typed_arguments() -> Iterator[str]:

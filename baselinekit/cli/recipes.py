@@ -12,8 +12,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli.approve import RefreshOptions
-from baselinekit.cli.capture import (
+from baselinekit.cli.capture_options import (
     MODES,
     TYPES,
     CommandOptions,
@@ -22,9 +21,8 @@ from baselinekit.cli.capture import (
     PromptOptions,
     RuleOptions,
     SkillOptions,
-    is_curl,
 )
-from baselinekit.cli.options import ReadingOptions, parse_lists, parse_pairs, project_of
+from baselinekit.cli.options import PathRuleOptions, ProjectOptions, parse_lists, parse_pairs, project_of
 from baselinekit.clients.trust import origin
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
@@ -53,6 +51,11 @@ _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
 _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
 
 
+def is_curl(word: str) -> bool:
+    """Whether a word is the program curl, with or without its path and `.exe`."""
+    return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
+
+
 def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:
     """The `comparison:` given by the options."""
     rules: dict[str, Json] = {}
@@ -77,7 +80,7 @@ def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool
     return rules
 
 
-def parse_path_rules(options: RuleOptions | RefreshOptions) -> dict[str, Json]:
+def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
     """The rules about paths that `capture` and `refresh` share."""
     rules: dict[str, Json] = {}
     if options.ignore:
@@ -463,7 +466,7 @@ def request_host(current: Mapping[str, Any], project: Project) -> str:
     return urlsplit(str(project.scope.expand(base, ()) or "")).netloc
 
 
-def declare_secrets(project: Project, options: ReadingOptions, current: Mapping[str, Any]) -> list[str]:
+def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
     """Write the secrets that the operator gave and the recipe uses into the configuration as variables, so
     that from now on only the environment has to provide them. Return their names."""
     secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))

@@ -53,13 +53,23 @@ def first_lines(lines: list[str]) -> list[str]:
 # Colours, width, and text that any standard output can take.
 
 
+COLOR = "baselinekit.color"
+"""The key of `--color` in what click keeps of a command."""
+
 _WIDTH = 100
 _SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
 
 
-def style_of(color: str, verbose: bool = False) -> Style:
+def chosen_color() -> str:
+    """When to use colours, as `--color` says: auto, always or never."""
+    context = click.get_current_context(silent=True)
+    return "auto" if context is None else str(context.meta.get(COLOR, "auto"))
+
+
+def style_of(verbose: bool = False) -> Style:
     from baselinekit.report.wording import Style  # only needed to show a report
 
+    color = chosen_color()
     is_terminal = sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     automatic = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or is_terminal)
     with_color = automatic if color == "auto" else color == "always"

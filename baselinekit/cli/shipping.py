@@ -13,8 +13,7 @@ import click
 from click.core import ParameterSource
 
 from baselinekit.cli.clients import CACHE, operator_path
-from baselinekit.cli.compare import CompareOptions
-from baselinekit.cli.evals import RunOptions
+from baselinekit.cli.options import WhereOptions
 from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
@@ -44,7 +43,7 @@ _WORD = lazy_pattern(r"\w+")
 
 def elsewhere(
     job: Job,
-    options: CompareOptions | RunOptions,
+    where: WhereOptions,
     build: Callable[[Order], Build],
     terms: Any,
     named: Sequence[str],
@@ -53,24 +52,24 @@ def elsewhere(
     """A cluster, or several processes, but no more than do something at once; None for threads of this one.
     `build`: how a worker is made; `named` and `stated`: for `on_cluster`."""
     place: AbstractContextManager[Workers]
-    if options.dask is not None:
-        place = on_cluster(options.dask, job, build, named, stated)
-    elif (count := min(options.processes, job.jobs)) == 1:
+    if where.dask is not None:
+        place = on_cluster(where.dask, job, build, named, stated)
+    elif (count := min(where.processes, job.jobs)) == 1:
         return None
     else:
         shares = [job.jobs // count + (number < job.jobs % count) for number in range(count)]
         builds = [build(replace(job.order, jobs=share)) for share in shares]
         place = WorkerProcesses(builds, shares[0], job.about.partition(" ")[0])
-    now, reads = job.context.clients.now, options.dask is None
+    now, reads = job.context.clients.now, where.dask is None
     return Elsewhere(place, terms, job.models, job.maxfail, now, reads)
 
 
 def compare_elsewhere(
-    job: Job, options: CompareOptions, policy: ComparePolicy
+    job: Job, where: WhereOptions, paths: Sequence[str], policy: ComparePolicy
 ) -> Elsewhere[Entry, JudgedBaseline] | None:
     """Where the baselines of a compare are judged; None for threads of this process."""
-    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in options.paths]
-    return elsewhere(job, options, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
+    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in paths]
+    return elsewhere(job, where, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
 
 
 def check_dask_option(place: str) -> None:

@@ -6,12 +6,11 @@ the two values of its verdict, or a file that it uses."""
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.cli import screen
-from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import project_of
+from baselinekit.cli.options import ProjectOptions, project_of
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
@@ -60,21 +59,18 @@ class View(Struct):
 
 
 class Watch:
-    def __init__(self, options: CompareOptions, run: Round):
-        if options.as_json:
-            message = "--json is one document, and --watch never ends"
-            raise InvalidInput(Problem("BK508", message, "leave out one"))
+    def __init__(self, options: ProjectOptions, paths: Sequence[str], run: Round):
         if in_ci(os.environ):
             message = "--watch would never end here: CI is set"
             raise InvalidInput(Problem("BK508", message, "leave it out in CI"))
-        self._options, self._run = options, run
-        self._style = screen.style_of(options.color)
+        self._options, self._paths, self._run = options, paths, run
+        self._style = screen.style_of()
         self._code = 0
 
     def until_stopped(self) -> int:
         """Watch until Ctrl-C. Between two rounds it ends the watch with the exit code of the last round;
         during a round it is an interruption as usual."""
-        view = view_of(self._options)
+        view = view_of(self._options, self._paths)
         is_over = self._run_round(None, frozenset())
         try:
             while not is_over:
@@ -98,7 +94,7 @@ class Watch:
             while not view.is_stale():
                 time.sleep(_POLL_SECONDS)
             time.sleep(_SETTLE_SECONDS)
-            before, view = view, view_of(self._options)
+            before, view = view, view_of(self._options, self._paths)
             if view.error not in ("", before.error):
                 screen.line(screen.safe(view.error), err=True)
         return before, view
@@ -117,17 +113,17 @@ class Watch:
         return report.interrupted
 
 
-def view_of(options: CompareOptions) -> View:
+def view_of(options: ProjectOptions, paths: Sequence[str]) -> View:
     """Return the present state; only of the configuration, as long as that cannot be read."""
-    config = os.path.abspath(options.project.config or CONFIG_NAME)
+    config = os.path.abspath(options.config or CONFIG_NAME)
     try:
-        project = project_of(options.project)
-        baselines, broken = load_partly(project, options.paths)
+        project = project_of(options)
+        baselines, broken = load_partly(project, paths)
     except BaselinekitError as error:
         return View("", {config: _stamp(config)}, {}, str(error))
     config = os.path.join(project.root, project.config_file or CONFIG_NAME)
-    common = {path: _stamp(path) for path in (config, *map(os.path.abspath, options.project.env_files))}
-    tops = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in options.paths]
+    common = {path: _stamp(path) for path in (config, *map(os.path.abspath, options.env_files))}
+    tops = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in paths]
     places = (os.path.join(project.root, top) for top in tops or project.folders)
     stamps = common | {path: _stamp(path) for place in places for path in _paths_below(place)}
     own_files = {os.path.join(project.root, baseline.source.file) for baseline in baselines}

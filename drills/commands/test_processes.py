@@ -21,8 +21,7 @@ from counted_model import CountedModel
 from storehelp import write
 
 from baselinekit.cli.clients import LazyModels, open_clients
-from baselinekit.cli.compare import CompareOptions
-from baselinekit.cli.options import RecordingOptions
+from baselinekit.cli.options import RecordingOptions, WhereOptions
 from baselinekit.cli.shipping import compare_elsewhere
 from baselinekit.cli.worker import Job
 from baselinekit.commands.compare import compare
@@ -155,7 +154,7 @@ def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda ou
         context = replace(context, advance=lambda total: told)
         models = LazyModels(project, context.clients, recording)
         job = Job(project, context, models, recording, None, "compare", policy.jobs, None)
-        elsewhere = compare_elsewhere(job, CompareOptions(processes=processes), policy)
+        elsewhere = compare_elsewhere(job, WhereOptions(processes), (), policy)
         with elsewhere or nullcontext():
             return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from baselinekit.cli.capture import RuleOptions, cost_option
+from baselinekit.cli.capture_options import RuleOptions, cost_option
 from baselinekit.cli.main import cli
 from baselinekit.cli.options import Number, command, including
 from baselinekit.cli.recipes import parse_rules
@@ -23,7 +23,9 @@ class Options:
 def typed(words: str, has_scores: bool = False) -> dict[str, Any]:
     """The rules that stand in the file for these words."""
 
-    made = command("rules", Options, lambda options: parse_rules(options.rules, options.cost, has_scores))
+    made = command(Options, name="rules")(
+        lambda options: parse_rules(options.rules, options.cost, has_scores)
+    )
     rules: dict[str, Any] = made.main(words.split(), standalone_mode=False)
     return rules
 

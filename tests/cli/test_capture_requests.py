@@ -7,7 +7,8 @@ from typing import Any
 import click
 import pytest
 
-from baselinekit.cli.capture import HttpOptions, Kinds
+from baselinekit.cli.capture import Kinds
+from baselinekit.cli.capture_options import HttpOptions
 from baselinekit.cli.main import COMMANDS, Commands
 from baselinekit.cli.options import command
 from baselinekit.cli.recipes import typed_request
@@ -26,7 +27,7 @@ def asked(words: Sequence[str], base_url: str = "") -> tuple[dict[str, Any], tup
     def work(options: HttpOptions) -> None:
         found.append(typed_request(options, project, FILES.__getitem__))
 
-    capture = Kinds("capture", commands=[command("http", HttpOptions, work)])
+    capture = Kinds("capture", commands=[command(HttpOptions, name="http")(work)])
     assert isinstance(capture, click.Group)
     capture.main(list(words), standalone_mode=False)
     return found[0].current, found[0].dropped
@@ -147,8 +148,6 @@ def test_no_two_options_of_a_command_fill_one_field(name: str) -> None:
     assert found is not None
     for each in found.commands.values() if isinstance(found, click.Group) else [found]:
         flags = [one.opts for one in each.params if isinstance(one, click.Option)]
-        # made to fill those of --phase and --var, in the order typed, and that of --model
-        shared = [["--trigger"], ["--var-file"], *([["--target"]] if each.name == "rubrics" else [])]
-        names = [one.name for one in each.params if one.opts not in shared]
+        names = [one.name for one in each.params]
         assert len({flag for opts in flags for flag in opts}) == sum(map(len, flags)), each.name
         assert len(set(names)) == len(names), each.name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.cli.evals import GateOptions
+from baselinekit.cli.gate import GateOptions
 from baselinekit.cli.main import run
 from baselinekit.cli.options import command
 
@@ -247,7 +247,7 @@ def test_a_result_of_a_run_that_was_interrupted_is_undecided_and_this_gate_was_n
 def test_phases_and_triggers_are_judged_in_the_order_in_which_they_are_typed() -> None:
     seen: list[GateOptions] = []
 
-    noted = command("gate", GateOptions, seen.append)
+    noted = command(GateOptions, name="gate")(seen.append)
     words = ["--trigger", "b.yaml", "--phase", "a.yaml", "x.json", "--trigger", "c.yaml"]
     noted.main(words, standalone_mode=False, obj=None)
     assert seen[0].plans == ["b.yaml", "a.yaml", "c.yaml"]

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import ProjectOptions
 from baselinekit.cli.watch import View, view_of
 from baselinekit.commands.loading import load
@@ -45,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 def view(folder: Path, *files: str) -> View:
     config, env_file, *paths = (str(folder / file) for file in ("baselinekit.yaml", ".env", *files))
-    return view_of(CompareOptions(paths=paths, project=ProjectOptions(config=config, env_files=(env_file,))))
+    return view_of(ProjectOptions(config=config, env_files=(env_file,)), paths)
 
 
 @pytest.mark.slow

@@ -3,15 +3,28 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import click
 
 from baselinekit.cli import delivery, screen
-from baselinekit.cli.evals import GateOptions, RunOptions
 from baselinekit.cli.options import (
+    Number,
+    ProjectOptions,
+    RecordingOptions,
+    argument,
+    command,
+    flag,
+    including,
+    jobs_option,
+    option,
     path_from_here,
     project_of,
+    project_options,
     repeat_command,
+    several,
 )
-from baselinekit.cli.running import keep_run, plan_suite, run_suite
+from baselinekit.cli.run import RunOptions, keep_run, plan_suite, run_suite
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
 from baselinekit.commands.project import Project
@@ -21,7 +34,8 @@ from baselinekit.evals import gating, selection
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.gating import RATE
-from baselinekit.model.evals import Gate, GateResult, Suite, worst_exit_code
+from baselinekit.metrics import PRESETS
+from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, resultfile
 from baselinekit.report.evals.evalreport import format_gates_json
@@ -34,6 +48,73 @@ from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
 
+_PLANS = (".yaml", ".yml")
+
+
+@dataclass(eq=False, repr=False)
+class GateOptions:
+    """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
+
+    A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
+    threshold meets it; a metric that is not available does not. A failing regression is never covered by a
+    rate, unless it is medium or low and --allow-regressions names that.
+
+    \b
+    Exit code: 0 met, or not blocking; 1 not met; 2 usage or an invalid file; 3 undecided: something
+    could not run or be judged; 4 refused; 5 nothing to judge; 130 interrupted.
+    """
+
+    results: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    preset: str | None = option(
+        type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
+    )
+    required: tuple[str, ...] = several(
+        "--require", metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; can be repeated."
+    )
+    required_pass_rate: float | None = option(
+        type=Number(0, 1), metavar="X", help="The share of cases that must pass."
+    )
+    allow_regressions: tuple[str, ...] = several(
+        type=click.Choice(ALLOWABLE),
+        help="Let the rates cover failing regressions of this criticality; can be repeated.",
+    )
+    named_plans: tuple[str, ...] = several(
+        "--phase",
+        "--trigger",
+        metavar="FILE",
+        help="A plan: the eval steps of a phase, or an eval_trigger.",
+    )
+    phase_id: str | None = option(
+        metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
+    )
+    categories: tuple[str, ...] = several("--category", help="Only capability, regression, or a category.")
+    tags: tuple[str, ...] = several("--tag", help="Only cases with one of these tags.")
+    partial: bool = flag(help="Judge a narrowed run (-k, --id, --lf) as if it were complete.")
+    warn: bool = flag(help="Only warn: exit 0 even if a gate is not met.")
+    attempts: int | None = option(
+        type=click.IntRange(1, 1000), help="When it runs a suite: attempts per case."
+    )
+    jobs: int | None = jobs_option("When it runs a suite: how many at once.")
+    resume: bool = flag(help="When it runs a suite: continue where the last run stopped.")
+    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write a report: x.md, x.json.")
+    as_json: bool = flag("--json", help="Print it as JSON instead of text.")
+    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = flag("-v", "--verbose", help="Also print every case that did not pass.")
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = project_options()
+
+    @property
+    def plans(self) -> list[str]:
+        return [
+            *self.named_plans,
+            *(path for path in self.results if path.lower().endswith(_PLANS)),
+        ]
+
+    @property
+    def files(self) -> list[str]:
+        return [path for path in self.results if path not in self.plans]
+
+
 _FORMS: dict[str, Callable[[Sequence[GateResult]], str]] = {
     ".json": format_gates_json,
     ".md": format_gates_markdown,
@@ -42,6 +123,7 @@ _RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there
 _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 
+@command(GateOptions)
 def gate(options: GateOptions) -> int:
     for path in options.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
@@ -256,7 +338,7 @@ class Gating(MutableStruct):
 
     def print_gates(self, judged: Sequence[GateResult]) -> None:
         """Print the gates, their metrics, and in the last line whether the work may go on."""
-        options, style = self.options, screen.style_of(self.options.color, self.options.verbose)
+        options, style = self.options, screen.style_of(self.options.verbose)
         if options.as_json:
             screen.show_json(format_gates_json(judged))
             return

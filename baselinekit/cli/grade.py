@@ -6,12 +6,23 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
-from baselinekit.cli.evals import GradeOptions
 from baselinekit.cli.keys import Keyboard, Region, keyboard
-from baselinekit.cli.options import project_of, read_text
+from baselinekit.cli.options import (
+    READING,
+    ProjectOptions,
+    argument,
+    command,
+    flag,
+    option,
+    project_of,
+    project_options,
+    read_text,
+    several,
+)
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
@@ -43,6 +54,51 @@ from baselinekit.store.results import write_text
 from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.texts import count_noun
 
+
+@dataclass(eq=False, repr=False)
+class GradeOptions:
+    """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
+
+    A run does not wait for people: a case is unscored until enough of them have rated it and agree.
+
+    \b
+    baselinekit grade                                 everything that waits for you
+    baselinekit grade --list                          what waits, with its ratings so far
+    baselinekit grade greeting --as ada --value 4     one rating, without questions
+    baselinekit grade --export ada.yaml --as ada      a form to send to somebody
+    baselinekit grade --import ada.yaml
+    baselinekit grade --finish results.json           complete the run with the ratings
+
+    \b
+    Exit code: 0 done, 2 usage or an invalid file, 3 something still waits, 5 nothing selected,
+    130 interrupted; with --finish that of the run.
+    """
+
+    cases: tuple[str, ...] = argument(nargs=-1, metavar="[CASE|KEY]...")
+    rater: str | None = option(
+        "--as", metavar="NAME", help="Who rates; the default is BASELINEKIT_RATER, or your login name."
+    )
+    value: str | None = option(metavar="VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
+    note: str = option(metavar="TEXT", default="", help="With --value: why.")
+    change: bool = flag(help="With --value: replace your earlier rating.")
+    listed: bool = flag("--list", help="List the queue, including what is settled.")
+    as_json: bool = flag("--json", help="The queue as JSON.")
+    export: str | None = option(
+        metavar="FILE", help="Write the queue to a file; with --as, a form to fill in."
+    )
+    imported: str | None = option(
+        "--import", metavar="FILE", help="Import a file of ratings; - reads standard input."
+    )
+    finish: str | None = option(
+        metavar="RESULTS", help="Complete a result file with the ratings given since."
+    )
+    outputs: tuple[str, ...] = several(
+        "-o", metavar="PATH", help="With --finish: write to this file instead of back to the same one."
+    )
+    drop: bool = flag(help="Remove unrated items from the queue.")
+    project: ProjectOptions = project_options(READING)
+
+
 # `baselinekit grade`.
 
 
@@ -50,6 +106,7 @@ _PENDING = 3
 _MOST_NAMED = 5
 
 
+@command(GradeOptions)
 def grade(options: GradeOptions) -> int:
     actions = [
         name
@@ -98,7 +155,7 @@ class Grading(MutableStruct):
             choices = [describe_choices(standing.queued.item) for standing in standings]
             screen.show_json(format_queue_json(standings, choices, agreements))
             return _PENDING if waiting else 0
-        screen.show(format_queue(standings if options.listed else waiting, screen.style_of(options.color)))
+        screen.show(format_queue(standings if options.listed else waiting, screen.style_of()))
         for agreement in agreements if options.listed else ():
             values = (f"{name} {'not defined' if v is None else v}" for name, v in agreement.items())
             screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
@@ -222,7 +279,7 @@ class Grading(MutableStruct):
                 if any(standing.is_open for standing in self.queue.standings(self.options.cases))
                 else 0
             )
-        return Session(self.queue, rater, waiting, screen.style_of(self.options.color)).run()
+        return Session(self.queue, rater, waiting, screen.style_of()).run()
 
 
 # Ratings one after the other in a terminal: each takes one key or a few, and is saved at once.

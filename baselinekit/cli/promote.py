@@ -6,12 +6,13 @@ from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import (
-    ReadingOptions,
+    READING,
+    ProjectOptions,
     argument,
-    color_option,
+    command,
     flag,
-    including,
     project_of,
+    project_options,
 )
 from baselinekit.evals import promotion
 from baselinekit.evals.promotion import PromotionGate, PromotionStep
@@ -37,17 +38,17 @@ class PromoteOptions:
     prompt: str = argument(metavar="PROMPT")
     force: bool = flag("--force", help="Promote although gates are not met, and print those.")
     as_json: bool = flag("--json", help="Print the gates as JSON.")
-    project: ReadingOptions = including(ReadingOptions)
-    color: str = color_option()
+    project: ProjectOptions = project_options(READING)
 
 
+@command(PromoteOptions)
 def promote(options: PromoteOptions) -> int:
     project = project_of(options.project)
     step = promotion.next_step(project, promotion.find_prompt(project, options.prompt))
     is_promoted = options.force or not step.unmet
     if is_promoted:
         promotion.write_step(project, step, timestamps(clock())())
-    style = screen.style_of(options.color)
+    style = screen.style_of()
     if step.unmet and options.force:
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)

@@ -1,46 +1,57 @@
-"""What `baselinekit refresh` and `review` do: show changes, ask, write what is accepted, suggest checks."""
+"""`baselinekit refresh`: show changes, ask, write what is accepted, suggest checks."""
 
 import json
 import os
 import shlex
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import click
 
-from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import screen
-from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import real_context, with_models, with_progress
-from baselinekit.cli.keys import Region, keyboard
 from baselinekit.cli.options import (
+    PathRuleOptions,
+    ProjectOptions,
+    RecordingOptions,
+    SelectionOptions,
+    argument,
+    command,
+    complete_ids,
+    flag,
+    including,
+    jobs_option,
+    option,
     parse_pairs,
     path_from_here,
     project_of,
+    project_options,
     read_text,
     repeat_command,
+    several,
     typed_command,
 )
 from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands import refresh as refreshing, review as reviewing
+from baselinekit.commands import refresh as refreshing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
 from baselinekit.commands.selection import Selection
-from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
+from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model import changes as model
-from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshProposal
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import Style, first_of
-from baselinekit.structs import MutableStruct, field, replace
+from baselinekit.structs import MutableStruct, field
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -56,7 +67,116 @@ _PENDING = 3
 _INTERRUPTED = 130
 
 
-def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> RefreshScope:
+@dataclass(eq=False, repr=False)
+class StampOptions:
+    """What is noted in the file about the approval."""
+
+    version: str | None = option(
+        metavar="TEXT", help="The version of the target; the default is git's last tag."
+    )
+    by: str | None = option(metavar="WHO", help="Record who approved it.")
+    reason: str | None = option(metavar="TEXT", help="Note why.")
+
+    def stamp(self, described: str | None) -> ApprovalNote:
+        """The stamp; `described` is the version from `git describe`."""
+        return ApprovalNote(self.version or described, self.by, self.reason)
+
+
+@dataclass(eq=False, repr=False)
+class ScopeOptions:
+    """Which changes are shown, and where the new outputs come from."""
+
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
+    selection: SelectionOptions = including(SelectionOptions)
+    paths: tuple[str, ...] = several("--path", metavar="PATH", help="Only what changes there.")
+    results: tuple[str, ...] = several(
+        "--from",
+        metavar="RESULTS",
+        help="The answers of a CI job: its results.json (or several); - reads standard input.",
+    )
+    replay: bool = flag(help="Send the requests again.")
+    jobs: int = jobs_option("Of the requests that are sent again: how many at once.", 8)
+    approved: StampOptions = including(StampOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = project_options()
+
+
+@dataclass(eq=False, repr=False)
+class RefreshOptions(ScopeOptions):
+    """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
+    that ID or PATH names.
+
+    No request is sent: the outputs of that compare are used. Only what differs is rewritten; what still
+    matches keeps its placeholders, and the file its comments.
+
+    \b
+    baselinekit refresh users --dry-run
+    baselinekit refresh users --path body.users[0].name
+    baselinekit refresh --all-failed --yes --by ada --reason "new names since 2.4"
+    baselinekit refresh --from results.json
+    baselinekit refresh users --ignore body.took --placeholder 'body.users.*.id=<<any_uuid>>'
+    baselinekit refresh users --learn            placeholders for what varies, and nothing else
+
+    \b
+    Exit code: 0 done, 2 usage or an invalid file, 3 something could not be refreshed,
+    5 there is nothing to refresh.
+    """
+
+    all_failed: bool = flag(help="All baselines with a kept answer.")
+    placeholders: tuple[str, ...] = several(
+        "--placeholder",
+        metavar="PATH=TEXT",
+        help="Store a placeholder at a path, or inside the text there, and accept nothing more.",
+    )
+    rules: PathRuleOptions = including(PathRuleOptions)
+    learn: bool = flag(
+        help="Ask again, several times, and store placeholders where the answers vary, and nothing else."
+    )
+    repeat: int | None = option(
+        type=click.IntRange(1, 1000), metavar="N", help="With --learn: ask N times; the default is 3."
+    )
+    unchanged: bool = flag(
+        help="With --learn: the service was restarted and nothing else; whatever is not as on file varies."
+    )
+    dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
+    yes: bool = flag("-y", "--yes", help="Do not ask.")
+    allow_high_risk: bool = flag(help="Also accept removed keys and values of another type.")
+    drop_placeholders: bool = flag(
+        help="Also accept changes that lose a placeholder; with --learn, replace one written by hand."
+    )
+    as_json: bool = flag("--json", help="Print the changes as JSON; writes only with --yes.")
+    verbose: bool = flag("-v", "--verbose", help="Show every change of every baseline.")
+
+    @property
+    def is_of_pending(self) -> bool:
+        """Whether it accepts the answers that local compares have stored, which `review` shows as well."""
+        return not (self.replay or self.results)
+
+    def check(self) -> None:
+        """Refuse options that cannot be combined."""
+        incompatible = {
+            "--from": bool(self.results),
+            "--replay": self.replay,
+            "--path": bool(self.paths),
+            "--placeholder": bool(self.placeholders),
+            "--ignore": bool(self.rules.ignore),
+            "--tolerance": bool(self.rules.tolerance),
+            "--array": bool(self.rules.arrays),
+            "--allow-high-risk": self.allow_high_risk,
+        }
+        conflict = next((name for name, is_given in incompatible.items() if is_given), None)
+        if self.learn and conflict:
+            hint = "--learn asks again, and writes placeholders only"
+            raise InvalidInput(Problem("BK508", f"--learn and {conflict} cannot be combined", hint))
+        if self.repeat is not None and not self.learn:
+            raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
+        if self.unchanged and not self.learn:
+            raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
+
+
+def parse_scope(
+    options: ScopeOptions, everything: bool, rules: model.NewRules = model.NO_RULES
+) -> RefreshScope:
     """The scope that the arguments and the options select."""
     criteria, results = options.selection, options.results
     if results and options.replay:
@@ -64,10 +184,6 @@ def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> Re
         raise InvalidInput(Problem("BK508", message, "pass one"))
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
     files = tuple((name, read_text("--from", name, "what compare -o results.json wrote")) for name in results)
-    rules = model.NO_RULES
-    if isinstance(options, RefreshOptions):
-        placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
-        rules = model.NewRules(placeholders, parse_path_rules(options))
     return RefreshScope(options.words, selection, everything, files, options.replay, options.jobs, rules)
 
 
@@ -107,16 +223,18 @@ def write_if_wanted(
     return None
 
 
-def suggest_checks(session: "RefreshSession | LearningSession | ReviewSession", applied: Applied) -> None:
+def suggest_checks(
+    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: Applied
+) -> None:
     """Suggest the commands that show what was written, and that check that it passes."""
     if not applied.ids:
         return
-    project, from_here = session.project, path_from_here(session.project)
+    from_here = path_from_here(project)
     files = [from_here(rewritten.file) for rewritten in applied.files]
     diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if is_repository(Git(session.context.clients.execute, project.root)):
+    if is_repository(Git(context.clients.execute, project.root)):
         screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
-    written = [plan.baseline for plan in session.proposal.plans if plan.baseline.id in applied.ids]
+    written = [baseline for baseline in baselines if baseline.id in applied.ids]
     own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
     replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
     arguments = (*typed_command().asking, *typed_command().operator)
@@ -129,15 +247,18 @@ def suggest_checks(session: "RefreshSession | LearningSession | ReviewSession", 
 # `baselinekit refresh`.
 
 
+@command(RefreshOptions)
 def refresh(options: RefreshOptions) -> int:
     options.check()
-    scope = parse_scope(options, options.all_failed)
+    placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
+    rules = model.NewRules(placeholders, parse_path_rules(options.rules))
+    scope = parse_scope(options, options.all_failed, rules)
     project = project_of(options.project)
-    style = screen.style_of(options.color, options.verbose)
+    style = screen.style_of(options.verbose)
     with real_context() as context:
         if scope.replay or options.learn:
             context = with_models(context, project, options.recording)
-        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+        with with_progress(context, "" if options.as_json else "asking") as asking:
             if options.learn:
                 times, drop = options.repeat or refreshing.REPLAYS, options.drop_placeholders
                 lessons = refreshing.propose_learning(project, scope, times, asking, drop, options.unchanged)
@@ -193,7 +314,8 @@ class RefreshSession(MutableStruct):
         if applied and applied.ids and not options.as_json:
             files = count_noun(len(applied.files), "file")
             screen.line(f"refreshed {count_noun(len(applied.ids), 'baseline')} in {files}")
-            suggest_checks(self, applied)
+            baselines = [plan.baseline for plan in self.proposal.plans]
+            suggest_checks(self.project, self.context, baselines, applied)
             self.show_pending(approvals)
         if has_no_answers(self.proposal):
             return 5
@@ -283,7 +405,8 @@ class LearningSession(MutableStruct):
             self.print_json(applied)
         elif applied:
             screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
-            suggest_checks(self, applied)
+            baselines = [plan.baseline for plan in self.proposal.plans]
+            suggest_checks(self.project, self.context, baselines, applied)
         complain((*self.proposal.failures, *(applied.failures if applied else ())))
         if not options.as_json:
             self.suggest_rest(applied)
@@ -375,147 +498,3 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
         for stay in plan.stays
     ]
     yield from map(screen.safe_line, first_of(stays, _MOST_STAYS))
-
-
-# `baselinekit review`.
-
-
-def review(options: ReviewOptions) -> int:
-    scope = parse_scope(options, everything=True)
-    project = project_of(options.project)
-    with real_context() as context:
-        context = with_models(context, project, options.recording) if scope.replay else context
-        try:
-            proposal = refreshing.propose(project, scope, context)
-        except NothingSelected as nothing:
-            if options.words or nothing.problems[0].code != _NO_ANSWERS:
-                raise
-            proposal = RefreshProposal(())
-        proposal = select_paths(proposal, options.paths)
-        return ReviewSession(project, context, options, screen.style_of(options.color), proposal).run()
-
-
-def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
-    """The proposal without the questions about other paths."""
-    if not paths:
-        return proposal
-    accepted = refreshing.accepted_by(proposal.plans, paths)
-    groups = [
-        replace(group, members=tuple((n, number) for n, number in group.members if number in accepted[n]))
-        for group in proposal.groups
-    ]
-    return replace(proposal, groups=tuple(group for group in groups if group.members))
-
-
-class ReviewSession(MutableStruct):
-    """One review as the user sees it."""
-
-    project: Project
-    context: RunContext
-    options: ReviewOptions
-    style: Style
-    proposal: RefreshProposal
-
-    def run(self) -> int:
-        if self.options.decide is not None:
-            return self.decide_from_file(self.options.decide)
-        if self.options.as_json:
-            screen.show_json(reviewing.as_json(self.project, self.proposal, typed_command().operator))
-        elif not self.proposal.groups or not screen.can_ask():
-            masked, operator = mask_proposal(self.proposal, self.project.redactor), typed_command().operator
-            words = repeat_command(without=("as_json", "dry_run", "color"))[1:]
-            screen.show(texts.format_pending(masked, self.style, words, operator))
-            complain([refusal.problem for refusal in self.proposal.refusals])
-        else:
-            complain([refusal.problem for refusal in self.proposal.refusals])
-            return self.ask()
-        if has_no_answers(self.proposal):
-            return 5
-        return _PENDING if self.proposal.plans or self.proposal.refusals else 0
-
-    def ask(self) -> int:
-        """Read keys and draw screens until everything is decided or the user quits."""
-        review, region = reviewing.begin_review(self.project, self.proposal), Region()
-        try:
-            with keyboard() as keys:
-                while not review.ended:
-                    scene = review.scene
-                    size = shutil.get_terminal_size((80, 24))
-                    style = replace(self.style, width=size.columns)
-                    if scene.dialog is not None and scene.dialog.keys:
-                        keys.forget()
-                    region.draw(texts.format_screen(scene, style, size.lines))
-                    key = keys.key()
-                    if key == "d" and scene.members and scene.dialog is None:
-                        region.say(self.format_diff(review, style))
-                    else:
-                        self.press_key(review, key, region, style)
-                region.say()
-        except (KeyboardInterrupt, EOFError):
-            region.say("\n")
-            screen.line("interrupted: nothing was written, and everything is still pending", err=True)
-            return _INTERRUPTED
-        if review.ended != "write":
-            screen.line("nothing was written, and everything is still pending")
-            return _PENDING
-        return self.finish(review.ledger.decided)
-
-    def press_key(self, review: Review, key: str, region: Region, style: Style) -> None:
-        """Handle a key, and print its decision as a line that stays."""
-        steps = len(review.ledger.steps)
-        review.press(key)
-        if len(review.ledger.steps) > steps:
-            if members := review.ledger.last:
-                changes = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
-                region.say(texts.describe_decision(changes, review.ledger.decided[members[0]], style) + "\n")
-        elif len(review.ledger.steps) < steps:
-            region.say(style.paint("undone", "dim") + "\n")
-
-    def format_diff(self, review: Review, style: Style) -> str:
-        """The diffs of the files with this change and with earlier decisions about them."""
-        members = review.ledger.in_sight[:_MOST_DIFFS]
-        plans = {n for n, _ in members}
-        decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
-        files = self.preview({**decided, **dict.fromkeys(members, Decision("accept"))})
-        diffs = [texts.format_file_diff(file, style) for file in files.files]
-        omitted = len(review.ledger.in_sight) - len(members)
-        note = f"… and {omitted:,} more\n" if omitted else ""
-        return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
-
-    def preview(self, decided: dict[Member, Decision]) -> Applied:
-        approvals = settle_plans(self.proposal.plans, decided)
-        return refreshing.apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True)
-
-    def decide_from_file(self, name: str) -> int:
-        text = read_text("--decide", name, "a file with decisions in JSON")
-        permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
-        advisor = reviewing.ChangeAdvisor(self.project)
-        file = "standard input" if name == "-" else name
-        decided = reviewing.decisions_in(text, file, self.proposal.plans, advisor, permit)
-        if self.options.dry_run:
-            # Called so that the redactor learns which random-looking values are not secrets and stay visible.
-            mask_proposal(self.proposal, self.project.redactor)
-            show_diffs(self.preview(decided), self.style)
-            screen.line("nothing was written")
-            return 0
-        return self.finish(decided)
-
-    def finish(self, decided: Mapping[Member, Decision]) -> int:
-        """Write the decisions, and print the outcome of everything."""
-        version = refreshing.version_of(self.project, self.context.clients)
-        approvals = settle_plans(self.proposal.plans, decided)
-        applied = refreshing.apply(self.project, approvals, self.options.approved.stamp(version))
-        remaining = list(reviewing.undecided(self.proposal.plans, decided))
-        counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
-        if self.options.as_json:
-            screen.show_json(texts.format_decisions_json(self.proposal, applied, counts, remaining))
-        else:
-            left = f", {len(remaining):,} left" if remaining else ""
-            screen.line(texts.count_verbs(counts, self.style) + left)
-            wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
-            for line in first_of(wrote, _MOST_FILES, "file"):
-                screen.line(line)
-        complain((*applied.failures, *(refusal.problem for refusal in self.proposal.refusals)))
-        if not self.options.as_json:
-            suggest_checks(self, applied)
-        return _PENDING if remaining or applied.failures or self.proposal.refusals else 0

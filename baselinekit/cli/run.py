@@ -1,23 +1,40 @@
-"""What `baselinekit run` does: ask, grade, count, report; or list what it would do. `gate` runs its suites
+"""`baselinekit run`: ask, grade, count, report; or list what it would do. `gate` runs its suites
 with this module too."""
 
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
+
+import click
+from click.shell_completion import CompletionItem
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
-from baselinekit.cli.comparing import find_weakened
+from baselinekit.cli.compare import find_weakened
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.options import (
+    BaseOptions,
+    Number,
+    ProjectOptions,
+    RecordingOptions,
+    WhereOptions,
+    argument,
+    command,
     command_line,
+    flag,
+    including,
+    jobs_option,
+    option,
     path_from_here,
     project_of,
+    project_of_files,
+    project_options,
     record_policy,
     repeat_command,
+    several,
     typed_command,
 )
 from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
@@ -34,7 +51,7 @@ from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.finishing import keep_reports
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
-from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
+from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run as run_cases
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
 from baselinekit.kinds.settings import ModelClient
@@ -52,7 +69,113 @@ from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import count_noun
 
 
-def run_or_list(options: RunOptions) -> int:
+def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
+    from baselinekit.errors import BaselinekitError
+    from baselinekit.escape import one_line
+    from baselinekit.evals.selection import load, name_of_case
+
+    params = ctx.params  # while the name is incomplete, the arguments are in ctx.args
+    try:
+        project = project_of_files(config=params.get("config"), environment=params.get("environment"))
+        suite = load(project, params.get("paths") or ctx.args, params.get("suite"))
+    except (BaselinekitError, OSError):
+        return []
+    names = {case: None for case in map(name_of_case, suite.cases) if case is not None}
+    return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
+
+
+@dataclass(eq=False, repr=False)
+class RunOptions:
+    """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
+
+    The reports of a suite are kept in results/ beside it, unless it names another folder.
+
+    \b
+    Exit code: 0 all passed, or enough of them; 1 too few, or a regression; 2 usage or an
+    invalid file; 3 could not run or judge; 4 refused; 5 nothing selected; 130 interrupted.
+    """
+
+    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    suite: str | None = option(
+        metavar="FILE", help="Run this suite; the default is PATHS, or everything below evals/."
+    )
+    target: str | None = option(
+        metavar="NAME", help="Ask this target instead of those that the files name (not: default)."
+    )
+    targets: str | None = option(
+        metavar="FILE", help="The targets file; the default is `targets:`, then .agentv/targets.yaml."
+    )
+    save_answers: str | None = option(
+        metavar="FILE", help="Write what was answered, a line of JSON each, for a target of stored answers."
+    )
+    categories: tuple[str, ...] = several("--category", help="capability, regression, or a category.")
+    ids: tuple[str, ...] = several("--id", metavar="GLOB", help="Only these ids.")
+    cases: tuple[str, ...] = several(
+        "--case",
+        metavar="NAME",
+        shell_complete=complete_cases,
+        help="Only these cases, by their names; then no triggering is tested.",
+    )
+    tags: tuple[str, ...] = several("--tag", help="Only those with one of these tags.")
+    exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
+    expression: str | None = option(
+        "-k", metavar="EXPR", help='Expression on words of id, name or tag: "strings and not slow".'
+    )
+    last_failed: bool = flag("--lf", "--last-failed", help="Only what did not pass last time.")
+    only_list: bool = flag(
+        "--list", help="List what would run (-v: with which criteria), without asking a model."
+    )
+    first: bool = flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
+    keep_going: bool = flag(help="Run the other files if some cannot be read; the exit code is still 2.")
+    grader_type: Literal["code", "model", "human"] | None = option(
+        type=click.Choice(["code", "model", "human"]), help="Use only graders of this type."
+    )
+    attempts: int | None = option(
+        type=click.IntRange(1, 1000), metavar="N", help="Make N attempts of each case; all must pass."
+    )
+    borderline: Literal["pass", "fail"] | None = option(
+        type=click.Choice(["pass", "fail"]),
+        help="Whether a borderline case passes; the default is what its pass_rule says, else fail.",
+    )
+    jobs: int | None = jobs_option("How many at once; the default is set by the suite.")
+    where: WhereOptions = including(WhereOptions)
+    resume: bool = flag(help="Continue where the last run stopped or was killed.")
+    fail_under: float | None = option(
+        type=Number(0, 1),
+        metavar="RATE",
+        help="The share of cases that must pass; the default is all.",
+    )
+    preset: str | None = option(
+        type=click.Choice(list(PRESETS)),
+        help="Thresholds of pass@1, pass@3 and pass^3; three attempts unless --attempts says more.",
+    )
+    compare_to: str | None = option(
+        metavar="RUN", help="Compare each case with an earlier run: a result file, or last."
+    )
+    across: tuple[str, ...] = several(
+        metavar="PART",
+        help="With --compare-to: compare even if the model, judge, files, grader or case differs.",
+    )
+    fail_on_regressed: bool = flag(help="With --compare-to: exit 1 if any case regressed.")
+    since: BaseOptions = including(BaseOptions)
+    record: bool | None = option(
+        "--record/--no-record",
+        default=None,
+        help="Write last_passed and failure_count of regression records; in CI the default is not to.",
+    )
+    outputs: tuple[str, ...] = several(
+        "-o", metavar="PATH", help="Write a report: x.html, x.eval.md, x.json."
+    )
+    as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
+    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = project_options()
+
+
+@command(RunOptions)
+def run(options: RunOptions) -> int:
     delivery.check(options.outputs)
     project = project_of(
         options.project, options.recording.offline is not None, options.targets, options.target
@@ -71,7 +194,7 @@ def run_or_list(options: RunOptions) -> int:
         return InvalidInput.exit_code if suite.unread else 0
     earlier = _load_earlier_run(project, suite, options)
     with real_context() as context:
-        against = find_weakened(project, context, options, _find_weakened_cases)
+        against = find_weakened(project, context, options.since, _find_weakened_cases)
     report = replace(run_suite(project, suite, options), against=against)
     if earlier is not None:
         report = replace(
@@ -139,7 +262,7 @@ def run_suite(
         outside = build_outside(project, context.clients, queue, save)
         with closing(models):
             models.go_on()
-            report = run(
+            report = run_cases(
                 project,
                 suite,
                 _choice(project, options),
@@ -158,17 +281,17 @@ def _elsewhere(
     project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
 ) -> Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None]:
     """Return what gives several processes or a cluster; it gives None for threads of this process."""
-    if options.dask is None and options.processes == 1:
+    if options.where.dask is None and options.where.processes == 1:
         return lambda cases: None
-    if options.dask is not None:
+    if options.where.dask is not None:
         from baselinekit.cli.shipping import check_dask_option
 
-        check_dask_option(options.dask)
+        check_dask_option(options.where.dask)
     from baselinekit.cli.caseworker import run_elsewhere
     from baselinekit.cli.worker import Job
 
     job = Job(project, context, models, options.recording, options.resume, about, 1, None)
-    return partial(run_elsewhere, job, options)
+    return partial(run_elsewhere, job, options.where, options.save_answers is not None)
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:
@@ -224,7 +347,7 @@ def _policy(project: Project, options: RunOptions, journals: PlanJournals | None
 
 def _print(project: Project, report: Report, kept_files: list[str], options: RunOptions) -> None:
     """Print only what did not pass; then the metrics, the count, and the next commands."""
-    style = screen.style_of(options.color, options.verbose)
+    style = screen.style_of(options.verbose)
     if options.verbose:
         screen.show(format_passed(report, style))
     if not options.quiet:
