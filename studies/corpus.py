@@ -288,11 +288,11 @@ def make_results(cases: dict[str, Json], played: dict[str, Json]) -> list[Json]:
 
 
 def play_result(text: str) -> Json:
-    """What `merge` makes of a result file, which is the way in for every reader of one."""
+    """What `report` makes of a result file, which is the way in for every reader of one."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         put(folder, "r.json", text)
-        ran = run(folder, "merge", "r.json", "-o", "out.json")
+        ran = run(folder, "report", "r.json", "-o", "out.json")
         out = folder / "out.json"
         merged = normal(read_bytes(out)).replace("{seconds}", "0.5") if out.exists() else None
         return {"exit_code": ran.exit_code, "merged": "same" if merged == text else merged}

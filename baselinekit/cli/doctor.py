@@ -3,7 +3,9 @@
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import click
@@ -21,6 +23,8 @@ from baselinekit.cli.options import (
     option,
     project_of,
     project_options,
+    refuse_without_effect,
+    several,
 )
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients.programs.git import Git
@@ -33,7 +37,9 @@ from baselinekit.clients.trust import (
 )
 from baselinekit.commands import gitsetup
 from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
+from baselinekit.commands.history import load_parts
 from baselinekit.commands.loading import load
+from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
@@ -47,6 +53,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
 from baselinekit.sandbox.sandbox import Sandbox
+from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
@@ -72,15 +79,27 @@ class DoctorOptions:
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
 
+    Of the whole project it also lists what nothing needs: baselines whose prompt, input file, skill,
+    command or model no longer exists, and output and pending files that belong to no baseline; with --from
+    also baselines that complete runs never ran (the files of all shards count as one run). Nothing is
+    removed without --prune, and never a baseline that shares its file with others, or is never run.
+
     \b
     Exit code: 0 the files are in order, 2 something in them would stop a
-    compare or a run, 1 only the shape of a prompt folder is wrong, 3 a judge
-    failed a probe. A missing permission or value is only a note, because
-    the operator can supply it. 5 there is nothing to check.
+    compare or a run, 1 only the shape of a prompt folder is wrong, or with
+    --fail-on-unused something is not needed, 3 a judge failed a probe. A
+    missing permission or value is only a note, because the operator can
+    supply it. 5 there is nothing to check.
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
     fix: bool = flag(help="First move large outputs out of their files into files beside them.")
+    results: tuple[str, ...] = several(
+        "--from", metavar="RESULTS", help="Result files: also list the baselines that they never run."
+    )
+    prune: bool = flag(help="Remove the files that nothing needs, after a question.")
+    yes: bool = flag("-y", "--yes", help="With --prune: do not ask.")
+    fail_on_unused: bool = flag(help="Exit code 1 if nothing needs a file.")
     ci: bool = flag(help="Also print what a run may do, and who allows it.")
     probe_judges: bool = flag(help="Test each judge on texts whose verdict is known.")
     as_json: bool = flag("--json", help="Print the findings as JSON.")
@@ -92,6 +111,9 @@ def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
         return probe_judges(project, options)
+    if options.paths:
+        refuse_without_effect("the check of some paths", "results", "prune", "yes", "fail_on_unused")
+    unused = _prune(project, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
     with real_context() as context:
         clients = with_models(context, project, RecordingOptions()).clients
@@ -102,6 +124,9 @@ def doctor(options: DoctorOptions) -> int:
             raise InvalidInput(*(_without_ids(problem, project) for problem in error.problems)) from None
         # in CI nobody merges and every clone is new: a missing merge driver does not matter
         git = Git(clients.execute, project.root)
+        if unused is None and not options.paths:
+            with suppress(BaselinekitError):  # which the findings say
+                unused = find_orphans(project, clients, load_parts(options.results, os.getcwd()))
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
     other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
     notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
@@ -109,19 +134,82 @@ def doctor(options: DoctorOptions) -> int:
     if options.as_json:
         allowed = {"allowed": all_permissions(project)} if options.ci else {}
         fixed = {"moved": [asdict(output) for output in moved]} if options.fix else {}
-        screen.show_document(_document(findings) | fixed | allowed)
+        screen.show_document(_document(findings) | _unused_document(unused) | fixed | allowed)
     else:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
             screen.line(f"{screen.safe_line(line)} ({output.size:,} bytes)")
         _print(findings, project, options)
+        _print_unused(unused, options)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
     if _has_nothing(findings) and (options.paths or not project.config_file):
         where = "there" if options.paths else "here, and no configuration"
         message = f"nothing was checked: there is no baseline and no eval {where}"
         begin = "begin with baselinekit init, or capture one: baselinekit capture http GET URL"
         raise NothingSelected(Problem("BK509", message, "name other paths" if options.paths else begin))
-    return 2 if findings.problems else 1 if findings.shape else 0
+    if findings.problems:
+        return 2
+    return int(bool(findings.shape or (options.fail_on_unused and unused and unused.found)))
+
+
+_UNUSED = {
+    "baseline": "source gone",
+    "output": "output file without a baseline",
+    "pending": "pending without a baseline",
+    "unrun": "never run",
+}
+
+
+def _prune(project: Project, options: DoctorOptions) -> Orphans:
+    """Remove what nothing needs, and print each file: those that git tracks can be restored, others cannot.
+    What is left is returned."""
+    parts = load_parts(options.results, os.getcwd())
+    with real_context() as context:
+        unused = find_orphans(project, with_models(context, project).clients, parts)
+    removable = [orphan for orphan in unused.found if orphan.alone]
+    if removable and not options.yes:
+        files = count_noun(len(removable), "file")
+        for orphan in removable:
+            screen.line(_describe_unused(orphan), err=options.as_json)
+        if not (sys.stdin is not None and sys.stdin.isatty()):
+            message = f"--prune would remove {files}, and there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", message, "add --yes"))
+        click.confirm(f"Remove {files}?", abort=True, err=True)
+    for orphan in removable:
+        remove(project.root, orphan.file)
+        screen.line(f"removed {screen.safe_line(orphan.file)}", err=options.as_json)
+    return replace(unused, found=tuple(orphan for orphan in unused.found if not orphan.alone))
+
+
+def _describe_unused(orphan: Orphan) -> str:
+    return screen.safe_line(f"{_UNUSED[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}")
+
+
+def _print_unused(unused: Orphans | None, options: DoctorOptions) -> None:
+    if unused is None:
+        return
+    for orphan in unused.found:
+        screen.line(_describe_unused(orphan))
+    for note in unused.notes:
+        screen.line(f"note: {screen.safe_line(note)}")
+    if any(orphan.alone for orphan in unused.found):
+        screen.next_commands(["baselinekit doctor --prune"])
+
+
+def _unused_document(unused: Orphans | None) -> dict[str, Json]:
+    if unused is None:
+        return {}
+    found: list[Json] = [
+        {
+            "kind": orphan.kind,
+            "id": orphan.id,
+            "file": orphan.file,
+            "why": orphan.why,
+            "removable": orphan.alone,
+        }
+        for orphan in unused.found
+    ]
+    return {"unused": found, "unused_notes": list(unused.notes)}
 
 
 def _has_nothing(findings: Findings) -> bool:

@@ -1,4 +1,4 @@
-"""compare-runs: two result files side by side, ours or AgentV's, case by case.
+"""Two result files side by side, ours or AgentV's, case by case.
 
 Beside the exact tests there is AgentV's own rule, so that thresholds which were chosen for it keep their
 meaning: the mean of all score differences decides."""

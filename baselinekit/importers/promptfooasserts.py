@@ -254,7 +254,7 @@ _BY_MEANING = "judge it by a rubric: no closeness of words or embeddings is a ve
 _WHY_NOT = {
     **dict.fromkeys(("javascript", "python", "ruby", "webhook"), _PROGRAM),
     **dict.fromkeys(("similar", "levenshtein", "rouge-n", "bleu", "gleu", "meteor"), _BY_MEANING),
-    **dict.fromkeys(("select-best", "max-score"), "compare two runs: baselinekit compare-runs A B"),
+    **dict.fromkeys(("select-best", "max-score"), "compare two runs: baselinekit report B --compare-to A"),
     **dict.fromkeys(("is-refusal", "guardrails", "moderation", "classifier"), "judge it by a rubric"),
     **dict.fromkeys(("perplexity", "perplexity-score"), "models here are not asked for probabilities"),
 }

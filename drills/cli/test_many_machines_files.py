@@ -77,7 +77,7 @@ def test_the_scripts_of_github_come_to_what_one_compare_does(tmp_path: Path) -> 
     jobs = yaml.safe_load((FOLDER / "baselinekit-shards.yml").read_text("utf-8"))["jobs"]
     shards = jobs["compare"]["strategy"]["matrix"]["shard"]
     (compare,) = (one["run"] for one in jobs["compare"]["steps"] if "compare" in one.get("run", ""))
-    (merge,) = (one["run"] for one in jobs["report"]["steps"] if "merge" in one.get("run", ""))
+    (merge,) = (one["run"] for one in jobs["report"]["steps"] if "report" in one.get("run", ""))
     assert jobs["compare"]["env"] == {"SHARD": "${{ matrix.shard }}"}
     with console(tmp_path / "project") as here:
         project_in(here)

@@ -112,7 +112,7 @@ def test_no_option_takes_what_is_no_finite_number() -> None:
         for parameter in one.params
         if isinstance(parameter.type, click.types.FloatParamType) and parameter.name != "max_cost"
     }
-    assert types.keys() >= {"compare-runs --threshold", "gate --required_pass_rate"}
+    assert types.keys() >= {"report --threshold", "gate --required_pass_rate"}
     for where, kind in types.items():
         assert isinstance(kind, Number), where
         for text in ("nan", "-NaN", "inf", "-inf", "1e400"):

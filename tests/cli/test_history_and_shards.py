@@ -56,7 +56,7 @@ def test_four_shards_merged_are_the_report_of_one_run(project: Console) -> None:
         for n in range(1, 5)
     ]
     assert set(codes) <= {0, 1}
-    merged = project.run("baselinekit merge out/3.json out/1.json out/4.json out/2.json -o merged.json")
+    merged = project.run("baselinekit report out/3.json out/1.json out/4.json out/2.json -o merged.json")
     assert merged.exit_code == 1
     assert plain(project.folder / "merged.json") == plain(project.folder / "whole.json")
     ours, theirs = (json.dumps(plain(project.folder / file)) for file in ("merged.json", "whole.json"))
@@ -74,7 +74,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     ).stdout.strip()
     for _ in range(2):
         assert project.run("baselinekit compare -q").exit_code == 1
-    told = project.run("baselinekit history")
+    told = project.run("baselinekit report")
     assert told.exit_code == 0
     assert re.search(
         r"^case-3 +\.FF +33 % +1 +\{seconds\}s +\{seconds\}s  \{now\} at " + commit[:12], told.stdout, re.M
@@ -82,7 +82,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     assert "8 baselines always passed" in told.stdout
     one = json.loads(
         subprocess.run(
-            [str(project.bin / "baselinekit"), "history", "case-3", "--json"],
+            [str(project.bin / "baselinekit"), "report", "--id", "case-3", "--json"],
             cwd=project.folder,
             capture_output=True,
             text=True,
@@ -91,7 +91,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     )["baselines"][0]
     assert (one["runs"], one["passed"], one["failed"], one["flips"]) == (3, 1, 2, 1)
     assert one["last_regression"]["commit"] == commit
-    assert project.run("baselinekit history -o h.html").stdout == "wrote h.html\n"
+    assert project.run("baselinekit report -o h.html").stdout == "wrote h.html\n"
     page = (project.folder / "h.html").read_text()
     assert "case-3" in page
     assert "<svg" in page
@@ -101,15 +101,15 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
 def test_results_of_ci_are_taken_in_once(project: Console) -> None:
     project.run("baselinekit compare -q --no-record -o ci.json")
     project.run("rm -r .baselinekit/results")
-    assert project.run("baselinekit history").exit_code == 5
-    assert project.run("baselinekit history --import ci.json").stdout == "imported 1 run\n"
-    project.run("baselinekit history --import ci.json")
+    assert project.run("baselinekit report").exit_code == 5
+    assert project.run("baselinekit report --import ci.json").stdout == "imported 1 run\n"
+    project.run("baselinekit report --import ci.json")
     assert len(list((project.folder / ".baselinekit/results").iterdir())) == 1
-    assert project.run("baselinekit history").stdout.startswith("1 run  ")
+    assert project.run("baselinekit report").stdout.startswith("1 run  ")
     (project.folder / "ci.json").write_text("{}")
     assert (
         "BK130 ci.json:1:1: it is not a result file"
-        in project.run("baselinekit history --import ci.json").stderr
+        in project.run("baselinekit report --import ci.json").stderr
     )
 
 
@@ -143,22 +143,23 @@ def test_orphans_are_found_and_removed_on_request_only(project: Console) -> None
     )
     (folder / ".baselinekit/pending").mkdir(parents=True)
     (folder / ".baselinekit/pending/ghost.json").write_text("{}")
-    told = project.run("baselinekit orphans --fail")
-    assert told.exit_code == 1
-    assert [line.split(":")[0] for line in told.stdout.splitlines()[:-2]] == [
+    told = project.run("baselinekit doctor --fail-on-unused")
+    assert told.exit_code == 2, "what is gone stops a compare"
+    kinds = ("source gone", "output file without a baseline", "pending without a baseline")
+    assert [kind for line in told.stdout.splitlines() if (kind := line.split(":")[0]) in kinds] == [
         "source gone",
         "source gone",
         "output file without a baseline",
         "pending without a baseline",
     ]
-    asked = project.run("baselinekit orphans --delete")
+    asked = project.run("baselinekit doctor --prune")
     assert asked.exit_code == 2
-    assert "there is no terminal to ask in: say --yes" in asked.stderr
+    assert "there is no terminal to ask in: add --yes" in asked.stderr
     assert (folder / "baselines/old.output.json").exists()
-    assert project.run("baselinekit orphans --delete --yes").exit_code == 0
+    assert project.run("baselinekit doctor --prune --yes").exit_code == 0
     assert not (folder / "baselines/skill.yaml").exists()
     assert (folder / "baselines/own.output.json").exists()
-    assert project.run("baselinekit orphans --fail").stdout == "0 orphans; 10 baselines checked\n"
+    assert project.run("baselinekit doctor --fail-on-unused").stdout == "10 baselines are in order\n"
 
 
 def test_what_no_run_ran_is_claimed_only_of_runs_that_covered_everything(project: Console) -> None:
@@ -167,12 +168,12 @@ def test_what_no_run_ran_is_claimed_only_of_runs_that_covered_everything(project
     for n in (1, 2):
         project.run(f"baselinekit compare --shard {n}/2 -o {n}.json --no-record")
     project.run("baselinekit compare --id case-1 -o one.json --no-record")
-    all_shards = project.run("baselinekit orphans --from 1.json --from 2.json").stdout
+    all_shards = project.run("baselinekit doctor --from 1.json --from 2.json").stdout
     assert "never run: case-3   baselines/b3.yaml   every run skips it: broken since May" in all_shards
-    a_shard = project.run("baselinekit orphans --from 1.json").stdout
+    a_shard = project.run("baselinekit doctor --from 1.json").stdout
     assert "never run" not in a_shard
     assert "no run covered everything: nothing is reported about them" in a_shard
-    assert "8 baselines were not run" in project.run("baselinekit orphans --from one.json").stdout
+    assert "8 baselines were not run" in project.run("baselinekit doctor --from one.json").stdout
 
 
 def wait_for(text: str, file: Path, seconds: float = 20) -> str:
@@ -227,7 +228,7 @@ def test_a_watch_that_nobody_could_end_is_refused(project: Console, words: str) 
 def test_a_read_only_checkout_fails_nothing(project: Console) -> None:
     (project.folder / ".baselinekit").write_text("in the way")
     assert project.run("baselinekit compare --no-record").exit_code == 0
-    assert project.run("baselinekit history").exit_code == 5
+    assert project.run("baselinekit report").exit_code == 5
 
 
 def test_a_capture_that_fails_leaves_every_folder_that_was_there(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ BASELINES = """\
         ("baselinekit compare --id u", ["plain,users-list,All of them"]),
         ("baselinekit compare --tag s", ["plain,slow"]),
         ("baselinekit explain or", ["plain,orders-list"]),
-        ("baselinekit comp", ["plain,compare", "plain,compare-runs"]),
+        ("baselinekit comp", ["plain,compare"]),
     ],
 )
 def test_the_shell_is_offered_ids_and_tags(words: str, offered: list[str], tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_merge_proposes_to_accept_what_it_has_read(
     for n in (1, 2):
         here.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me --shard {n}/2 -o {n}.json")
     shutil.rmtree(here.folder / ".baselinekit")
-    here.run(f"{_ENV} baselinekit merge 1.json 2.json -o r.md -o r.html{output}")
+    here.run(f"{_ENV} baselinekit report 1.json 2.json -o r.md -o r.html{output}")
     found = proposed((here.folder / "r.md").read_text() + (here.folder / "r.html").read_text())
     accepting = [command for command in found if command.startswith("baselinekit refresh")]
     assert accepting
@@ -205,7 +205,7 @@ def test_merge_above_the_project_proposes_commands_that_name_its_configuration(
     (monorepo.folder / "greeting.yml").write_text("greeting: hello\n")
     monorepo.run(f"{_ENV} baselinekit compare --secret TOKEN --var who=me -o r.json")
     with console(tmp_path / "repo") as top:
-        top.run(f"{_ENV} baselinekit merge packages/api/r.json -o r.md")
+        top.run(f"{_ENV} baselinekit report packages/api/r.json -o r.md")
         page = (top.folder / "r.md").read_text()
         kept = tmp_path / "kept"
         shutil.copytree(tmp_path / "repo", kept, ignore=shutil.ignore_patterns(".git", ".baselinekit"))

@@ -1,4 +1,4 @@
-"""compare-runs: which cases are the same, what the exact tests say, and what the rule of the mean does."""
+"""Two runs side by side: which cases are the same, the exact tests, and the rule of the mean."""
 
 import json
 from fractions import Fraction

@@ -1,0 +1,334 @@
+"""`baselinekit report`: earlier runs, the shards of one run, or two runs side by side."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import click
+
+from baselinekit.cli import delivery, screen
+from baselinekit.cli.options import (
+    Number,
+    ProjectOptions,
+    argument,
+    command,
+    complete_ids,
+    flag,
+    option,
+    project_of,
+    project_options,
+    refuse_without_effect,
+    several,
+)
+from baselinekit.commands import history as past
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.evals.earlier import check_parts
+from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
+from baselinekit.model.results import Report
+from baselinekit.model.values import Json
+from baselinekit.report import terminal
+from baselinekit.report.beside import describe_earlier, describe_weakened
+from baselinekit.report.history import format_history, format_history_json
+from baselinekit.report.html.page import render_history
+from baselinekit.report.resultfile import written
+from baselinekit.report.wording import Style, format_lines, headline, list_first
+from baselinekit.secrets.variables import Redactor
+from baselinekit.store.project import nearest_config
+from baselinekit.store.results import write_text
+from baselinekit.structs import replace
+from baselinekit.values.texts import count_noun
+
+_THRESHOLD = 0.1
+_MOST_IDS = 10
+_WIDEST = 50
+
+
+_OF_HISTORY = ("ids", "last", "imported")
+_OF_ONE_RUN = ("different",)
+_OF_TWO_RUNS = ("across", "partial", "mean", "threshold")
+
+
+@dataclass(eq=False, repr=False)
+class ReportOptions:
+    """Without RESULTS: pass rate, flips, the last regression and the duration of every baseline that did not
+    always pass. Every compare keeps its results in .baselinekit/results/: the last 200 runs, at most 200 MB.
+
+    RESULTS are files of `compare -o x.json` or `run -o x.json`: the shards of one run become one report, and
+    its exit code is that of one compare of them all. A missing shard makes it incomplete; files of different
+    runs, targets, configurations or versions are refused.
+
+    With --compare-to: two runs of eval cases, case by case; results of AgentV (.jsonl, .yaml) too. A
+    difference that chance explains is called insufficient evidence.
+
+    \b
+    baselinekit report --id 'users-*' --last 20       what became of them
+    baselinekit report shard-*.json -o all.html       one run from its shards
+    baselinekit report now.json --compare-to old.json
+
+    \b
+    Exit code of two runs: 0 no regression; 1 a case or a metric regressed; 2 usage or an invalid
+    file; 3 undecided: cases are gone, have no verdict any more, or got worse and are too few to
+    judge; 5 no case in common.
+    """
+
+    results: tuple[str, ...] = argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
+    ids: tuple[str, ...] = several(
+        "--id", metavar="GLOB", shell_complete=complete_ids, help="Of earlier runs: everything about these."
+    )
+    last: int | None = option(type=click.IntRange(1), metavar="N", help="Of earlier runs: only the last N.")
+    imported: tuple[str, ...] = several(
+        "--import", metavar="FILE", help="Keep the result file of a run made elsewhere as an earlier run."
+    )
+    different: tuple[str, ...] = several(
+        "--allow-different",
+        type=click.Choice(past.MAY_DIFFER),
+        help="Combine shards even if they differ in this; the report says so.",
+    )
+    before: str | None = option(
+        "--compare-to", metavar="BEFORE", type=click.Path(), help="Compare with this earlier run."
+    )
+    across: tuple[str, ...] = several(
+        metavar="PART",
+        help="With --compare-to: even if the model, judge, files, grader or case differs.",
+    )
+    partial: bool = flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
+    mean: bool = flag(
+        "--mean-delta",
+        help="With --compare-to: decide as AgentV does, by the mean of the score differences.",
+    )
+    threshold: float | None = option(
+        type=Number(0, 1),
+        metavar="X",
+        help=f"With --mean-delta: from which difference a case is a win or a loss ({_THRESHOLD}).",
+    )
+    outputs: tuple[str, ...] = several(
+        "-o", metavar="PATH", help="Write the report, as compare -o does; of earlier runs: x.html."
+    )
+    as_json: bool = flag("--json", help="Print JSON instead of text: of one run, the result file.")
+    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = flag("-v", "--verbose", help="Also print what passed, every case and every id.")
+    project: ProjectOptions = project_options(("config",))
+
+
+@command(ReportOptions)
+def report(options: ReportOptions) -> int:
+    if options.before is not None:
+        refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
+        return _report_two_runs(options, options.before)
+    refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
+    if options.results:
+        refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
+        return _report_one_run(options)
+    refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
+    return _report_earlier_runs(options)
+
+
+def _report_earlier_runs(options: ReportOptions) -> int:
+    if wrong := [path for path in options.outputs if not path.endswith((".html", ".htm"))]:
+        message = f"-o {wrong[0]}: the history of runs is an HTML page"
+        raise InvalidInput(Problem("BK508", message, "name a file x.html, or use --json"))
+    project = project_of(options.project)
+    if options.imported:
+        parts = past.load_parts(options.imported, os.getcwd())
+        kept = past.add(project.root, parts)
+        old = f"; {len(parts) - kept} are older than the runs that are kept" if kept < len(parts) else ""
+        screen.line(f"imported {count_noun(kept, 'run')}{old}", err=options.as_json)
+        if not (options.ids or options.as_json or options.outputs):
+            return 0
+    runs = past.load(project.root, options.ids, options.last)
+    for path in options.outputs:
+        write_text(path, render_history(runs))
+        screen.line(f"wrote {screen.safe_line(path)}", err=options.as_json)
+    if options.as_json:
+        screen.show_json(format_history_json(runs))
+    elif not options.outputs:
+        encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
+        with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
+        screen.show(format_history(runs, screen.style_of(), with_bars, options.verbose))
+    return 0
+
+
+def _report_one_run(options: ReportOptions) -> int:
+    delivery.check(options.outputs)
+    merged = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
+    redactor = Redactor({})
+    # the redactor learns which random-looking values are not secrets: an id, a tag
+    for result in merged.results:
+        redactor.mask_value(result.resolved)
+        for difference in result.differences:
+            redactor.mask_value(difference.expected, difference.path)
+            redactor.mask_value(difference.actual, difference.path)
+    screen.install(redactor.mask_said)
+    merged, root = _in_project(merged, options.results[0])
+    merged = delivery.deliver(merged, options.outputs, root, options.results)
+    if not delivery.show_json(merged, options.as_json):
+        style = screen.style_of(options.verbose)
+        if options.verbose:
+            screen.show(terminal.format_passed(merged, style))
+        if not options.quiet:
+            screen.show(terminal.format_failures(merged, style))
+            screen.show(format_lines(describe_weakened(merged.against, style)))
+            screen.show(terminal.format_warnings(merged, style))
+        screen.line(headline(merged, style))
+        if options.quiet:
+            delivery.tell_lost(merged)
+    delivery.annotate(merged, options.outputs, root, err=options.as_json)
+    return merged.exit_code
+
+
+def _in_project(report: Report, file: str) -> tuple[Report, str]:
+    """Return the folder of the project that a result file is of, which need not be the working directory, and
+    the report with commands that name its configuration then."""
+    typed = report.typed
+    if "--config" in typed.operator:
+        return report, os.path.dirname(typed.operator[typed.operator.index("--config") + 1])
+    config = nearest_config(os.path.dirname(file))
+    if config is None or config == nearest_config(os.getcwd()):
+        return report, os.getcwd()
+    typed = replace(typed, operator=(*typed.operator, "--config", os.path.relpath(config)))
+    return replace(report, typed=typed), os.path.dirname(config)
+
+
+def _report_two_runs(options: ReportOptions, before: str) -> int:
+    if options.threshold is not None and not options.mean:
+        message = "--threshold belongs to --mean-delta: the exact tests need none"
+        raise InvalidInput(Problem("BK508", message, "add --mean-delta, or leave it out"))
+    if options.mean and (options.across or options.partial):
+        message = "--mean-delta counts every case that both runs have, whatever differs"
+        raise InvalidInput(Problem("BK508", message, "leave --across and --partial out"))
+    if len(options.results) != 1:
+        message = f"--compare-to needs one file to compare, not {len(options.results)}"
+        raise InvalidInput(Problem("BK508", message, f"baselinekit report NOW.json --compare-to {before}"))
+    check_parts(options.across)
+    screen.install(Redactor({}).mask_said)
+    earlier, now = load_both(before, options.results[0], os.getcwd())
+    style = screen.style_of(options.verbose)
+    if options.mean:
+        threshold = _THRESHOLD if options.threshold is None else options.threshold
+        delta = mean_delta(earlier, now, threshold)
+        deliver(options, delta_document(delta), describe_delta(delta, style), delta_verdict(delta, style))
+        return delta.exit_code
+    pairing = pair_runs(earlier, now, options.across, options.partial)
+    document = written(pairing.earlier) | {
+        "lost": list(pairing.lost),
+        "too_few": [metric.name for metric in pairing.unsure],
+        "exit_code": pairing.exit_code,
+    }
+    deliver(options, document, describe_pairing(pairing, style), verdict(pairing, style))
+    return pairing.exit_code
+
+
+def deliver(options: ReportOptions, document: Json, lines: Iterator[str], last: str) -> None:
+    if options.as_json:
+        screen.show_document(document)
+        return
+    if not options.quiet:
+        screen.show(format_lines(lines))
+    screen.line(last)
+
+
+def describe_pairing(pairing: Pairing, style: Style) -> Iterator[str]:
+    earlier = pairing.earlier
+    yield from describe_earlier(earlier, style)
+    yield from list_ids("only in the earlier run", earlier.gone, style)
+    yield from list_ids("only in the later run", earlier.added, style)
+    yield from list_ids("without a verdict now", pairing.lost, style)
+
+
+def list_ids(label: str, ids: Sequence[str], style: Style) -> Iterator[str]:
+    """Format `  2 only in the earlier run: a, b`, or nothing if there are no ids."""
+    if ids:
+        most = len(ids) if style.verbose else _MOST_IDS
+        yield f"  {len(ids):,} {label}: {list_first([*map(screen.safe_line, ids)], most)}"
+
+
+def verdict(pairing: Pairing, style: Style) -> str:
+    """The last line: the exit code in words."""
+    earlier = pairing.earlier
+    compared = len(earlier.cases) - len(earlier.those("not comparable"))
+    if earlier.regressed:
+        regressions = [count_noun(number, "case") for number in [len(earlier.those("regressed"))] if number]
+        regressions += [metric.name for metric in earlier.metrics if metric.verdict == "regressed"]
+        return f"{style.paint('regressed', 'bold red')}: {', '.join(regressions)}"
+    if earlier.tells_nothing:
+        return f"{style.paint('undecided', 'yellow')}: no case can be compared"
+    if pairing.exit_code:
+        first, parts = "", list[str]()
+        for metric in pairing.unsure[:1]:
+            if metric.won:
+                changed = count_noun(metric.lost + metric.won, "case")
+                parts.append(f"{metric.lost:,} of {changed} that changed got worse ({metric.name})")
+            else:
+                counts = f"{metric.name}: {metric.lost:,} of {metric.pairs:,}"
+                first = f"{style.paint('every case that changed got worse', 'bold red')} ({counts}); "
+            parts.append("too few to rule out chance")
+        parts += [f"{count_noun(len(pairing.lost), 'case')} without a verdict now"] if pairing.lost else []
+        parts += (
+            [f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)"]
+            if pairing.unmatched
+            else []
+        )
+        return f"{first}{style.paint('undecided', 'yellow')}: {', '.join(parts)}"
+    unsure = len(earlier.those("insufficient evidence"))
+    unsure_note = f"; insufficient evidence in {unsure:,}" if unsure else ""
+    # a fall that chance explains is no proof that nothing regressed
+    beyond = " beyond chance" if any(metric.lost for metric in earlier.metrics) else ""
+    return f"{style.paint(f'no regression{beyond}', 'green')} in {count_noun(compared, 'case')}{unsure_note}"
+
+
+def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
+    colors = {"win": "green", "loss": "bold red", "tie": "dim"}
+    pairs = [pair for pair in delta.pairs if style.verbose or pair.outcome != "tie"]
+    ids = {pair.id: screen.safe_line(pair.id) for pair in pairs}
+    widest = min(_WIDEST, max(map(len, ids.values()), default=0))
+    for pair in sorted(pairs, key=lambda pair: pair.delta):
+        scores = f"{pair.before:.3f} -> {pair.now:.3f}  {float(pair.delta):+.3f}"
+        line = f"  {pair.outcome:<4}  {ids[pair.id]:<{widest}}   {scores}"
+        yield style.paint(line, colors[pair.outcome])
+    yield from list_ids("only in the earlier run, not counted", delta.only_before, style)
+    yield from list_ids("only in the later run, not counted", delta.only_now, style)
+    yield from list_ids("without a score, not counted", delta.unscored, style)
+    yield from list_ids("of the errors count with the score that their row states", delta.errors, style)
+
+
+def delta_verdict(delta: MeanDelta, style: Style) -> str:
+    losses = delta.count("loss")
+    counted = f"{count_noun(delta.count('win'), 'win')}, {losses:,} loss{'es' * (losses != 1)}"
+    counted += f", {count_noun(delta.count('tie'), 'tie')} of {count_noun(len(delta.pairs), 'pair')}"
+    if not delta.pairs:
+        return f"{style.paint('undecided', 'yellow')}: no case has a score in both runs"
+    words = {-1: ("regressed", "bold red"), 0: ("neutral", "dim"), 1: ("improved", "green")}
+    word, color = words[(delta.mean > 0) - (delta.mean < 0)]
+    return f"{style.paint(word, color)}: mean difference {float(delta.mean):+.3f} ({counted})"
+
+
+def delta_document(delta: MeanDelta) -> dict[str, Json]:
+    """The comparison with AgentV's own keys, and the ids that were not counted."""
+    return {
+        "matched": [
+            {
+                "eval_id": pair.id,
+                "score1": pair.before,
+                "score2": pair.now,
+                "delta": float(pair.delta),
+                "outcome": pair.outcome,
+            }
+            for pair in delta.pairs
+        ],
+        "unmatched": {"file1": len(delta.only_before), "file2": len(delta.only_now)},
+        "summary": {
+            "total": 2 * len([*delta.pairs, *delta.unscored]) + len([*delta.only_before, *delta.only_now]),
+            "matched": len(delta.pairs),
+            "wins": delta.count("win"),
+            "losses": delta.count("loss"),
+            "ties": delta.count("tie"),
+            "mean_delta": float(delta.mean),
+        },
+        "threshold": delta.threshold,
+        "only_in_file1": list(delta.only_before),
+        "only_in_file2": list(delta.only_now),
+        "without_score": list(delta.unscored),
+        "errors": list(delta.errors),
+        "exit_code": delta.exit_code,
+    }
