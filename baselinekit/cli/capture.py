@@ -6,26 +6,31 @@ from collections.abc import Iterator
 import click
 
 from baselinekit.cli.capturing import capture_command, capture_prompt, capture_skill
-from baselinekit.cli.importing import capture_from, capture_http
+from baselinekit.cli.importing import capture_files, capture_http
 from baselinekit.cli.recipes import is_curl
+
+FILES = ""
+"""The name of the command that captures what files ask for: it is typed without one."""
 
 
 class Kinds(click.Group):
-    """If the first word is `curl`, an upper-case method or has `://`, the command is `http`; any other
-    unknown word is a file, and the command `from`."""
+    """The kind may be left out: a method, a URL or a curl line is a request, any other word a file."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        first = args[0]
-        if is_curl(first.split(" ")[0]):
-            args = ["http", "--", *args]
-        elif first not in self.commands and not first.startswith("-"):
-            is_http = "://" in first or (first.isalpha() and first.isupper())
-            args = ["http" if is_http else "from", *args]
-        if args[0] == "http":
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in self.commands if name != FILES]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
+            args = [*self._kind(args), *args]
+        if args[:1] == ["http"]:
             args = ["http", *without_curl_line(args[1:], self.commands["http"])]
-        return super().resolve_command(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def _kind(self, args: list[str]) -> list[str]:
+        if is_curl(args[0].split(" ")[0]):
+            return ["http", "--"]
+        word = args[-1] if args[0].startswith("-") else args[0]
+        return ["http"] if "://" in word or (word.isalpha() and word.isupper()) else [FILES]
 
 
 def without_curl_line(args: list[str], http: click.Command) -> list[str]:
@@ -76,10 +81,11 @@ def capture() -> None:
     baselinekit capture prompt prompts/summary.md --input article=@article.txt
     baselinekit capture skill code-review --param depth=thorough --input code_diff=@change.patch
     baselinekit capture command --id version -- mytool --version
-    baselinekit capture from openapi.yaml       (or a HAR file, a list of URLs, curl lines, recipes)
-    baselinekit capture from prompts/refactor   (the cases of a prompt folder)
+    baselinekit capture openapi.yaml       (or a HAR file, a list of URLs, curl lines, recipes)
+    baselinekit capture prompts/refactor   (the cases of a prompt folder)
+    baselinekit capture FILE --help        the options for files
     """
 
 
-for _kind in (capture_http, capture_skill, capture_prompt, capture_command, capture_from):
+for _kind in (capture_http, capture_skill, capture_prompt, capture_command, capture_files):
     capture.add_command(_kind)

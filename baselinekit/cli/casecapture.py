@@ -1,4 +1,4 @@
-"""What `baselinekit capture from` does with a prompt folder: each of its cases becomes a baseline of its
+"""What `baselinekit capture FILE` does with a prompt folder: each of its cases becomes a baseline of its
 checks and its score."""
 
 import json

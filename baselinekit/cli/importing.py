@@ -87,10 +87,9 @@ def _split_words(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 @command(
     DraftOptions,
-    name="from",
-    short_help="What a file asks for: OpenAPI, HAR, URLs, curl lines, recipes, cases.",
+    name="",
 )
-def capture_from(options: DraftOptions) -> int:
+def capture_files(options: DraftOptions) -> int:
     """Capture files of other tools, recognised by their content; the other paths hold our own recipes."""
     params = parse_pairs("--param", options.params, "NAME=VALUE")
     # imported here, as requests need no evals
@@ -146,7 +145,7 @@ def _text(path: str) -> str | None:
     if path != "-" and not os.path.isfile(path):
         return None
     try:
-        return read_text("capture from", path, "a file of requests")
+        return read_text("capture", path, "a file of requests")
     except InvalidInput as error:
         if any(problem.code == "BK106" for problem in error.problems):
             hint = "take out of it what is not to be asked, and give the parts"
@@ -164,7 +163,7 @@ def _text_beside(document: str, reference: str) -> str:
     check_inside(os.path.realpath(project_root(None, folder)), target, reference)
     if not os.path.isfile(target):
         raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
-    return read_text("capture from", target, "a JSON or YAML file")
+    return read_text("capture", target, "a JSON or YAML file")
 
 
 def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def find_short_secrets(project: Project) -> list[Problem]:
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
     """Yield the problems of one baseline, and whether each is a note."""
     if baseline.baseline is None:
-        hint = f"baselinekit capture from {baseline.source.file}"
+        hint = f"baselinekit capture {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True
     else:
         if any(large_outputs(baseline.baseline, project.config.inline_limit)):
@@ -196,7 +196,7 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
     if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
         matcher = compile_baseline(baseline, project.words_of(baseline))  # raises an unexpected exception
     if matcher is None:
-        yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
+        yield f"{baseline.id} has no stored output yet: baselinekit capture {baseline.source.file}"
         return
     title = f": {baseline.name}" if baseline.name else ""
     yield f"{baseline.id}{title}"

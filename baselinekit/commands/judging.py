@@ -404,7 +404,7 @@ class Checker:
             target = target_of(baseline.current, self._project)
             return replace(self._result(baseline, "skipped", reason), target=target)
         if baseline.baseline is None:
-            capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
+            capture = f"baselinekit capture {shlex.quote(baseline.source.file)}"
             return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
         if baseline.baseline.output is ABSENT:
             reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"

@@ -173,7 +173,7 @@ def prepare_replay(
     """Return the baseline with the variant that fits here, its matcher, and what its replay needs; raise if
     it cannot be replayed. A skipped one can: the user has named it."""
     if baseline.baseline is None:
-        hint = f"baselinekit capture from {baseline.source.file}"
+        hint = f"baselinekit capture {baseline.source.file}"
         raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
     chosen_variant = here.chosen(baseline)
     setting = here.project.setting_of(baseline, context.clients)

@@ -322,7 +322,7 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
     """What the output is compared with: the baseline of the record, or each right value."""
     case, baseline = prepared.case, prepared.baseline
     if baseline is not None and (baseline.baseline is None or baseline.baseline.output is ABSENT):
-        hint = f"baselinekit capture from {case.source.file}"
+        hint = f"baselinekit capture {case.source.file}"
         raise InvalidInput(Problem("BK223", f"{case.id} has no stored output for here", hint))
     if graders.row_of(grader).compares == "baseline":
         if baseline is None:

@@ -1,4 +1,4 @@
-"""Every form of file that `capture from` reads requests from, and every form of another tool's eval files
+"""Every form of file that `capture FILE` reads requests from, and every form of another tool's eval files
 that is read into test cases. A further form is one more file and one more row here."""
 
 from collections.abc import Callable

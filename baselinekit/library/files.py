@@ -82,7 +82,7 @@ def check(baseline: Baseline, **asking: Unpack[Asking]) -> Verdict:
         prepared, matcher = prepare(environment, baseline.stated)
         if matcher is None:
             message = f"{baseline.id} has no stored output"
-            raise InvalidInput(Problem("BK223", message, f"baselinekit capture from {baseline.file}"))
+            raise InvalidInput(Problem("BK223", message, f"baselinekit capture {baseline.file}"))
         observation = observe(prepared.current, setting)
         return Verdict(prepared, compare_settled(matcher, observation, setting))
 

@@ -208,7 +208,7 @@ def after_compare(
     commands += explain_commands(error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
-        commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
+        commands.append(command_line("capture", *drafts[:_MOST_DRAFTS], *typed.operator))
     return (commands or programs_that_compare(report))[:_MOST_COMMANDS]
 
 

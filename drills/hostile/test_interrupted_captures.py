@@ -30,7 +30,7 @@ def laid(here: Drill) -> None:
 
 def begin(folder: Path, *words: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "baselinekit", "capture", "from", *words],
+        [sys.executable, "-P", "-m", "baselinekit", "capture", *words],
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder.parent), "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
@@ -73,12 +73,10 @@ def test_what_was_captured_before_a_signal_stays(
     if number != signal.SIGKILL:
         assert process.returncode == 130
         assert f"{kept} stored, {COUNT - kept} left; the same command captures what is left: " in err
-        assert "baselinekit capture from urls.txt -j2 --repeat" in err
+        assert "baselinekit capture urls.txt -j2 --repeat" in err
         assert f"{kept} captured" in out
     with Steady({"n": 1}) as service:
-        again = runs.run(
-            here.folder, "capture", "from", "urls.txt", "--repeat", "1", "--base-url", service.url
-        )
+        again = runs.run(here.folder, "capture", "urls.txt", "--repeat", "1", "--base-url", service.url)
         assert again.exit_code == 0, again.said
         assert service.asked == COUNT - kept
     assert f"{COUNT - kept} captured, {kept} captured already" in again.out
@@ -103,7 +101,7 @@ def test_what_a_service_answered_before_it_went_away_is_stored(here: Drill) -> N
 
 @pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64")
 def test_a_full_disk_ends_it_at_the_first_file_that_has_no_place(here: Drill, runs: Warm) -> None:
-    words = ("capture", "from", "urls.txt", "-j2", "--repeat", "1")
+    words = ("capture", "urls.txt", "-j2", "--repeat", "1")
     laid(here)
     followed = runs.run(here.folder, *words, follow=True)
     assert followed.exit_code == 0, followed.said
@@ -129,7 +127,7 @@ def test_recipes_without_an_output_keep_what_was_captured_too(here: Drill, runs:
         process = begin(here.folder, "baselines", "-j2", "--repeat", "1", "--base-url", service.url)
         stop_at(process, service, 36, signal.SIGKILL)
     assert len(stored(here)) == 32
-    again = runs.run(here.folder, "capture", "from", "baselines", "-j2", "--repeat", "1")
+    again = runs.run(here.folder, "capture", "baselines", "-j2", "--repeat", "1")
     assert again.exit_code == 0, again.said
     assert again.out.count("captured n") == COUNT - 32
     assert len(stored(here)) == COUNT

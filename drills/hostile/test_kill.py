@@ -139,7 +139,7 @@ def test_f06_a_comment_that_somebody_adds_meanwhile_is_kept_and_the_verdict_reco
         (("doctor",), 0),
         (("explain", "a"), 0),
         (("capture", "http", "GET", "/n", "--id", "new"), 0),
-        (("capture", "from", "baselines"), 2),
+        (("capture", "baselines"), 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )

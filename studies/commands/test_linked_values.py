@@ -51,7 +51,7 @@ def test_captured_once_and_replayed(here: Console, orders: Orders, flow: str) ->
     (here.folder / "baselines").mkdir()
     file = here.folder / "baselines" / "flow.yaml"
     file.write_text(flow)
-    captured = here.run(f"baselinekit capture from baselines --base-url {orders.url}")
+    captured = here.run(f"baselinekit capture baselines --base-url {orders.url}")
     assert captured.exit_code == 0, captured.stdout + captured.stderr
     written = file.read_text()
     assert "made by this flow" in captured.stdout

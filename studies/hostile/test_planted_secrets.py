@@ -205,7 +205,7 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
         run("doctor", "--ci", "--json"),
         *(run("explain", id) for id in ("sent", "prompt-default", "skill-answers")),
         project.run("schema"),
-        run("capture", "from", "baselines/draft.yaml"),
+        run("capture", "baselines/draft.yaml"),
     )
 
 

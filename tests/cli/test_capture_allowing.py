@@ -99,8 +99,8 @@ def test_a_draft_names_what_it_asks(here: Console) -> None:
     draft = here.folder / "baselines/one.yaml"
     execution = f"{{type: http, base_url: '{here.service.url}'}}"
     draft.write_text(f"id: one\ncurrent:\n  input: {{endpoint: /health}}\n  execution: {execution}\n")
-    assert here.run("baselinekit capture from baselines/one.yaml").exit_code == 4
-    done = here.run("baselinekit capture from baselines/one.yaml --allow")
+    assert here.run("baselinekit capture baselines/one.yaml").exit_code == 4
+    done = here.run("baselinekit capture baselines/one.yaml --allow")
     assert done.exit_code == 0, done
     assert here.run("CI=true baselinekit compare --id one").exit_code == 0
 

@@ -81,7 +81,7 @@ def typed(here: Console, commands: list[str]) -> None:
 
 
 def test_what_a_capture_among_evals_says_next_runs_it(here: Console) -> None:
-    said = here.run("baselinekit capture from evals/regression/new.yaml").stdout
+    said = here.run("baselinekit capture evals/regression/new.yaml").stdout
     assert suggested(said) == ["baselinekit run --id new"]
     typed(here, suggested(said))
 
@@ -115,7 +115,7 @@ def test_a_baseline_is_compared_wherever_it_lies(here: Console, paths: str) -> N
     typed(here, suggested(shown))
 
 
-@pytest.mark.parametrize("verb", ["refresh", "compare", "capture from", "review"])
+@pytest.mark.parametrize("verb", ["refresh", "compare", "capture", "review"])
 def test_a_file_of_cases_given_to_who_wants_baselines_is_one_line_with_the_verb(
     here: Console, verb: str
 ) -> None:

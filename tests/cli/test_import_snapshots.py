@@ -151,5 +151,5 @@ def test_requests_are_captured_beside_values_of_tests(terminal: Console) -> None
     )
     told(terminal, "syrupy tests")
     put(terminal, **{"urls.txt": "https://shop.test/orders\n"})
-    ran = terminal.run("baselinekit capture from urls.txt --dry-run")
+    ran = terminal.run("baselinekit capture urls.txt --dry-run")
     assert (ran.exit_code, ran.stderr) == (0, "")

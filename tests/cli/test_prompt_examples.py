@@ -271,7 +271,7 @@ def test_x10_e3_a_case_becomes_a_baseline_that_compare_guards(tmp_path: Path) ->
         write(terminal.folder, "baselinekit.yaml", CONFIG.replace("{url}", terminal.service.url))
         folder = prompt_folder(terminal.folder, JUDGED.replace("obviously a stupid TODO", "fine"), meta=META)
         (folder / "prompt.xml").write_text("<prompt>{{constraints}}</prompt>\n")
-        captured = terminal.run("baselinekit capture from prompts/refactor --case rough")
+        captured = terminal.run("baselinekit capture prompts/refactor --case rough")
         assert captured.exit_code == 0, captured.stderr
         assert terminal.run("baselinekit compare").exit_code == 0
         (folder / "prompt.xml").write_text(

@@ -59,8 +59,8 @@ def test_h7_x10_a_record_is_captured_run_and_refreshed_whoever_is_asked(
     file = here / "evals" / "known.yaml"
     file.write_text(RECORD % CURRENT[kind])
     assert run(["run"]) == 2, "there is nothing to compare with yet"
-    assert "capture it: baselinekit capture from evals/known.yaml" in capsys.readouterr().err
-    assert run(["capture", "from", "evals"]) == 0
+    assert "capture it: baselinekit capture evals/known.yaml" in capsys.readouterr().err
+    assert run(["capture", "evals"]) == 0
     captured = file.read_text()
     for words in (
         "captured_at: ",
@@ -94,6 +94,6 @@ def test_x10_what_came_to_nothing_is_not_captured(here: Path, capsys: pytest.Cap
     file = here / "evals" / "known.yaml"
     file.write_text(RECORD % CURRENT["skill"])
     (here / "say.py").write_text("raise SystemExit('no')")
-    assert run(["capture", "from", "evals"]) == 3
+    assert run(["capture", "evals"]) == 3
     assert "BK323" in capsys.readouterr().err
     assert file.read_text() == RECORD % CURRENT["skill"]

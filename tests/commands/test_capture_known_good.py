@@ -78,18 +78,18 @@ def test_a_flow_with_a_step_that_failed_is_not_stored(
     here: Console, api: ChangingApi, steps: str, collect: str, said: str
 ) -> None:
     file = flow(here, api, steps, collect)
-    found = run(here, "capture from baselines", 3)
+    found = run(here, "capture baselines", 3)
     assert "BK521" in found
     assert said in found
     assert "--allow-error-status" in found
     assert "baseline:" not in file.read_text()
-    run(here, "capture from baselines --allow-error-status", 0)
+    run(here, "capture baselines --allow-error-status", 0)
     assert "1 passed" in run(here, "compare", 0)
 
 
 def test_every_step_that_was_refused_is_told(here: Console, api: ChangingApi) -> None:
     flow(here, api, f"{step('one', '/gone')}, {step('two', '/ok')}", ", collect: [two]")
-    assert "step one answered 404" in run(here, "capture from baselines", 0)
+    assert "step one answered 404" in run(here, "capture baselines", 0)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_a_flow_misses_is_told_with_its_own_place(
     saving = f"{{name: one, endpoint: /ok, save: {{t: {saved}}}}}"
     file = flow(here, api, f"{saving}, {step('two', '/ok')}", collect)
     column = file.read_text().splitlines()[2].index("body.nope" if not collect else "one.body") + 1
-    said = run(here, "capture from baselines", 3)
+    said = run(here, "capture baselines", 3)
     assert f"BK313 baselines/f.yaml:3:{column}: step one: nothing at 'body.nope'" in said
 
 
@@ -119,7 +119,7 @@ def test_the_status_of_a_step_is_never_learnt_as_varying(
     here: Console, api: ChangingApi, collect: str, path: str
 ) -> None:
     file = flow(here, api, f"{step('one', '/ok')}, {step('two', '/sometimes')}", collect)
-    said = run(here, "capture from baselines --repeat 2", 3)
+    said = run(here, "capture baselines --repeat 2", 3)
     assert f"{path} varies: it is 200, 404" in said
     assert "<<" not in file.read_text()
 
@@ -128,7 +128,7 @@ def test_a_whole_body_that_a_flow_collects_is_never_a_placeholder(here: Console,
     file = flow(here, api, f"{step('one', '/ok')}, {step('two', '/news')}", ", collect: [one, two]")
     file.write_text(file.read_text().replace("/news", "/ok?a=1"))
     api.answers["/ok?a=1"] = lambda number: f"{number}{'abcdef'[number]}"
-    assert "two.body varies: all of it varies" in run(here, "capture from baselines --repeat 3", 3)
+    assert "two.body varies: all of it varies" in run(here, "capture baselines --repeat 3", 3)
     assert "<<" not in file.read_text()
 
 
@@ -243,7 +243,7 @@ class TestRefresh:
     def test_a_step_that_fails(self, here: Console, api: ChangingApi, collect: str) -> None:
         flow(here, api, f"{step('one', '/later')}, {step('two', '/sum')}", collect)
         api.answers["/sum"] = lambda number: {"sum": 1 if api.asked["/later"] < 3 else 0}
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         api.asked["/later"] = 5
         run(here, "compare", 1)
         said = self.refused(here)

@@ -58,25 +58,25 @@ def test_what_fails_a_check_or_scores_too_low_is_not_stored(here: Console) -> No
         file = project(
             here, model.url, "[{contains: mull}, {max_tokens: 3}, {matches: two}]", "An obviously two."
         )
-        refused = run(here, "capture from baselines", 3)
+        refused = run(here, "capture baselines", 3)
         assert "the check `contains` fails ('mull' is not in the output): it is not stored" in refused
         assert "the score of rubric is 4.1, below" not in refused
         assert "baseline:" not in file.read_text()
-        run(here, "capture from baselines --allow-failing", 0)
+        run(here, "capture baselines --allow-failing", 0)
     assert "contains: failed\n      max_tokens: passed\n      matches: passed\n" in file.read_text()
 
 
 def test_a_score_below_the_least_is_not_stored(here: Console) -> None:
     with CountedModel() as model:
         file = project(here, model.url, "[]", "It is obviously a stupid TODO.")
-        assert "the score of rubric is 3.1, below 4: it is not" in run(here, "capture from baselines", 3)
+        assert "the score of rubric is 3.1, below 4: it is not" in run(here, "capture baselines", 3)
         assert "baseline:" not in file.read_text()
 
 
 def test_another_text_passes_while_its_checks_and_scores_hold(here: Console) -> None:
     with CountedModel() as model:
         project(here, model.url)
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         model.version = 2  # which says the same in other words
         assert "1 passed" in run(here, "compare", 0)
 
@@ -86,7 +86,7 @@ def test_a_failed_check_is_told_with_its_reason_and_its_text_and_approved_as_a_g
 ) -> None:
     with CountedModel() as model:
         file = project(here, model.url, "[{not_contains: In short}, {contains: '{{word}}'}]")
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         model.version = 2
         failed = run(here, "compare", 1)
         assert "checks.not_contains" in failed
@@ -102,7 +102,7 @@ def test_a_failed_check_is_told_with_its_reason_and_its_text_and_approved_as_a_g
 def test_a_wrong_check_is_told_before_anybody_is_asked(here: Console) -> None:
     with CountedModel() as model:
         file = project(here, model.url)
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         file.write_text(
             file.read_text().replace("{contains: mill}", "{contain: mill}, {contains: '{{wrd}}'}")
         )
@@ -118,7 +118,7 @@ def test_a_wrong_check_is_told_before_anybody_is_asked(here: Console) -> None:
 def test_a_prompt_that_changes_for_the_worse_is_found_by_its_score_and_approved(here: Console) -> None:
     with CountedModel() as model:
         file = project(here, model.url)
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         assert "rubric: 4.6" in file.read_text()
         template = here.folder / "mill.md"
         template.write_text(
@@ -141,7 +141,7 @@ def test_a_judge_that_replies_with_one_line_scores_as_it_does_for_a_case(here: C
     in_a_line = RECIPE.replace("at_least: 4}}", "at_least: 4, form: line}}")
     with CountedModel() as model:
         file = project(here, model.url, recipe=in_a_line)
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         assert "rubric: 5" in file.read_text()
         assert "SCORE=<1-5>" in str(model.asked[-1])
         assert "1 passed" in run(here, "compare", 0)
@@ -158,7 +158,7 @@ def test_one_line_gives_one_score_from_1_to_5(here: Console, scores: str) -> Non
         stated = "{{rubric: {{rubric: Is it kind?}}, at_least: 4}}"
         braced = scores.replace("{", "{{").replace("}", "}}")
         project(here, model.url, recipe=RECIPE.replace(stated, braced))
-        told = run(here, "capture from baselines", 2)
+        told = run(here, "capture baselines", 2)
         assert "BK355 baselines/mill.yaml:7:" in told
         assert "one score from 1 to 5" in told
         assert model.asked == []

@@ -40,7 +40,7 @@ def test_what_was_recorded_green_replays_green(tmp_path: Path, jobs: int) -> Non
         recipe = "current: {input: {text: Well?}, execution: {type: prompt}}\n"
         for id in IDS:
             (here.folder / "baselines" / f"{id}.yaml").write_text(f"id: {id}\n{recipe}")
-        run(here, "capture from baselines --record-calls cassettes", 0)
+        run(here, "capture baselines --record-calls cassettes", 0)
         stored = {(here.folder / "baselines" / f"{id}.yaml").read_text().split("\n")[2] for id in IDS}
         assert len(stored) == len(IDS)
         for _ in range(2):

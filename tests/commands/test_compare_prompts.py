@@ -118,7 +118,7 @@ def test_what_an_answer_may_cost(here: Console) -> None:
     with CountedModel() as model:
         project(here, model.url)
         file.write_text(COSTLY.format(baseline="", cost="{max_ratio: 1.5}"))
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         observed = file.read_text().split("  observed:\n")[1]
         assert observed.startswith("    cost_usd: 1.5e-05\n    tokens_in: 7\n    tokens_out: 4\n")
         run(here, "compare", 0)
@@ -143,7 +143,7 @@ def test_scores_are_compared_as_numbers(here: Console) -> None:
             "  execution: {type: prompt, scores: {rubric: {clarity: is it clear?}}}\n"
             "comparison:\n  type: numeric\n  tolerance: {quality_scores: {min_delta: -0.3}}\n"
         )
-        run(here, "capture from baselines", 0)
+        run(here, "capture baselines", 0)
         text = (here.folder / "baselines/s.yaml").read_text()
         assert "  output:\n    text: It is fine.\n    quality_scores:\n      clarity: 4.7\n" in text
         run(here, "compare", 0)

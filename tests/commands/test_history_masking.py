@@ -17,8 +17,8 @@ COMMANDS = (
     "refresh x --dry-run",
     "review",
     "review --json",
-    "merge r.json",
-    "merge r.json --json",
+    "report r.json",
+    "report r.json --json",
 )
 
 

@@ -63,7 +63,7 @@ def stored(here: Console) -> str:
 
 def test_the_operators_values_are_stored_and_nothing_in_a_value_is_expanded(here: Console) -> None:
     (here.folder / "ticket.txt").write_text("from a file")
-    run(here, "capture from triage --var ticket=7 --var-file ticket=ticket.txt --var other=1", 0)
+    run(here, "capture triage --var ticket=7 --var-file ticket=ticket.txt --var other=1", 0)
     assert "ticket: from a file\n" in stored(here)
     assert "broken, in \\{{any}} way." in stored(here)
     assert "other" not in stored(here)
@@ -74,9 +74,9 @@ def test_what_the_script_before_it_prints_is_stored_where_it_may_run(here: Conso
     guard = here.folder / "prompts/triage/guard.sh"
     guard.write_text(GUARD)
     os.chmod(guard, 0o755)
-    assert "BK403 prompts/triage/guard.sh" in run(here, "capture from triage --var ticket=7", 4)
+    assert "BK403 prompts/triage/guard.sh" in run(here, "capture triage --var ticket=7", 4)
     assert not (here.folder / "baselines").exists()
-    assert "guard.sh ran now" in run(here, "capture from triage --var ticket=7 --allow-exec", 0)
+    assert "guard.sh ran now" in run(here, "capture triage --var ticket=7 --allow-exec", 0)
     assert 'ticket: "4711"\n' in stored(here)
     assert "1 passed" in run(here, "compare", 0)
 
@@ -85,14 +85,14 @@ def test_a_script_that_stops_it_stores_nothing(here: Console) -> None:
     guard = here.folder / "prompts/triage/guard.sh"
     guard.write_text("#!/bin/sh\necho not today >&2\nexit 3\n")
     os.chmod(guard, 0o755)
-    assert "BK761" in run(here, "capture from triage --allow-exec", 3)
+    assert "BK761" in run(here, "capture triage --allow-exec", 3)
     assert not (here.folder / "baselines").exists()
 
 
 def test_what_a_judge_cannot_score_is_not_stored(here: Console) -> None:
     file = here.folder / "prompts/triage/eval.yml"
     file.write_text(f"{CASE}    rubric: Is it right?\n    judge: {{model: broken}}\n")
-    assert "BK640 prompts/triage/eval.yml:2:5: triage/angry: " in run(here, "capture from triage", 3)
+    assert "BK640 prompts/triage/eval.yml:2:5: triage/angry: " in run(here, "capture triage", 3)
     assert not (here.folder / "baselines").exists()
 
 
@@ -100,7 +100,7 @@ def test_a_grader_that_no_baseline_has_is_told(here: Console) -> None:
     file = here.folder / "prompts/triage/eval.yml"
     refusing = "defaults: {json_schema: refuse}\n"
     file.write_text(refusing + CASE.replace("[{contains: complaint}]", "[{json_schema: {type: object}}]"))
-    assert "BK774 prompts/triage/eval.yml:5:" in run(here, "capture from triage", 2)
+    assert "BK774 prompts/triage/eval.yml:5:" in run(here, "capture triage", 2)
 
 
 def test_cases_of_names_that_make_the_same_file_name_are_told_apart(here: Console) -> None:
@@ -111,28 +111,28 @@ def test_cases_of_names_that_make_the_same_file_name_are_told_apart(here: Consol
         for number, name in enumerate(names)
     )
     (here.folder / "prompts/triage/eval.yml").write_text(f"cases:\n{cases}")
-    run(here, "capture from triage --case 中国", 0)
-    said = run(here, "capture from triage", 0)
+    run(here, "capture triage --case 中国", 0)
+    said = run(here, "capture triage", 0)
     assert said.count("captured triage.") == 6
     assert "note: 1 captured already" in said
     files = sorted((here.folder / "baselines/triage").iterdir())
     assert (
         len(files) == len({yaml.safe_load(file.read_text("utf-8"))["name"] for file in files}) == len(names)
     )
-    assert "each case there is captured already" in run(here, "capture from triage", 2)
+    assert "each case there is captured already" in run(here, "capture triage", 2)
     assert "7 passed" in run(here, "compare", 0)
 
 
 def test_queries_alone_are_nothing_to_capture(here: Console) -> None:
     file = here.folder / "prompts/triage/eval.yml"
     file.write_text('triggering:\n  should_match: ["sort this message"]\n')
-    assert "BK509 there is no case to capture in triage" in run(here, "capture from triage", 5)
+    assert "BK509 there is no case to capture in triage" in run(here, "capture triage", 5)
 
 
 def test_a_folder_of_prompts_is_taken_whole_and_one_with_baselines_is_not(here: Console) -> None:
-    assert "triage.angry   triage/angry" in run(here, "capture from prompts --dry-run", 0)
-    run(here, "capture from prompts", 0)
+    assert "triage.angry   triage/angry" in run(here, "capture prompts --dry-run", 0)
+    run(here, "capture prompts", 0)
     (here.folder / "baselines/draft.yaml").write_text(
         'id: draft\ncurrent:\n  input: {text: "Classify it: thank you"}\n  execution: {type: prompt}\n'
     )
-    assert "captured draft -> baselines/draft.yaml" in run(here, "capture from baselines", 0)
+    assert "captured draft -> baselines/draft.yaml" in run(here, "capture baselines", 0)

@@ -133,7 +133,7 @@ def test_a_write_that_takes_only_a_part_is_continued(here: Drill, runs: Warm) ->
 CAPTURES: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "new": (("capture", "http", "GET", "/n", "--id", "new"), {}, "baselines/127.0.0.1/new.yaml"),
     "large": (("capture", "http", "GET", "/n", "--id", "new"), {}, "baselines/127.0.0.1/new.yaml"),
-    "from": (("capture", "from", "baselines/draft.yaml"), DRAFT, "baselines/draft.yaml"),
+    "from": (("capture", "baselines/draft.yaml"), DRAFT, "baselines/draft.yaml"),
 }
 
 

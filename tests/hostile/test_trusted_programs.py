@@ -135,7 +135,7 @@ def test_f15_what_a_file_names_is_not_run(project: Attacked, way: str) -> None:
         assert "BK403" in ran.said, words
         assert ran.exit_code == (0 if words == ["doctor"] else 4), words
     draft = project.file("baselines/draft.yaml", json.dumps({"id": "draft", "current": current}))
-    assert project.run("capture", "from", "baselines/draft.yaml").exit_code == 4
+    assert project.run("capture", "baselines/draft.yaml").exit_code == 4
     draft.unlink()
     assert not list(project.folder.rglob("ran")), "nothing was started"
     allowed = project.run("compare", "--allow-exec")
@@ -174,7 +174,7 @@ def test_f13_a_broken_answer_is_not_captured(project: Attacked, name: str) -> No
     assert not (project.folder / "baselines").exists()
     draft = json.dumps({"id": "x", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}})
     file = project.file("baselines/x.yaml", draft)
-    assert project.run("capture", "from", "baselines").exit_code == 3
+    assert project.run("capture", "baselines").exit_code == 3
     assert file.read_text() == draft
 
 

@@ -169,7 +169,6 @@ def test_files_are_read_in_the_repository_and_nowhere_else(
     write(tmp_path, "repo/specs/api.json", json.dumps({"openapi": "3.0.0", "paths": paths}, indent=1))
     words = [
         "capture",
-        "from",
         str(here / "api.json"),
         "--dry-run",
         "--config",
@@ -193,6 +192,6 @@ def test_a_document_that_is_too_large_is_told_as_one(
     """And not as a baseline that has to be split."""
     with open(tmp_path / "api.json", "wb") as file:
         file.truncate(64_000_001)
-    assert run(["capture", "from", str(tmp_path / "api.json"), "--dry-run"]) == 2
+    assert run(["capture", str(tmp_path / "api.json"), "--dry-run"]) == 2
     told = capsys.readouterr().err
     assert "api.json is larger than 64,000,000 bytes: take out of it what is not to be asked" in told

@@ -247,7 +247,7 @@ ONE_LINE = [
     ("metadata: {id: f}\nconfig: 3\ntest_cases: []", "2:9: expected a mapping, found 3 (integer)"),
     (
         "id: r\ncurrent: {input: {endpoint: /}, execution: {type: http}}",
-        "1:1: r has no baseline yet: capture it: baselinekit capture from evals/c.yaml",
+        "1:1: r has no baseline yet: capture it: baselinekit capture evals/c.yaml",
     ),
     (
         "id: r\nbaseline: {output: 1}\ncomparison: {type: structral}\n"

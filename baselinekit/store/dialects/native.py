@@ -46,7 +46,7 @@ def check_known(known: Known | None) -> Iterator[Problem]:
     if known.output is ABSENT and known.output_file is None and not known.variants:
         message = "`baseline` has no output"
         yield Problem(
-            "BK104", message, "add `output`, or capture it: baselinekit capture from", at=("baseline",)
+            "BK104", message, "add `output`, or capture it: baselinekit capture FILE", at=("baseline",)
         )
     if known.output is not ABSENT and known.output_file is not None:
         message = "both `output` and `output_file` are given"

@@ -39,7 +39,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     for at, error in file_errors:
         problems += [move_to_name(problem, (*at, "output_file")) for problem in error.problems]
     if stored is None and not problems:
-        hint = f"capture it: baselinekit capture from {document.file}"
+        hint = f"capture it: baselinekit capture {document.file}"
         problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
     recipe = baseline.current
     kind = kind_of(recipe)
