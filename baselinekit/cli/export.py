@@ -1,20 +1,13 @@
-"""`baselinekit export`: a prompt folder as a skill folder, which agents load."""
+"""A prompt folder as a skill folder, which agents load."""
 
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from baselinekit.cli import screen
+from baselinekit.cli.convert_options import ConvertOptions
 from baselinekit.cli.options import (
-    READING,
-    ProjectOptions,
-    argument,
-    command,
-    flag,
-    option,
     project_of,
-    project_options,
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -36,38 +29,13 @@ _SKILLS = "skills"
 _EXAMPLES = "examples"
 
 
-@dataclass(eq=False, repr=False)
-class ExportOptions:
-    """Write a prompt folder as a skill folder, ID/SKILL.md, which agents load: its description with its
-    triggers, its instructions with their variables explained, and its examples.
-
-    \b
-    baselinekit export refactor                       skills/refactor/SKILL.md
-    baselinekit export refactor -o .claude/skills     .claude/skills/refactor/SKILL.md
-
-    \b
-    Exit code: 0 it is written, or there already; 1 the prompt is not ready; 2 it cannot be a skill,
-    or a file there differs.
-    """
-
-    name: str = argument(metavar="ID|FOLDER")
-    into: str | None = option(
-        "-o", "--output", metavar="DIR", help="Where skill folders stand [default: skills]."
-    )
-    force: bool = flag(help="Also export a prompt that is not ready.")
-    overwrite: bool = flag(help="Also replace files there that differ.")
-    as_json: bool = flag("--json", help="Print what was written as JSON.")
-    project: ProjectOptions = project_options(READING)
-
-
-@command(ExportOptions)
-def export(options: ExportOptions) -> int:
+def write_skill(options: ConvertOptions) -> int:
     project = project_of(options.project)
-    folder = prompt_folder(project, options.name)
+    folder = prompt_folder(project, options.paths[0])
     place = locate(Source(folder.meta_file), ("status",), project.root)
     status = folder.meta.status
     if status != "ready":
-        hint = f"baselinekit promote {folder.id} tells what is missing; --force exports it as it is"
+        hint = f"baselinekit promote {folder.id} tells what is missing; --force writes it as it is"
         problem = Problem(
             "BK773", f"{folder.id} is {status}, and only what is ready is exported", hint, place
         )
@@ -76,7 +44,7 @@ def export(options: ExportOptions) -> int:
             return 1
         screen.line(screen.safe_line(f"note: {folder.id} is {status}, not ready"), err=True)
     skill = _build_skill(folder, project)
-    base = os.path.join(project.root, _SKILLS) if options.into is None else options.into
+    base = os.path.join(project.root, _SKILLS) if options.output is None else options.output
     target = os.path.join(base, skill.name)
     existing = dict(_existing_files(skill, target))
     changed = [path for path, text in existing.items() if text != skill.files[path]]
@@ -144,7 +112,7 @@ def _existing_files(skill: SkillFolder, target: str) -> Iterator[tuple[str, str]
 
 
 def _refuse(
-    skill: SkillFolder, existing: Mapping[str, str], changed: list[str], target: str, options: ExportOptions
+    skill: SkillFolder, existing: Mapping[str, str], changed: list[str], target: str, options: ConvertOptions
 ) -> None:
     style = screen.style_of()
     for path in changed:
@@ -165,7 +133,7 @@ def _refuse(
     )
 
 
-def _print(skill: SkillFolder, target: str, new: list[str], options: ExportOptions) -> None:
+def _print(skill: SkillFolder, target: str, new: list[str], options: ConvertOptions) -> None:
     shown_path = os.path.relpath(target)
     if options.as_json:
         states = {path: "written" if path in new else "unchanged" for path in skill.files}

@@ -1,25 +1,13 @@
-"""`baselinekit generate rubrics`: a model drafts rubrics for the cases of an eval file."""
+"""A model drafts rubrics for the cases of an eval file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context, with_models
+from baselinekit.cli.convert_options import ConvertOptions
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.options import (
-    ASKING,
-    ProjectOptions,
-    RecordingOptions,
-    argument,
-    command,
-    flag,
-    including,
-    jobs_option,
-    option,
     project_of,
-    project_options,
 )
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import in_threads
@@ -44,41 +32,9 @@ _JOBS = 4
 _JUDGE = "judge"
 
 
-@dataclass(eq=False, repr=False)
-class RubricsOptions:
-    """Draft rubrics for the cases of FILES that have an expected_outcome and none: 3 to 7 items each.
-
-    FILES are AgentV's, YAML or JSON Lines. They are read and checked first; the rubrics are added to
-    their cases, and no other byte changes. Review them: they decide what passes from then on.
-
-    \b
-    Exit code: 0 written, or nothing to do; 1 with --check: cases have no rubrics; 2 usage or an
-    invalid file; 3 a case got no usable draft (the others are written); 130 interrupted.
-    """
-
-    files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
-    model: str = option(
-        "--model",
-        "--target",
-        metavar="NAME",
-        default=_JUDGE,
-        help=f"The model that drafts, by its name in `models:` or in the targets file ({_JUDGE}).",
-    )
-    targets: str | None = option(
-        metavar="FILE", help="The targets file; the default is `targets:` of the configuration."
-    )
-    check: bool = flag(help="Ask no model and write nothing: exit 1 if any case has no rubrics.")
-    dry_run: bool = flag(help="Ask, and print what would be written.")
-    jobs: int | None = jobs_option("How many at once.", _JOBS)
-    verbose: bool = flag("-v", "--verbose", help="Print every item, and which cases are skipped.")
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = project_options(ASKING)
-
-
-@command(RubricsOptions, short_help="Rubrics for eval cases.")
-def rubrics(options: RubricsOptions) -> int:
+def draft_rubrics(options: ConvertOptions) -> int:
     project = project_of(options.project, options.recording.offline is not None, options.targets)
-    states = load_states(project, options.files, lambda file: decode(read(project.root, file), file).body)
+    states = load_states(project, options.paths, lambda file: decode(read(project.root, file), file).body)
     style = screen.style_of(options.verbose)
     lacking = [case for state in states for case in state.lacking]
     if options.verbose or not lacking:
@@ -132,7 +88,7 @@ def check_model(project: Project, name: str) -> None:
 
 
 def ask_for_drafts(
-    project: Project, context: RunContext, lacking: Sequence[CaseWithoutRubric], options: RubricsOptions
+    project: Project, context: RunContext, lacking: Sequence[CaseWithoutRubric], options: ConvertOptions
 ) -> list[Draft]:
     """Ask the model for drafts; if the run is interrupted, return those that are done."""
     models, mask = context.clients.models, project.redactor.mask_declared
@@ -142,7 +98,7 @@ def ask_for_drafts(
     def work(case: CaseWithoutRubric) -> Draft:
         return draft(case, options.model, models.ask, mask)
 
-    results = in_threads(lacking, work, options.jobs or _JOBS, context.stop, context.cancel)
+    results = in_threads(lacking, work, options.jobs, context.stop, context.cancel)
     return [result for result in results if result is not None]
 
 
@@ -172,11 +128,3 @@ def print_draft(rubric_draft: Draft, style: Style) -> None:
     screen.line(f"{style.paint('drafted', 'green')}  {name}: {count_noun(len(rubric_draft.items), 'item')}")
     for item in rubric_draft.items if style.verbose else ():
         screen.line(f"           {screen.safe_line(item.line)}")
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def generate() -> None:
-    """Write what is missing: a model drafts it."""
-
-
-generate.add_command(rubrics)

@@ -1,4 +1,4 @@
-"""`baselinekit import`: the eval file of another tool, or the snapshots and cassettes of pytest plugins."""
+"""The snapshots and cassettes of pytest plugins as baselines."""
 
 import json
 import os
@@ -9,9 +9,9 @@ from itertools import islice
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import open_clients
-from baselinekit.cli.convert import ImportOptions, convert_file
+from baselinekit.cli.convert_options import ConvertOptions
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import command, project_of
+from baselinekit.cli.options import project_of
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.context import Stop
 from baselinekit.commands.movingin import (
@@ -24,7 +24,7 @@ from baselinekit.commands.movingin import (
     write_moved,
 )
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.languages import dump_yaml
 from baselinekit.importers import vcr
 from baselinekit.importers.drafts import ImportChoices
@@ -60,26 +60,15 @@ _IN_TESTS = {
 }
 
 
-@command(ImportOptions, name="import")
-def import_files(options: ImportOptions) -> int:
-    """Import by the first argument: a tool with its paths, or one file that is recognised by its content."""
-    tool, *paths = options.words
-    if tool not in (*TOOLS, VCR):
-        if paths:
-            hint = suggest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
-            raise InvalidInput(Problem("BK508", f"{tool} is no tool whose files are taken over", hint))
-        return convert_file(options)
-    if options.output is not None or options.to != "cases":
-        flag = "-o" if options.output is not None else "--to"
-        message = f"{flag} is for eval files: baselines of {tool} have their places by their tests"
-        raise InvalidInput(Problem("BK508", message, "leave it out"))
-    return _Import(options, tool, paths or ["."]).run()
+def move_snapshots(options: ConvertOptions, tool: str) -> int:
+    """Take over the snapshots or cassettes of a tool below the paths as baselines."""
+    return _Import(options, tool, options.paths).run()
 
 
 class _Import:
     """One import, from the paths to the output."""
 
-    def __init__(self, options: ImportOptions, tool: str, paths: Sequence[str]):
+    def __init__(self, options: ConvertOptions, tool: str, paths: Sequence[str]):
         self._options, self._tool, self._paths = options, tool, paths
         self._project: Project = project_of(options.project)
         self._changes: Sequence[CodeChange] = ()
@@ -171,7 +160,7 @@ def _files_in_folders(root: str, folders: Sequence[str]) -> list[str]:
 class MovedDelivery:
     """Writes the imported baselines, and prints what was done."""
 
-    def __init__(self, options: ImportOptions, tool: str, moved: MovedIn, changes: Sequence[CodeChange]):
+    def __init__(self, options: ConvertOptions, tool: str, moved: MovedIn, changes: Sequence[CodeChange]):
         self._options, self._tool, self._moved, self._changes = options, tool, moved, changes
         left_out = sorted(moved.left_out, key=lambda item: (item.file, item.line))
         self._lost = [(str(Place(item.file, item.line or None)), item) for item in left_out]

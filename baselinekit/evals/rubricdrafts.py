@@ -1,4 +1,4 @@
-"""generate rubrics: for each case that has an expected outcome but no rubric, a model drafts the items,
+"""Drafts of rubrics: for each case that has an expected outcome but no rubric, a model drafts the items,
 and they are written into the file. Nothing else in the file changes, comments included."""
 
 import math

@@ -1,5 +1,5 @@
 """A value from a test: the value to compare is made by the test, so only a run of the test can compare it.
-Also the single rule for the file of its baseline, which the plugin and `import` follow."""
+Also the single rule for the file of its baseline, which the plugin and `convert` follow."""
 
 import hashlib
 import posixpath

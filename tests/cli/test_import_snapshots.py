@@ -1,4 +1,4 @@
-"""`baselinekit import` with a tool of pytest: what it writes and leaves alone."""
+"""`baselinekit convert --from` with a tool of pytest: what it writes and leaves alone."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ def put(terminal: Console, **files: str) -> None:
 
 
 def told(terminal: Console, words: str) -> dict[str, list[str]]:
-    ran = terminal.run(f"baselinekit import {words} --json")
+    ran = terminal.run(f"baselinekit convert --from {words} --json")
     assert ran.stdout, ran.stderr
     found: dict[str, list[str]] = json.loads(ran.stdout)
     return found
@@ -107,7 +107,7 @@ def test_a_link_out_of_the_project_is_not_read(terminal: Console, tmp_path: Path
     assert [one["what"] for one in found["lost"]] == [
         "tests/__snapshots__/test_x.ambr leads out of the project"
     ]
-    ran = terminal.run(f"baselinekit import syrupy {tmp_path}/outside")
+    ran = terminal.run(f"baselinekit convert {tmp_path}/outside --from syrupy")
     assert ran.exit_code == 4
     assert "BK404" in ran.stderr
 
@@ -117,7 +117,7 @@ def test_a_declared_secret_is_never_written(terminal: Console) -> None:
         terminal,
         **{"tests|__snapshots__|test_x.ambr": amber("'a correct-horse'")},
     )
-    ran = terminal.run("baselinekit import syrupy tests --secret PASSWORD=correct-horse")
+    ran = terminal.run("baselinekit convert tests --from syrupy --secret PASSWORD=correct-horse")
     assert ran.exit_code == 0, ran.stderr
     assert record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output"] == "a <<var(PASSWORD)>>"
 

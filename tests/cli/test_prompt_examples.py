@@ -250,7 +250,9 @@ def test_x11_e20_e22_e23_the_exit_codes_of_a_prompt_folder(tmp_path: Path) -> No
         def codes(*commands: str) -> list[int]:
             return [terminal.run(f"baselinekit {command}").exit_code for command in commands]
 
-        assert codes("doctor prompts", "promote refactor", "export refactor", "promote nobody") == [
+        assert codes(
+            "doctor prompts", "promote refactor", "convert refactor --to skill", "promote nobody"
+        ) == [
             0,
             1,
             1,
@@ -260,7 +262,7 @@ def test_x11_e20_e22_e23_the_exit_codes_of_a_prompt_folder(tmp_path: Path) -> No
         (folder / "meta.yml").write_text(meta.replace("id: refactor", "id: other"))
         assert codes("doctor prompts") == [1]
         (folder / "meta.yml").write_text(meta.replace("status: draft", "status: ready"))
-        assert codes("promote refactor", "export refactor -o out") == [2, 0]
+        assert codes("promote refactor", "convert refactor --to skill -o out") == [2, 0]
         assert (root / "out/refactor/SKILL.md").exists() or (root / "out/SKILL.md").exists()
         (folder / "eval.yml").write_text("cases:\n  - nam: a\n")
         assert codes("doctor prompts", "run refactor") == [2, 2]

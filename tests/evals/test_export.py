@@ -1,4 +1,4 @@
-"""`baselinekit export`: which prompts are exported, and what is replaced."""
+"""`baselinekit convert --to skill`: which prompts are exported, and what is replaced."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +42,7 @@ def here(tmp_path: Path) -> Iterator[Console]:
 )
 def test_e23_export_only_when_ready_or_forced(status: str, flag: str, code: int, here: Console) -> None:
     (here.folder / "prompts/triage/meta.yml").write_text(META.format(status=status))
-    ran = here.run(f"baselinekit export triage{flag}")
+    ran = here.run(f"baselinekit convert triage{flag} --to skill")
     assert ran.exit_code == code, ran.stdout + ran.stderr
     assert (here.folder / "skills/triage/SKILL.md").exists() == (code == 0)
     assert ("BK773" in ran.stderr) == (code == 1)
@@ -50,17 +50,17 @@ def test_e23_export_only_when_ready_or_forced(status: str, flag: str, code: int,
 
 def test_what_was_changed_by_hand_is_never_lost_by_force(here: Console) -> None:
     (here.folder / "prompts/triage/meta.yml").write_text(META.format(status="draft"))
-    assert here.run("baselinekit export triage --force").exit_code == 0
+    assert here.run("baselinekit convert triage --to skill --force").exit_code == 0
     skill = here.folder / "skills/triage/SKILL.md"
     skill.write_text(skill.read_text() + "By hand.\n")
-    ran = here.run("baselinekit export triage --force")
+    ran = here.run("baselinekit convert triage --to skill --force")
     assert (ran.exit_code, "BK771" in ran.stderr, "- By hand." in ran.stdout) == (2, True, True)
     assert skill.read_text().endswith("By hand.\n")
-    assert here.run("baselinekit export triage --force --overwrite").exit_code == 0
+    assert here.run("baselinekit convert triage --to skill --force --overwrite").exit_code == 0
     assert "By hand." not in skill.read_text()
 
 
-@pytest.mark.parametrize("command", ["export triage --force", "promote triage", "run triage"])
+@pytest.mark.parametrize("command", ["convert triage --to skill --force", "promote triage", "run triage"])
 def test_x5_a_prompt_that_lies_outside_of_the_project_is_refused(command: str, here: Console) -> None:
     folder = here.folder / "prompts/triage"
     (folder / "meta.yml").write_text(META.format(status="draft"))

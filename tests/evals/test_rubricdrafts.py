@@ -1,4 +1,4 @@
-"""generate rubrics: which cases lack one, what a reply has to be, and that nothing else in a file changes."""
+"""Drafts of rubrics: which cases lack one, how a reply must look, and that nothing else changes."""
 
 import json
 import re

@@ -43,7 +43,7 @@ def test_from_syrupy(tmp_path: Path) -> None:
         (tests / "test_amber.py").write_text(
             SUITE.format(fixture="snapshot", line="assert VALUES[number] == snapshot")
         )
-        ran = terminal.run("baselinekit import syrupy tests")
+        ran = terminal.run("baselinekit convert tests --from syrupy")
         assert ran.exit_code == 0, ran.stderr
         (tests / "test_amber.py").write_text(
             (tests / "test_amber.py").read_text().replace("snapshot", "baseline")
@@ -65,7 +65,7 @@ def test_from_pytest_regressions(tmp_path: Path) -> None:
             (terminal.folder / name).write_bytes(text.encode())
         suite = SUITE.format(fixture="data_regression", line="data_regression.check(VALUES[number])")
         (tests / "test_regression.py").write_text(suite)
-        assert terminal.run("baselinekit import pytest-regressions tests").exit_code == 0
+        assert terminal.run("baselinekit convert tests --from pytest-regressions").exit_code == 0
         suite = SUITE.format(fixture="baseline", line="assert VALUES[number] == baseline")
         (tests / "test_regression.py").write_text(suite)
         assert "6 failed, 299 passed" in outcome_of(terminal.folder, "tests/test_regression.py")
@@ -77,7 +77,7 @@ def test_from_inline_snapshot(tmp_path: Path) -> None:
         source = (MADE / "inline_source.txt").read_text()
         file = terminal.folder / "tests" / "test_inline.py"
         file.write_text(source)
-        assert terminal.run("baselinekit import inline-snapshot tests").exit_code == 0
+        assert terminal.run("baselinekit convert tests --from inline-snapshot").exit_code == 0
         tests = (
             f"def test_value_{number}(baseline):\n    assert VALUES[{number}] == baseline\n"
             for number in range(305)

@@ -1,4 +1,4 @@
-"""Which file holds a value of a test: the rule of the plugin and of `import`."""
+"""Which file holds a value of a test: the rule of the plugin and of `convert`."""
 
 import string
 
