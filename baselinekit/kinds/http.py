@@ -738,18 +738,6 @@ _STATUS = ("status", "$.status", "$['status']", '$["status"]')
 """Headers and keys that name the operation, if the address does not."""
 
 
-class HttpStatus(OutcomePlace):
-    def severity(self, number: int) -> int:
-        return (number >= 400) + (number >= 500)
-
-    def describe(self, number: int) -> str:
-        if number >= 500:
-            subject = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
-            return f"{subject}, a server error"
-        subject = f"step {self.step} answered {number}, which" if self.step else str(number)
-        return f"{subject} says that the request was refused"
-
-
 def with_upper_case_method(request: HttpRequest) -> HttpRequest:
     return request if "{{" in request.method else replace(request, method=request.method.upper())
 
@@ -770,7 +758,6 @@ class HttpKind(RecipeKind):
     parts = ("status", "headers", "body")
     answer = "body"
     headers = "headers"
-    outcome = HttpStatus
     paths_start_in_answer = True
     asks_address = True
     eval_input = "api_call"
@@ -809,10 +796,17 @@ class HttpKind(RecipeKind):
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {
-            place if path else (*place, "status"): HttpStatus(step)
+            place if path else (*place, "status"): OutcomePlace(self.judge_outcome, step)
             for place, (step, path) in collected_of(recipe.input).items()
             if not path or path in _STATUS
         }
+
+    def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        if number >= 500:
+            subject = f"step {step} answered {number}" if step else f"the answer is {number}"
+            return 2, f"{subject}, a server error"
+        subject = f"step {step} answered {number}, which" if step else str(number)
+        return int(number >= 400), f"{subject} says that the request was refused"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []

@@ -53,14 +53,6 @@ class CommandExecution(Struct):
     resource: Name | None = None
 
 
-class ExitCode(OutcomePlace):
-    def severity(self, number: int) -> int:
-        return 2 if number < 0 else int(number > 0)
-
-    def describe(self, number: int) -> str:
-        return f"the program {describe_exit(number)}"
-
-
 _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}
 _COMMAND_TIMEOUT = 60.0
 
@@ -152,7 +144,10 @@ class CommandKind(RecipeKind):
             )
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
-        return {("exit_code",): ExitCode()}
+        return {("exit_code",): OutcomePlace(self.judge_outcome)}
+
+    def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        return 2 if number < 0 else int(number > 0), f"the program {describe_exit(number)}"
 
     def answers(self, recipe: Recipe) -> tuple[Path, ...]:
         return (("stdout",), ("stderr",))

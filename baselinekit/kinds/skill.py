@@ -235,9 +235,9 @@ class SkillKind(RecipeKind):
         if asked_model and not observation.tool_calls and is_empty(recipe, observation.output):
             yield replace(EMPTY, visible=False)
 
-    def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
+    def remarks(self, recipe: Recipe, observation: Observation) -> Iterator[str]:
         if is_empty(recipe, observation.output):
-            yield f"the answer is empty: {meaning}"
+            yield f"the answer is empty: {STORED}"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"skill {recipe.execution.skill_name}"
