@@ -311,7 +311,7 @@ def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list
     clock = Clock()
     gone: list[float] = []
     slept: list[float] = []
-    lane = Lane(16, per_minute, clock, slept.append)
+    lane = Lane(16, per_minute, world(clock=clock, sleep=slept.append))
     for pause in arrivals:  # each is a thread that sleeps on its own: the clock goes on for the next
         clock.now += pause / 20
         slept.clear()
@@ -325,7 +325,7 @@ def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list
 
 def test_what_is_within_the_rate_does_not_wait_for_long() -> None:
     clock = Clock()
-    lane = Lane(16, 600, clock, clock.sleep)
+    lane = Lane(16, 600, world(clock=clock))
     for _ in range(600):
         lane.keep_pace()
     assert 50 < clock.now - 1_000 <= 60

@@ -5,7 +5,6 @@ from typing import Any
 
 from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import MOST_OF_ANTHROPIC, count
-from baselinekit.errors import Problem
 from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
@@ -30,15 +29,7 @@ def _body(question: post.Question) -> dict[str, Json]:
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "system": system or None,
         "temperature": ask.temperature,
-        "tools": [
-            {
-                "name": tool.name,
-                **({"description": tool.description} if tool.description else {}),
-                "input_schema": tool.parameters or {"type": "object", "properties": {}},
-            }
-            for tool in ask.tools
-        ]
-        or None,
+        "tools": post.tools_of(question, "input_schema") or None,
     }
     return {**body, **model.settings}
 
@@ -61,14 +52,7 @@ def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
     )
     if ended in _WHOLE:
         return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
-    if ended == "refusal":
-        return post.Reply(
-            answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt")
-        )
-    message = f"{question.name}: the answer was cut off ({ended})"
-    return post.Reply(
-        answer, Problem("BK613", message, post.CUT_OFF.get(ended, "raise `max_tokens`, or ask for less"))
-    )
+    return post.Reply(answer, post.not_whole(question, ended, "raise `max_tokens`, or ask for less"))
 
 
 def tokens_of(usage: Any) -> Usage:

@@ -152,14 +152,8 @@ def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
         output["result"], None, usage, next(iter(served)) if is_one else None, seconds=finished.seconds
     )
     ended = output.get("stop_reason")
-    if ended == "refusal":
-        return post.Reply(
-            answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt")
-        )
-    if ended in ("max_tokens", *post.CUT_OFF):
-        message = f"{question.name}: the answer was cut off ({ended})"
-        return post.Reply(answer, Problem("BK613", message, post.CUT_OFF.get(ended, "ask for less")))
-    return post.Reply(answer)
+    is_whole = ended not in ("refusal", "max_tokens", *post.CUT_OFF)
+    return post.Reply(answer, None if is_whole else post.not_whole(question, ended, "ask for less"))
 
 
 # A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a

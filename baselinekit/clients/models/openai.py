@@ -27,17 +27,7 @@ def _body(question: post.Question) -> dict[str, Json]:
         "temperature": ask.temperature,
         "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
         "response_format": {"type": "json_object"} if ask.json else None,
-        "tools": [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    **({"description": tool.description} if tool.description else {}),
-                    "parameters": tool.parameters or {"type": "object", "properties": {}},
-                },
-            }
-            for tool in ask.tools
-        ]
+        "tools": [{"type": "function", "function": tool} for tool in post.tools_of(question, "parameters")]
         or None,
     }
     return {**body, **model.settings}

@@ -97,14 +97,8 @@ class Lane:
     """Shared by all threads that ask the same model. `places`: a question holds one, its waits between tries
     included, so that a model that turns questions away gets fewer of them."""
 
-    def __init__(
-        self,
-        at_once: int,
-        per_minute: int | None,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-    ):
-        self._clock, self._sleep = clock, sleep
+    def __init__(self, at_once: int, per_minute: int | None, world: World):
+        self._world = world
         self._lock = threading.Lock()
         self.places = threading.Semaphore(at_once)
         self._apart = _MINUTE / per_minute if per_minute else 0.0
@@ -115,16 +109,16 @@ class Lane:
     def keep_pace(self) -> None:
         """Wait until the next request may be sent. Each thread knows its own time: none wakes up in vain."""
         with self._lock:
-            now = self._clock()
+            now = self._world.clock()
             send_at = max(now, self._due)
             self._due = send_at + self._apart
         if send_at > now:
-            self._sleep(send_at - now)
+            self._world.sleep(send_at - now)
 
     def rest(self, seconds: float) -> None:
         """Send no requests for so many seconds, from any thread: the server asked for it."""
         with self._lock:
-            self._due = max(self._due, self._clock() + seconds)
+            self._due = max(self._due, self._world.clock() + seconds)
 
 
 # Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
@@ -142,21 +136,20 @@ _UNREACHABLE = "BK301"
 
 def ask_with_retries(
     attempt: Callable[[Callable[[], float]], Reply],
-    retries: int,
+    model: recipes.Model,
     seconds: float,
     lane: Lane,
     world: World,
-    retry: recipes.Retry | None = None,
 ) -> tuple[Reply, int]:
     """Try until an attempt succeeds. Return its result, and the number of tries. Each attempt gets a function
-    that returns the seconds left: time runs from its first call, so waiting for a place costs none of it.
-    `retry`: how long the entry of the model says to wait."""
+    that returns the seconds left: time runs from its first call, so waiting for a place costs none of it."""
     started: list[float] = []
 
     def seconds_left() -> float:
         started[:] = started or [world.clock()]
         return started[0] + seconds - world.clock()
 
+    retry, retries = model.retry, DEFAULT_RETRIES if model.retries is None else model.retries
     longest = LONGEST_WAIT if retry is None else retry.longest * (1 + _STATED_SPREAD)
     tries = 0
     failure: RetryableFailure | None = None
@@ -380,6 +373,26 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
                     f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
                 )
                 yield Problem("BK603", message, "correct its value", at=("key",))
+
+
+def tools_of(question: Question, schema_key: str) -> list[Json]:
+    """Its tools, each with the schema of its parameters under this key."""
+    return [
+        {
+            "name": tool.name,
+            **({"description": tool.description} if tool.description else {}),
+            schema_key: tool.parameters or {"type": "object", "properties": {}},
+        }
+        for tool in question.ask.tools
+    ]
+
+
+def not_whole(question: Question, ended: str, hint: str) -> Problem:
+    """The problem of an answer that ended for this reason. `hint`: for the limit of tokens."""
+    if ended == "refusal":
+        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+    message = f"{question.name}: the answer was cut off ({ended})"
+    return Problem("BK613", message, CUT_OFF.get(ended, hint))
 
 
 def unread_part(question: Question, kind: str) -> Problem:
