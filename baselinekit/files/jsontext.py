@@ -153,6 +153,14 @@ def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
     return value
 
 
+def json_or_absent(text: str) -> Json:
+    """Return the value of a text that is JSON; ABSENT if it is not."""
+    try:
+        return decode(text)
+    except NotJson:
+        return ABSENT
+
+
 def encode(value: Json, in_order: bool = False) -> str:
     """Write a value as compact JSON, with the digits of a Decimal as they were written. `in_order`: the keys
     are sorted."""

@@ -12,11 +12,11 @@ from math import isfinite, isnan
 from typing import Any
 
 from baselinekit.errors import CannotReplay, cannot_replay
-from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.jsontext import NotJson, decode, json_or_absent
 from baselinekit.kinds.kind import RecognisedForm
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct
 
 _BYTES_PER_CONTAINER = 10
@@ -90,12 +90,8 @@ def _event_value(text: str) -> Json:
 
 def _data_value(text: str) -> Json:
     """Read an object or an array; other data stays text, so that its type does not change by chance."""
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            return decode(text)
-        except NotJson:
-            pass
-    return text
+    value = json_or_absent(text) if text.lstrip()[:1] in ("{", "[") else ABSENT
+    return text if value is ABSENT else value
 
 
 # Prometheus metrics, in the text format 0.0.4 or as OpenMetrics: one entry for each metric family, read by

@@ -18,7 +18,7 @@ from baselinekit.errors import (
     describe_exit,
     suggest,
 )
-from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.files.jsontext import NotJson, decode, json_or_absent, to_bytes
 from baselinekit.kinds import messages
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there
@@ -487,10 +487,7 @@ class _ProgramTarget(Struct):
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
-            try:
-                row: Any = decode(line)
-            except NotJson:
-                row = None
+            row: Any = json_or_absent(line)
             name = row.get("id") if isinstance(row, dict) else None
             if not isinstance(name, str) or not name.strip():
                 message = f"{self.source}: line {number} of its answer is not JSON with an `id`"

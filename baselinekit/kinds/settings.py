@@ -3,15 +3,15 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.model import recipes
 from baselinekit.model.values import Path
-from baselinekit.secrets.variables import Redactor, Scope, names_in
-from baselinekit.structs import Struct, asdict, field, replace
+from baselinekit.secrets.variables import Redactor, Scope, variables_in
+from baselinekit.structs import Struct, field, replace
 
 INPUT: Path = ("current", "input")
 EXECUTION: Path = ("current", "execution")
@@ -185,22 +185,11 @@ def invalid(code: str, message: str, hint: str = "", at: Path | None = None) -> 
 
 def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     """Yield a problem for each undefined variable in a value, with its place."""
-    parts: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, str):
-        for name in names_in(value):
-            try:
-                scope.lookup(name, at)
-            except InvalidInput as error:
-                yield from error.problems
-    elif isinstance(value, dict):
-        parts = value.items()
-    elif isinstance(value, list):
-        parts = enumerate(value)
-    elif isinstance(value, Struct):
-        parts = asdict(value).items()
-    for key, item in parts:
-        yield from undefined_in(key, scope, at) if isinstance(value, dict) else ()
-        yield from undefined_in(item, scope, (*at, key))
+    for name, place in variables_in(value, at):
+        try:
+            scope.lookup(name, place)
+        except InvalidInput as error:
+            yield from error.problems
 
 
 def check_defined(recipe: recipes.Recipe, setting: Setting) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from baselinekit.clients.programs import children
 from baselinekit.errors import InvalidInput, cannot_replay, suggest
-from baselinekit.files.jsontext import NotJson, decode, json_in, pretty, to_bytes
+from baselinekit.files.jsontext import json_in, json_or_absent, pretty, to_bytes
 from baselinekit.kinds import files
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HTTP, HttpExecution
@@ -159,10 +159,8 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
         return Observation(output, finished.seconds)
     output = text_or_hash(finished.stdout)
     if isinstance(output, str):
-        try:
-            output = decode(output)
-        except NotJson:
-            output = output.removesuffix("\n").removesuffix("\r")
+        value = json_or_absent(output)
+        output = output.removesuffix("\n").removesuffix("\r") if value is ABSENT else value
     return Observation(output, finished.seconds)
 
 

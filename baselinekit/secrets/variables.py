@@ -16,6 +16,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import Declared, mask_spans
 from baselinekit.secrets.finding import has_secret_name, mask_secrets, may_be_secret, random_texts
 from baselinekit.structs import Struct, asdict, field, replace
+from baselinekit.values.places import children, with_texts
 
 NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -124,11 +125,7 @@ def escape_variables(text: str) -> str:
 
 def escape_variables_in(value: Json) -> Json:
     """The same for every text of a value, so that `expand` gives the value back."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, dict):
-        return {escape_variables(key): escape_variables_in(item) for key, item in value.items()}
-    return [escape_variables_in(item) for item in value] if isinstance(value, list) else value
+    return with_texts(value, escape_variables, keys=True)
 
 
 def as_text(value: Json) -> str:
@@ -138,21 +135,20 @@ def as_text(value: Json) -> str:
     )
 
 
-def names_in(value: Any) -> Iterator[str]:
-    """Every variable that a value's texts would expand."""
+def variables_in(value: Any, at: Path = ()) -> Iterator[tuple[str, Path]]:
+    """Every variable that a value's texts would expand, with the place of its text."""
     if isinstance(value, str):
         if "{{" in value:
-            yield from (match[2] for match in _TOKEN.finditer(value) if not match[1])
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from names_in(key)
-            yield from names_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from names_in(item)
-    elif isinstance(value, Struct):
-        for item in asdict(value).values():
-            yield from names_in(item)
+            yield from ((match[2], at) for match in _TOKEN.finditer(value) if not match[1])
+        return
+    for key, item in children(asdict(value) if isinstance(value, Struct) else value):
+        yield from variables_in(key, at)
+        yield from variables_in(item, (*at, key))
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """Every variable that a value's texts would expand."""
+    return (name for name, _ in variables_in(value))
 
 
 class Redactor:

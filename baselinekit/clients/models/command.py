@@ -11,7 +11,7 @@ from baselinekit.clients.models.anthropic import tokens_of
 from baselinekit.clients.models.budget import count, dollars
 from baselinekit.clients.programs import children
 from baselinekit.errors import Problem, cannot_replay
-from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.files.jsontext import json_or_absent, to_bytes
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.traces import StatedCall
@@ -47,13 +47,6 @@ def text_of(question: post.Question, raw: bytes) -> str:
         message = f"{question.name} wrote something that is not UTF-8 text"
         hint = "let its command write UTF-8, and nothing but the answer"
         raise cannot_replay("BK612", message, hint) from None
-
-
-def json_in(text: str) -> Json:
-    try:
-        return decode(text)
-    except NotJson:
-        return ABSENT
 
 
 def is_answer(value: Json) -> bool:
@@ -106,7 +99,7 @@ def ask_command(question: post.Question) -> post.Reply:
         return _claude(question, finished)
     succeed(question, finished)
     text = text_of(question, finished.stdout)
-    value = json_in(text) if model.output == "json" else None
+    value = json_or_absent(text) if model.output == "json" else None
     if is_answer(value):
         return post.Reply(answer_of(question, value, finished.seconds))
     is_of_claude = isinstance(value, dict) and value.get("type") == "result"
@@ -134,7 +127,7 @@ COMMAND = post.Form(
 
 
 def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
-    output: Any = json_in(text_of(question, finished.stdout))
+    output: Any = json_or_absent(text_of(question, finished.stdout))
     is_object = isinstance(output, dict)
     if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
         reason = output.get("result") or output.get("subtype") or "an error"

@@ -5,10 +5,10 @@ from typing import Any
 from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import count
 from baselinekit.errors import Problem
-from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.jsontext import json_or_absent
 from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
 
 _UNREAD = ("thinking", "reasoning", "reference")
 _LENGTH = ("length", "max_tokens", "model_length")
@@ -87,10 +87,8 @@ def _call(function: Any) -> ToolCall:
     arguments = function.get("arguments") or "{}"
     if not isinstance(function["name"], str):
         raise TypeError
-    try:
-        return ToolCall(function["name"], decode(arguments) if isinstance(arguments, str) else arguments)
-    except NotJson:
-        return ToolCall(function["name"], arguments)
+    value = json_or_absent(arguments) if isinstance(arguments, str) else arguments
+    return ToolCall(function["name"], arguments if value is ABSENT else value)
 
 
 FORM = post.wire_form(
