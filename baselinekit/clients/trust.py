@@ -240,12 +240,8 @@ def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> 
 def in_ci(environ: Mapping[str, str]) -> bool:
     """Whether a CI system runs this: `CI` decides if it is set, even to `false`; then the systems' own
     variables."""
-    ci_value = environ.get("CI", "").strip().lower()
-    return (
-        ci_value not in _FALSE_WORDS
-        if ci_value
-        else any(environ.get(name, "").lower() not in _FALSE_WORDS for name in _CI_VARIABLES)
-    )
+    deciding = ["CI"] if environ.get("CI", "").strip() else _CI_VARIABLES
+    return any(environ.get(name, "").strip().lower() not in _FALSE_WORDS for name in deciding)
 
 
 def check_inside(root: str, path: str, shown_path: str) -> None:

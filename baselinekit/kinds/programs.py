@@ -88,9 +88,7 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
     words = program_words(argv[0], cwd, setting)
     own_env = {name: as_text(value) for name, value in command_input.env.items()}
     check_env(own_env, argv[0], allowed_names, setting.trust)
-    stdin = command_input.stdin
-    if stdin is ABSENT:
-        stdin = ""
+    stdin = "" if command_input.stdin is ABSENT else command_input.stdin
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else to_bytes(stdin)
     return ProcessSpec(
         argv=(*words, *argv[1:]),
@@ -279,9 +277,10 @@ _LONGEST_WORD = 131_071
 _TIMED_OUT = "BK321"
 
 
-# A command line, and the values that are filled in. A variable is kept as `\0number:name\0`, which no text
-# can hold, so that its value is one word and is not looked at again.
+# A command line, and the values that are filled in. A variable is kept as `\0name\0`, which no text can hold,
+# so that its value is one word and is not looked at again.
 
+_KEPT = "\0{}\0"
 _FILLED = lazy_pattern(rf"\0([^\0]+)\0|{PLACEHOLDER_FORM}")
 _QUOTES = lazy_pattern(r"'[^']*'|\"[^\"]*\"")
 _Line = tuple[str | list[str], Path, str | None]
@@ -347,56 +346,51 @@ class _ProgramTarget(Struct):
         itself is filled in from variables only. InvalidInput where the line ends within quotes, or where a
         value would be put between quotes of a shell, which the value could close."""
         command, at, _ = line
-        values: dict[str, str] = {}
-
-        def keep(name: str) -> str:
-            key = f"{len(values)}:{name}"
-            values[key] = as_text(self.setting.scope.lookup(name, at))
-            return f"\0{key}\0"
 
         def file(template: str, path: str, quote: Callable[[str], str] = str) -> str:
             names = {"{path}": path, "{basename}": os.path.basename(path)}
             return re.sub(r"\{path\}|\{basename\}", lambda match: quote(names[match[0]]), template)
 
-        def filled(text: str, known: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+        def filled(text: str, texts: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
             def value(match: re.Match[str]) -> str:
-                name = match[1] or match[2]
-                if name == "FILES" and known is not values:
+                if match[1]:
+                    return quote(as_text(self.setting.scope.lookup(match[1], at)))
+                if match[2] == "FILES" and texts:
                     return " ".join(file(self.execution.files_format, path, quote) for path in files)
-                return quote(known[name]) if name in known else match[0]
+                return quote(texts[match[2]]) if match[2] in texts else match[0]
 
             return _FILLED.sub(value, text)
 
         if isinstance(command, str):
-            text = replace_variables(command, keep)
+            text = replace_variables(command, _KEPT.format)
             quotes, bare = _QUOTES.findall(text), _QUOTES.sub("", text)
             if "'" in bare or '"' in bare:
                 raise invalid("BK791", "the command line ends within quotes", "close them", at)
             expanded = "".join(quote for quote in quotes if quote[0] == '"')  # by a shell
             if children.needs_shell(_FILLED.sub("", bare)) or re.search(r"[$`\\]", expanded):
                 if found := _FILLED.search(" ".join(quotes)):
-                    shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
+                    shown = f"{{{{{found[1]}}}}}" if found[1] else found[0]
                     hint = f"write {shown} without quotes: it is quoted when it is filled in"
                     raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-                return [children.SHELL, "-c", filled(text, {**values, **texts}, shlex.quote)]
+                return [children.SHELL, "-c", filled(text, texts, shlex.quote)]
             words = shlex.split(text)
         else:
-            words = [replace_variables(word, keep) for word in command]
-        argv = [filled(words[0], values)]
+            words = [replace_variables(word, _KEPT.format) for word in command]
+        argv = [filled(words[0], {})]
         for word in words[1:]:
             parts = shlex.split(self.execution.files_format) if word == "{FILES}" else ()
             argv += [file(part, path) for path in files for part in parts]
-            argv += [] if parts else [filled(word, {**values, **texts})]
+            argv += [] if parts else [filled(word, texts)]
         return argv
 
     def argv(
-        self, line: _Line, texts: Mapping[str, str] | None = None, files: Sequence[str] = ()
+        self, line: _Line, texts: Mapping[str, str] = {}, files: Sequence[str] = ()
     ) -> tuple[list[str], str]:
         """Return the words of a command line with its program's full path, and the folder where it is
         started; Refused where that is not allowed. Only the operator and the configuration may name any
         program, and a folder outside the project."""
         setting, execution, (_, at, cwd) = self.setting, self.execution, line
-        first, *words = self.words(line, texts or {}, files)
+        first, *words = self.words(line, texts, files)
         configured = None if self.is_named else setting.surroundings.commands.get(first)
         missing = [name for name in execution.env if configured and name not in configured.env]
         if missing and not setting.trust.allow_exec:

@@ -28,16 +28,12 @@ HOSTS: dict[str, HostForm] = {
     "gitlab.com": "gitlab",
     "bitbucket.org": "bitbucket",
 }
-_BEFORE_REF: dict[str, tuple[str, str]] = {
-    "github": ("/blob/", "/raw/"),
-    "gitlab": ("/-/blob/", "/-/raw/"),
-    "bitbucket": ("/src/", "/raw/"),
+_FORMS = {
+    "github": ("/OWNER/REPOSITORY/blob/REF/PATH", ("/blob/", "/raw/")),
+    "gitlab": ("/GROUP/PROJECT/-/blob/REF/PATH", ("/-/blob/", "/-/raw/")),
+    "bitbucket": ("/OWNER/REPOSITORY/src/REF/PATH", ("/src/", "/raw/")),
 }
-_SHOWN = {
-    "github": "/OWNER/REPOSITORY/blob/REF/PATH",
-    "gitlab": "/GROUP/PROJECT/-/blob/REF/PATH",
-    "bitbucket": "/OWNER/REPOSITORY/src/REF/PATH",
-}
+"""An example, and what is before the name of a branch, a tag or a commit."""
 _NAME = r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*"
 
 
@@ -80,16 +76,16 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
     except ValueError:
         form = None
     if form is None:
-        examples = ", ".join(f"{host}{_SHOWN[form]}" for host, form in forms.items())
+        examples = ", ".join(f"{host}{_FORMS[form][0]}" for host, form in forms.items())
         raise _unusable("is not the https address of a file in a git repository that is known here", examples)
-    hint = f"write {host}{_SHOWN[form]}"
-    before, separator, after = next(
-        filter(lambda split: split[1], map(parts.path.partition, _BEFORE_REF[form])), ("", "", "")
-    )
+    example, separators = _FORMS[form]
+    hint = f"write {host}{example}"
+    separator = next((separator for separator in separators if separator in parts.path), "")
     if not separator:
         raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
     if parts.fragment or parts.query:
         raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
+    before, _, after = parts.path.partition(separator)
     repository, words = before.strip("/").split("/"), [unquote(word) for word in after.split("/")]
     is_repository = len(repository) == 2 or (form == "gitlab" and len(repository) > 2)
     if not is_repository or not all(re.fullmatch(_NAME, name) for name in repository) or len(words) < 2:
@@ -192,7 +188,10 @@ class GitFiles:
         not_found = ""
         for name, path in address.readings():
             if commit := self._commit(address, name):
-                if file := self._file_at(address, commit, path):
+                repository = self._place("commits", address, commit)
+                if not os.path.isdir(repository):
+                    self._fetch(address, commit, repository)
+                if file := self._read(address, repository, commit, path):
                     self._write(self._place("names", address, name), commit.encode())
                     return file
                 not_found = not_found or f"there is no file {path!r} in {address.clone_url} at {name!r}"
@@ -229,13 +228,6 @@ class GitFiles:
         with open(number, "wb") as file:
             file.write(data)
         os.replace(temporary, path)
-
-    def _file_at(self, address: GitAddress, commit: str, path: str) -> FetchedFile | None:
-        """The file at a commit, which is fetched unless it is in the cache."""
-        repository = self._place("commits", address, commit)
-        if not os.path.isdir(repository):
-            self._fetch(address, commit, repository)
-        return self._read(address, repository, commit, path)
 
     def _fetch(self, address: GitAddress, commit: str, repository: str) -> None:
         """Fetch a commit beside its place, so that half of it is never used."""
