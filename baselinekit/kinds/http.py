@@ -10,7 +10,6 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
@@ -45,6 +44,7 @@ from baselinekit.model.recipes import (
     Request,
     Response,
     Scalar,
+    http_date,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
@@ -520,7 +520,6 @@ _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
 _ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
 _PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
 """`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
-_LONGEST_DATE = 100
 
 
 class Cookies:
@@ -548,7 +547,7 @@ class Cookies:
             folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
             key = (port, domain or host, folder, name)
             self._cookies.pop(key, None)
-            expires = _http_date(attributes.get("expires", ""))
+            expires = http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
@@ -578,20 +577,6 @@ def _destination(url: str) -> tuple[str, str, str, str]:
     """Return scheme, host, port and path."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"
-
-
-def _http_date(text: str) -> float | None:
-    """Return a date in a header as seconds since 1970; None if it is no date. A date without a zone is UTC,
-    whatever the zone of this machine."""
-    if not text:
-        return None
-    from email.utils import parsedate_to_datetime  # seldom needed
-
-    try:
-        moment = parsedate_to_datetime(text[:_LONGEST_DATE])
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
 
 
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
@@ -715,11 +700,8 @@ def ask_with_retries(
         else:
             if tries > retries or response.status not in retried:
                 return response, tries
-            retry_after = response.header("retry-after").strip()  # seconds, or a date
-            if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
-                wait = float(retry_after)
-            elif (retry_time := _http_date(retry_after)) is not None:
-                wait = max(0.0, retry_time - clients.now())
+            asked_wait = response.asked_wait(clients.now())
+            wait = wait if asked_wait is None else asked_wait
             remaining = deadline - time.monotonic()
             if wait >= remaining:
                 return response, tries

@@ -1,6 +1,8 @@
 """Recipes, questions to models, the resulting observations, and the configuration."""
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
@@ -373,6 +375,33 @@ class Response(Struct):
     def header(self, name: str) -> str:
         """The value of the first header of this name, in any case; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
+
+    def asked_wait(self, now: float | None = None) -> float | None:
+        """The seconds after which the server asks to retry. A date is compared with the server's own clock,
+        as clocks differ, and only with `now` if the server does not state its time."""
+        text = self.header("retry-after").strip()
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+            return float(text)
+        moment, sent_at = http_date(text), http_date(self.header("date"))
+        sent_at = now if sent_at is None else sent_at
+        return None if moment is None or sent_at is None else max(0.0, moment - sent_at)
+
+
+_LONGEST_DATE = 100
+
+
+def http_date(text: str) -> float | None:
+    """Return a date in a header as seconds since 1970; None if it is no date. A date without a zone is UTC,
+    whatever the zone of this machine."""
+    if not 0 < len(text) < _LONGEST_DATE:
+        return None
+    from email.utils import parsedate_to_datetime  # seldom needed
+
+    try:
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
 
 
 class ProcessSpec(Struct):

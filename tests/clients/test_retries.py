@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
 from baselinekit.clients.http import Client
-from baselinekit.clients.models.post import Lane, asked_wait
+from baselinekit.clients.models.post import Lane
 from baselinekit.errors import cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
 from baselinekit.structs import replace
@@ -113,7 +113,7 @@ RETRY_AFTER = [
 
 @pytest.mark.parametrize(("headers", "seconds"), RETRY_AFTER)
 def test_the_server_says_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_wait(busy(**headers)) == seconds
+    assert busy(**headers).asked_wait() == seconds
 
 
 def test_what_the_server_asks_for_is_waited_for() -> None:

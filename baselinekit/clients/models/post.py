@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -206,21 +205,6 @@ def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
 
 
-def asked_wait(response: recipes.Response) -> float | None:
-    """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
-    clocks differ."""
-    from email.utils import parsedate_to_datetime  # seldom needed
-
-    text = response.header("retry-after").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
-        return float(text)
-    try:
-        wait = parsedate_to_datetime(text) - parsedate_to_datetime(response.header("date"))
-    except (ValueError, TypeError):  # not a date, or one without its zone
-        return None
-    return max(0.0, wait.total_seconds())
-
-
 _USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
 _AT_ONCE = 512
 """A server reports when it is too busy, so the limits are `-j`, and `concurrency` of the entry."""
@@ -410,7 +394,7 @@ def _failure(
     if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
         hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
         return RetryableFailure(
-            Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD
+            Problem("BK611", text, hint), response.asked_wait(), unheard=status in _UNHEARD
         )
     if status < 500 and _FILTERED.search(message):
         return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
