@@ -34,9 +34,7 @@ def digest(value: Any) -> str:
 
 def granted_timeout(recipe: Recipe, ceilings: Ceilings) -> Seconds | None:
     """Return the timeout that the configuration sets for the skill or the model that is asked."""
-    family, name = kind_of(recipe).asks(recipe)
-    times = {"skills": ceilings.skills, "models": ceilings.models}.get(family, {})
-    return times.get(name)
+    return ceilings.timeouts.get(kind_of(recipe).asks(recipe))
 
 
 def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:

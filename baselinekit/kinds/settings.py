@@ -22,24 +22,19 @@ EXECUTION: Path = ("current", "execution")
 
 MANY_REDIRECTS = 5
 DEFAULT_MAX_BODY = 10_000_000
-_TIMEOUT = 300
-_CASE_TIMEOUT = 3_600
-_RETRIES = 10
-_REDIRECTS = 20
 
 
 class Ceilings(Struct):
-    """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
-    `models`: the timeouts that the configuration sets for them, by name."""
+    """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `timeouts`: those
+    that the configuration sets for a skill or a model, by its section and its name."""
 
-    timeout: recipes.Seconds = _TIMEOUT
-    case_timeout: recipes.Seconds = _CASE_TIMEOUT
+    timeout: recipes.Seconds = 300
+    case_timeout: recipes.Seconds = 3_600
     max_body: int = DEFAULT_MAX_BODY
-    retries: int = _RETRIES
-    redirects: int = _REDIRECTS
+    retries: int = 10
+    redirects: int = 20
     verify: bool = True
-    skills: Mapping[str, recipes.Seconds] = field(default_factory=dict)
-    models: Mapping[str, recipes.Seconds] = field(default_factory=dict)
+    timeouts: Mapping[tuple[str, str], recipes.Seconds] = field(default_factory=dict)
 
     def of_a_case(self) -> "Ceilings":
         """Return the limits for a case of an eval, in which an agent may work for long."""
@@ -52,22 +47,22 @@ class Ceilings(Struct):
 
 def ceilings_of(config: recipes.Config) -> Ceilings:
     """Return the limits that `limits:` states; else the larger of the default and the value under `http:`."""
-    limits, http = config.limits, config.http
+    default, skills, models = Ceilings(), config.skills.items(), config.models.items()
+    timeouts = {("skills", name): skill.timeout for name, skill in skills if skill.timeout is not None}
+    timeouts |= {("models", name): model.timeout for name, model in models if model.timeout is not None}
 
-    def most(
-        configured: recipes.Seconds | None, default: recipes.Seconds, given: recipes.Seconds | None
-    ) -> recipes.Seconds:
-        return max(default, given or 0) if configured is None else configured
+    def most(name: str, default: recipes.Seconds) -> Any:
+        configured: recipes.Seconds | None = getattr(config.limits, name)
+        return max(default, getattr(config.http, name) or 0) if configured is None else configured
 
     return Ceilings(
-        timeout=most(limits.timeout, _TIMEOUT, http.timeout),
-        case_timeout=most(limits.timeout, _CASE_TIMEOUT, http.timeout),
-        max_body=int(most(limits.max_body, DEFAULT_MAX_BODY, http.max_body)),
-        retries=int(most(limits.retries, _RETRIES, http.retries)),
-        redirects=int(most(limits.redirects, _REDIRECTS, http.redirects)),
-        verify=http.verify is not False,
-        skills={name: skill.timeout for name, skill in config.skills.items() if skill.timeout is not None},
-        models={name: model.timeout for name, model in config.models.items() if model.timeout is not None},
+        timeout=most("timeout", default.timeout),
+        case_timeout=most("timeout", default.case_timeout),
+        max_body=most("max_body", default.max_body),
+        retries=most("retries", default.retries),
+        redirects=most("redirects", default.redirects),
+        verify=config.http.verify is not False,
+        timeouts=timeouts,
     )
 
 
