@@ -13,7 +13,7 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import Declared, mask_spans
+from baselinekit.secrets.declared import Declared, replaced
 from baselinekit.secrets.finding import has_secret_name, mask_secrets, may_be_secret, random_texts
 from baselinekit.structs import Struct, asdict, field, replace
 from baselinekit.values.places import children, with_texts
@@ -48,8 +48,6 @@ class Scope(Struct):
 
     def with_saved(self, saved: Mapping[str, Json]) -> "Scope":
         """The scope of the next step: values that earlier steps saved override declared ones."""
-        if not saved:
-            return self
         return Scope({**self.values, **saved}, self.secrets, self.unset)
 
     def declared(self, name: str) -> Json:
@@ -57,24 +55,21 @@ class Scope(Struct):
         return self.secrets[name].value if name in self.secrets else self.values.get(name)
 
     def lookup(self, name: str, at: Path = ()) -> Json:
-        if name in self.secrets and name not in self.values:
+        if name in self.values:
+            return self.values[name]
+        if name in self.secrets:
             return self.secrets[name].value
-        if name in self.unset and name not in self.values:
+        if name in self.unset:
             message = f"the variable {{{{{name}}}}} comes from the environment variable {self.unset[name]}"
             raise InvalidInput(
                 Problem("BK504", f"{message}, which is not set", f"set it, or pass --var {name}=…", at=at)
             )
-        if name not in self.values and name == "base_url":
+        if name == "base_url":
             hint = "pass --base-url URL, or set base_url: in baselinekit.yaml"
             raise InvalidInput(Problem("BK310", "no base_url", hint, at=at))
-        if name not in self.values:
-            known_names = sorted({*self.values, *self.secrets})
-            hint = (
-                suggest(name, known_names)
-                or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
-            )
-            raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))
-        return self.values[name]
+        declare = f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
+        hint = suggest(name, [*self.values, *self.secrets]) or declare
+        raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))
 
     def expand(self, value: Any, at: Path = ()) -> Any:
         """The value with every `{{name}}` in its texts replaced, once: the values of variables are not
@@ -175,7 +170,7 @@ class Redactor:
 
     def mask_declared(self, text: str) -> str:
         """The text with only the declared secrets masked, for texts whose other differences must stay."""
-        return mask_spans(text, self._declared.find(text), MASK)
+        return replaced(text, ((start, end, MASK) for start, end, _ in self._declared.find(text)))
 
     def mask(self, text: str, path: Path = ()) -> str:
         """The text with every secret masked. `path`, if known, helps to decide what a value could be."""

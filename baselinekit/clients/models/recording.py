@@ -144,20 +144,15 @@ class Recording:
         name = key  # the next answer to this question for this asker is stored under it
         if self._mode != "cache" and (times_asked or ask.asker):
             name = f"{key}.{_asker_hash(ask.asker)}.{times_asked}"
-        stored = self._stored_answer(ask, key, name)
-        if stored is not None:
-            self._count(ask, key)
-            return stored
-        if self._mode == "offline":
+        answer = self._stored_answer(ask, key, name)
+        if answer is None and self._mode == "offline":
             raise CannotReplay(self._missing_answer(ask, key, parts))
-        answer = self._source.ask(ask)
-        self._store(ask, key, name, answer, parts)
-        self._count(ask, key)
-        return answer
-
-    def _count(self, ask: ModelQuestion, key: str) -> None:
+        if answer is None:
+            answer = self._source.ask(ask)
+            self._store(ask, key, name, answer, parts)
         with self._lock:
             self._answered[ask.model, key, ask.asker] += 1
+        return answer
 
     def _stored_answer(self, ask: ModelQuestion, key: str, name: str) -> Answer | None:
         if self._mode == "record":

@@ -122,15 +122,10 @@ class Git(Struct):
                 files[name] = CommitFile(mode, id)
         return files
 
-    def left_out(self) -> dict[str, CommitFile]:
-        """The files below the folder that a sparse checkout leaves out, as the index has them."""
-        files = {}
-        for line in _lines(self.ask("ls-files", "-t", "-s", "-z")):
-            fields, _, name = line.partition("\t")
-            tag, mode, id, _ = fields.split(" ")
-            if tag == "S":
-                files[name] = CommitFile(mode, id)
-        return files
+    def left_out(self) -> list[str]:
+        """The names of the files below the folder that a sparse checkout leaves out."""
+        entries = _lines(self.ask("ls-files", "-t", "-z"))
+        return [entry.removeprefix("S ") for entry in entries if entry.startswith("S ")]
 
     def contents(self, entries: Mapping[str, CommitFile]) -> dict[str, bytes]:
         """The contents of these files. They are read by their hash, so that any name is possible."""
