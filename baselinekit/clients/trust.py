@@ -161,9 +161,8 @@ class Trust(Struct):
     @property
     def configuration(self) -> str:
         """The configuration that counts, in messages."""
-        return "the configuration" + (
-            f" as of {self.config_from} (--config-from)" if self.config_from else ""
-        )
+        as_of = f" as of {self.config_from} (--config-from)" if self.config_from else ""
+        return f"the configuration{as_of}"
 
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
         """Raise Refused if this request, with these secrets in it, may not be sent."""
@@ -259,15 +258,13 @@ def follow_links(
     resolved. It goes step by step and refuses the first step outside, so nothing outside is looked at, and
     the message does not reveal whether it exists. `link`: the target of a link, None if it is not a link."""
     shown_path = path if shown_path is None else shown_path
-    if start != root:
-        check_inside(root, start, shown_path)
+    check_inside(root, start, shown_path)
     current, remaining, links = start, [path], 0
     while remaining:
         step = remaining.pop()
         if os.path.isabs(step):
             normalized = os.path.normpath(step)
-            if normalized != root and not normalized.startswith(root.rstrip(os.sep) + os.sep):
-                raise _outside_error(shown_path)
+            check_inside(root, normalized, shown_path)
             current, step = root, normalized[len(root) :].lstrip(os.sep)
         first, _, rest = step.partition(os.sep)
         if rest:

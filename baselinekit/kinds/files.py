@@ -22,15 +22,15 @@ def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
     """Resolve a path, relative to `folder` or else to the baseline's folder, with links followed; Refused
     outside the project."""
     root = os.path.realpath(surroundings.within or surroundings.root)
-
-    def link_at(path: str) -> str | None:
-        """Return the target of a link; None where there is no link."""
-        try:
-            return os.readlink(path)
-        except OSError:
-            return None
-
     return follow_links(root, os.path.realpath(folder or surroundings.folder), path, link_at)
+
+
+def link_at(path: str) -> str | None:
+    """Return the target of a link; None where there is no link."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:

@@ -329,11 +329,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
-    headers: Headers = {
-        "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
-        "accept": ("Accept", "*/*"),
-        "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
-    }
+    headers: Headers = {}
 
     def add_headers(given: Mapping[str, Json], at: Path) -> None:
         for name, value in given.items():
@@ -342,6 +338,8 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
                 raise invalid("BK311", *fault, (*at, name))
             headers[name.lower()] = (name, text.strip())
 
+    add_headers({"User-Agent": f"baselinekit/{__version__}", "Accept": "*/*"}, ())
+    add_headers({"Accept-Encoding": "gzip, deflate"}, ())
     add_headers(setting.scope.expand(setting.http.headers), ())
     add_headers(execution.headers, (*EXECUTION, "headers"))
     add_headers(step.headers, (*at, "headers"))

@@ -243,30 +243,29 @@ def parse_env_file(text: str, file: str) -> dict[str, str]:
         if not stripped or stripped.startswith("#"):
             continue
         key, equals, value = stripped.partition("=")
-        message = "is not KEY=value"
-        if equals and NAME.fullmatch(key.strip()):
-            parsed, message = _env_value(value)
-            if not message:
-                values[key.strip()] = parsed
-                continue
-        hint = "quote a value with blanks or a # in it: KEY='value'"
-        problems.append(Problem("BK502", f"line {number} {message}", hint, Place(file, number, 1)))
+        try:
+            if not equals or not NAME.fullmatch(key.strip()):
+                raise ValueError("is not KEY=value")
+            values[key.strip()] = _env_value(value)
+        except ValueError as error:
+            hint = "quote a value with blanks or a # in it: KEY='value'"
+            problems.append(Problem("BK502", f"line {number} {error}", hint, Place(file, number, 1)))
     if problems:
         raise InvalidInput(*problems)
     return values
 
 
-def _env_value(written: str) -> tuple[str, str]:
-    """The value, and the error message if it is invalid."""
+def _env_value(written: str) -> str:
+    """The value; ValueError with the reason if it is invalid."""
     quoted = _QUOTED.fullmatch(written.strip())
     if quoted and quoted["raw"] is not None:
-        return quoted["raw"], ""
+        return str(quoted["raw"])
     if quoted:
         value = quoted["text"]
     elif written.strip()[:1] in ("'", '"'):
-        return "", "has a quote that is not closed, or something after it"
+        raise ValueError("has a quote that is not closed, or something after it")
     else:
         value = re.split(r"(?:^|\s)#", written, maxsplit=1)[0].strip() if written[:1] != "#" else written
     if match := _REFERENCE.search(value):
-        return "", f"uses {match[0]}: write its value, or put it in single quotes to mean the text"
-    return (re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), value) if quoted else value), ""
+        raise ValueError(f"uses {match[0]}: write its value, or put it in single quotes to mean the text")
+    return re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), value) if quoted else value

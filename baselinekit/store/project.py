@@ -10,6 +10,7 @@ from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
+from baselinekit.kinds.files import link_at
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
@@ -101,14 +102,6 @@ def resolve(root: str, file: str) -> str:
 @lru_cache(maxsize=64)
 def _real_root(root: str) -> str:
     return os.path.realpath(root)
-
-
-def link_at(path: str) -> str | None:
-    """Return the target of a link; None if there is no link."""
-    try:
-        return os.readlink(path)
-    except OSError:
-        return None
 
 
 def name_in_project(root: str, path: str) -> str:
