@@ -34,22 +34,15 @@ def _body(question: post.Question) -> dict[str, Json]:
     return {**body, **model.settings}
 
 
-def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
+def _reply(question: post.Question, body: Any) -> post.Reply:
     blocks, ended = body["content"], body.get("stop_reason")
-    served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
     kinds = [block["type"] for block in blocks if not block["type"].endswith("_result")]
     other_part = next((kind for kind in kinds if kind not in ("text", *_CALLS, *_UNREAD)), None)
     if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
         raise TypeError
-    answer = Answer(
-        text="".join(texts),
-        tool_calls=tuple(calls),
-        usage=tokens_of(body.get("usage") or {}),
-        served=served if isinstance(served, str) else None,
-        seconds=seconds,
-    )
+    answer = Answer("".join(texts), tuple(calls), tokens_of(body.get("usage") or {}))
     if ended in _WHOLE:
         return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
     return post.Reply(answer, post.not_whole(question, ended, "raise `max_tokens`, or ask for less"))

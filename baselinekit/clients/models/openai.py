@@ -33,10 +33,9 @@ def _body(question: post.Question) -> dict[str, Json]:
     return {**body, **model.settings}
 
 
-def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
+def _reply(question: post.Question, body: Any) -> post.Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
-    served = body.get("model")
     calls = [call["function"] for call in message.get("tool_calls") or ()]
     calls = calls or [call for call in [message.get("function_call")] if call]  # of older servers
     # Sources mean that the provider has searched: it does not report with which calls.
@@ -49,28 +48,19 @@ def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     if not isinstance(content, str):
         raise TypeError
-    answer = Answer(
-        text=content,
-        tool_calls=None if is_searched and not calls else tuple(map(_call, calls)),
-        usage=_usage(body.get("usage") or {}),
-        served=served if isinstance(served, str) else None,
-        seconds=seconds,
-    )
+    tool_calls = None if is_searched and not calls else tuple(map(_call, calls))
+    answer = Answer(content, tool_calls, _usage(body.get("usage") or {}))
+    fault = None if other_part is None else post.unread_part(question, other_part)
     refusal, ended = message.get("refusal"), str(ended).lower()
     if ended in _LENGTH:
-        fault = Problem(
-            "BK613",
-            f"{question.name}: the answer was cut off at its limit of tokens",
-            "raise `max_tokens`, or ask for less",
-        )
+        reason = f"{question.name}: the answer was cut off at its limit of tokens"
+        fault = Problem("BK613", reason, "raise `max_tokens`, or ask for less")
     elif ended in _BROKEN_OFF or choice.get("error"):
         reason = post.message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
     elif ended == "content_filter" or refusal:
         reason = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
         fault = Problem("BK614", f"{question.name} did not answer: {reason}", "change the prompt")
-    else:
-        return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
     return post.Reply(answer, fault)
 
 

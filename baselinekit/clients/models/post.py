@@ -274,11 +274,8 @@ def post(
         answer, unread = None, error
     stated = answer if isinstance(answer, dict) else {}
     if not 200 <= response.status < 300:
-        message = (
-            message_in(stated.get("error") or stated.get("detail") or stated)
-            if isinstance(answer, dict)
-            else begin
-        )
+        text = message_in(stated.get("error") or stated.get("detail") or stated)
+        message = text if isinstance(answer, dict) else begin
         raise _failure(question, response.status, message, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
@@ -295,7 +292,7 @@ def wire_form(
     default: str,
     headers: Callable[[str | None], dict[str, str]],
     body: Callable[[Question], Json],
-    read: Callable[[Question, Any, float], Reply],
+    read: Callable[[Question, Any], Reply],
     what: tuple[str, str],
 ) -> Form:
     """A form that is asked over HTTP at `path`, of `default` where the entry states no `base_url`. `headers`:
@@ -306,11 +303,13 @@ def wire_form(
         own_headers = headers(question.world.secret(key) if key else None)
         answer, seconds = post(question, path, default, own_headers, body(question))
         try:
-            return read(question, answer, seconds)
+            reply, served = read(question, answer), answer.get("model")
         except (LookupError, TypeError, AttributeError):
             message = f"{question.name} answered with something that is not {what[0]}"
             hint = f"does its `base_url` lead to an {what[1]}-compatible API?"
             raise cannot_replay("BK612", message, hint) from None
+        served = served if isinstance(served, str) else None
+        return Reply(replace(reply.answer, served=served, seconds=seconds), reply.fault)
 
     def check(model: recipes.Model, world: World) -> Iterator[Problem]:
         return check_wire(model, world, path, default)

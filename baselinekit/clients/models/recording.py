@@ -162,11 +162,8 @@ class Recording:
             return answer
         found = [self._load_answer(ask.model, other) for other in self._shelf.names(ask.model, key)]
         answers = [candidate for candidate in found if candidate is not None]
-        # Whether they say the same; usage and time may differ.
-        differ = any(
-            (one.text, one.tool_calls) != (answers[0].text, answers[0].tool_calls) for one in answers
-        )
-        return answers[0] if answers and not differ else None
+        contents = [(one.text, one.tool_calls) for one in answers]  # usage and time may differ
+        return answers[0] if answers and all(content == contents[0] for content in contents) else None
 
     def _store(self, ask: ModelQuestion, key: str, name: str, answer: Answer, parts: Parts) -> None:
         stored = as_stored(answer)
