@@ -291,9 +291,8 @@ def follow_links(
 
 
 def _outside_error(shown_path: str) -> Refused:
-    return Refused(
-        Problem("BK404", f"{shown_path} leads out of the project", "use a path inside the project")
-    )
+    message = f"{shown_path} leads out of the project"
+    return Refused(Problem("BK404", message, "use a path inside the project"))
 
 
 def origin(url: str) -> str:
@@ -370,9 +369,8 @@ def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
     interpreter. The paths have to be the same: naming a link does not name its target."""
     word = argv[0] if argv and os.sep in argv[0] else ""
     word = argv[1] if is_interpreted_script(argv) else word
-    return bool(word) and os.path.normpath(os.path.join(root, word)) == os.path.normpath(
-        os.path.join(root, file)
-    )
+    own, other = (os.path.normpath(os.path.join(root, path)) for path in (word, file))
+    return bool(word) and own == other
 
 
 def is_interpreted_script(argv: Sequence[str]) -> bool:

@@ -117,9 +117,8 @@ def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
     """Return each criterion by which a text is scored, with its meaning: from the recipe, or from a file."""
     scale = scores.scale
     if len(scale) != 2 or not all(map(is_number, scale)) or not scale[0] < scale[1]:
-        raise invalid(
-            "BK355", "a scale must be two numbers, the worst and the best", "such as [1, 5]", _SCORES
-        )
+        message = "a scale must be two numbers, the worst and the best"
+        raise invalid("BK355", message, "such as [1, 5]", _SCORES)
     value: Json = scores.rubric
     if isinstance(scores.rubric, str):
         value = load_document(setting.surroundings, scores.rubric)

@@ -333,7 +333,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
 
     def add_headers(given: Mapping[str, Json], at: Path) -> None:
         for name, value in given.items():
-            text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
+            text = as_text(value)
             if fault := _header_fault(name, text):
                 raise invalid("BK311", *fault, (*at, name))
             headers[name.lower()] = (name, text.strip())
@@ -484,10 +484,8 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
 
 def read_answer(response: Response, request: Request) -> Body:
     """Return the value of the body, read as the request says."""
-    content_type = response.header("content-type")
-    return read_body(
-        response.body, content_type, response.status, request.parse, request.take, request.max_body
-    )
+    content_type, parse, take = response.header("content-type"), request.parse, request.take
+    return read_body(response.body, content_type, response.status, parse, take, request.max_body)
 
 
 def http_output(response: Response, keep: list[str], body: Json) -> dict[str, Json]:
@@ -803,9 +801,8 @@ class HttpKind(RecipeKind):
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
         """Return the path, the query, the operation that a body or a header names, and the host."""
         step, _ = steps_of(recipe.input)[0]
-        target = (
-            step.endpoint or step.path or urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
-        )
+        in_url = urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
+        target = step.endpoint or step.path or in_url
         path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
         params = [f"{name} {value}" for name, value in step.params.items()]
         operations = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]

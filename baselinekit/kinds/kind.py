@@ -354,17 +354,14 @@ def is_empty(recipe: Recipe, output: Json) -> bool:
     return is_blank(output)
 
 
-def find_failed_checks(
-    recipe: Recipe, output: Json, reasons: Mapping[str, str] | None = None
-) -> Iterator[Trouble]:
+def find_failed_checks(recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
     """Return the checks that the output fails, and its scores below the least score."""
-    parts = output if isinstance(output, dict) else {}
+    parts = observation.output if isinstance(observation.output, dict) else {}
     checks, scores = parts.get(CHECKS), parts.get(SCORES)
     for name, outcome in checks.items() if recipe.checks and isinstance(checks, dict) else ():
         if outcome == FAILED:
-            yield Trouble(
-                f"the check `{name}` fails", "--allow-failing", detail=(reasons or {}).get(name, "")
-            )
+            reason = observation.failed_checks.get(name, "")
+            yield Trouble(f"the check `{name}` fails", "--allow-failing", detail=reason)
     least = recipe.scores.at_least if recipe.scores else None
     if least is None or not isinstance(scores, dict):
         return

@@ -92,9 +92,8 @@ def shortened(text: str, mask: Mask) -> str:
 
 def question_of(conversation: ConversationInput) -> str:
     """Return all messages of the user as one text."""
-    return "\n\n".join(
-        plain_text(message.content) for message in conversation.messages if message.role == "user"
-    )
+    questions = (message for message in conversation.messages if message.role == "user")
+    return "\n\n".join(plain_text(question.content) for question in questions)
 
 
 def prompt_of(conversation: ConversationInput) -> str:
@@ -126,11 +125,9 @@ def plain_text(content: Json) -> str:
 
 def is_parts(content: Json) -> bool:
     """Whether a content is a list of texts and files, rather than a value that happens to be a list."""
-    return (
-        isinstance(content, list)
-        and bool(content)
-        and all(isinstance(part, dict) and part.get("type") in ("text", "file") for part in content)
-    )
+    parts = content if isinstance(content, list) else []
+    types = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    return bool(types) and all(type in ("text", "file") for type in types)
 
 
 def _part_texts(parts: Json) -> Iterator[str]:

@@ -137,9 +137,8 @@ class CommandKind(RecipeKind):
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         argv = recipe.input.argv
         if not (argv and argv[0]):
-            yield Problem(
-                "BK108", "`argv` names no program", "such as [mytool, --version]", at=(*INPUT, "argv")
-            )
+            hint = "such as [mytool, --version]"
+            yield Problem("BK108", "`argv` names no program", hint, at=(*INPUT, "argv"))
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {("exit_code",): OutcomePlace(self.judge_outcome)}
@@ -186,21 +185,18 @@ class CommandKind(RecipeKind):
                 program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
                 last_words = children.last_error_line(finished.stderr, run.mask)
                 message = f"{program} did not write JSON: {error}{last_words}"
-                raise cannot_replay(
-                    "BK307", message, "leave out `parse: json` to compare it as text"
-                ) from None
+                hint = "leave out `parse: json` to compare it as text"
+                raise cannot_replay("BK307", message, hint) from None
         output: dict[str, Json] = {
             "exit_code": finished.exit_code,
             "stdout": stdout,
             "stderr": text_or_hash(finished.stderr),
         }
-        if command_input.files:
-            contents = {
-                path: read_if_there(setting.surroundings, path, run.cwd) for path in command_input.files
-            }
-            output["files"] = {
-                path: None if content is None else text_or_hash(content) for path, content in contents.items()
-            }
+        written: dict[str, Json] = {}
+        for path in command_input.files:
+            content = read_if_there(setting.surroundings, path, run.cwd)
+            written[path] = None if content is None else text_or_hash(content)
+        output |= {"files": written} if written else {}
         return Observation(output, finished.seconds)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
@@ -501,9 +497,8 @@ class _ProgramTarget(Struct):
         timeout = float(health.timeout or self.execution.timeout or _HEALTH_TIMEOUT)
         try:
             if health.url is None:
-                self.run(
-                    self.health_line(health), messages.ConversationInput([], case="healthcheck"), timeout
-                )
+                nothing = messages.ConversationInput([], case="healthcheck")
+                self.run(self.health_line(health), nothing, timeout)
                 return
             request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
             status = HTTP.replay(request, self.setting).output["status"]

@@ -165,13 +165,12 @@ class Declared:
             for pattern in self._whole:
                 yield from ((*match.span(1), self._short[match[1]]) for match in re.finditer(pattern, text))
         for match in re.finditer(_BASIC, text):
-            raw = match[1].rstrip("=").replace("-", "+").replace("_", "/")
+            encoded = match[1].rstrip("=").replace("-", "+").replace("_", "/")
             try:
-                user, _, password = (
-                    base64.b64decode(raw + "=" * (-len(raw) % 4)).decode("utf-8", "replace").partition(":")
-                )
+                raw = base64.b64decode(encoded + "=" * (-len(encoded) % 4))
             except binascii.Error:
                 continue
+            user, _, password = raw.decode("utf-8", "replace").partition(":")
             if name := self._short.get(password) or self._short.get(user):
                 yield *match.span(1), name
 

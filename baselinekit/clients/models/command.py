@@ -34,10 +34,9 @@ def run(question: post.Question, argv: list[str], stdin: bytes | None = None) ->
 def succeed(question: post.Question, finished: ProcessResult) -> None:
     if finished.exit_code:
         message = f"{question.name} ended with exit code {finished.exit_code}"
+        message += children.last_error_line(finished.stderr, question.world.mask)
         hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot_replay(
-            "BK615", message + children.last_error_line(finished.stderr, question.world.mask), hint
-        )
+        raise cannot_replay("BK615", message, hint)
 
 
 def text_of(question: post.Question, raw: bytes) -> str:
@@ -139,11 +138,9 @@ def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
         raise cannot_replay("BK612", f"{question.name} gave no result{reason}", hint)
     usage = tokens_of(output.get("usage") if isinstance(output.get("usage"), dict) else {})
     usage = replace(usage, cost_usd=dollars(output.get("total_cost_usd")), tokens_cached=None)
-    served = output.get("modelUsage")
-    is_one = isinstance(served, dict) and len(served) == 1
-    answer = Answer(
-        output["result"], None, usage, next(iter(served)) if is_one else None, seconds=finished.seconds
-    )
+    models = output.get("modelUsage")
+    served = next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None
+    answer = Answer(output["result"], None, usage, served, finished.seconds)
     ended = output.get("stop_reason")
     is_whole = ended not in ("refusal", "max_tokens", *post.CUT_OFF)
     return post.Reply(answer, None if is_whole else post.not_whole(question, ended, "ask for less"))

@@ -74,10 +74,8 @@ def form_of(name: str, model: Model) -> post.Form:
             return form
         message = f"the entry point {form_name!r} does not name a Form"
     except KeyError:
-        hint = (
-            suggest(form_name, entry_points)
-            or f"install the package that provides it (entry point of {GROUP})"
-        )
+        hint = f"install the package that provides it (entry point of {GROUP})"
+        hint = suggest(form_name, entry_points) or hint
         message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
     except Exception as error:  # a third-party package
         message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"

@@ -120,9 +120,8 @@ def _tokenizer(folder: str, most_tokens: int, words: int) -> Tokenizer:
         tokenizer.encode("a")
         highest = max(tokenizer.get_vocab().values(), default=0)
     if highest >= words:
-        raise unusable_model(
-            folder, f"tokenizer.json has a token {highest}, of {words} that the weights know"
-        )
+        reason = f"tokenizer.json has a token {highest}, of {words} that the weights know"
+        raise unusable_model(folder, reason)
     return tokenizer
 
 

@@ -392,17 +392,15 @@ def _failure(
     is_out_of_credit = _NO_CREDIT.search(message) is not None
     if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
         hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
-        return RetryableFailure(
-            Problem("BK611", text, hint), response.asked_wait(), unheard=status in _UNHEARD
-        )
+        problem, is_unheard = Problem("BK611", text, hint), status in _UNHEARD
+        return RetryableFailure(problem, response.asked_wait(), is_unheard)
     if status < 500 and _FILTERED.search(message):
         return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
     if is_out_of_credit:
         hint = "its account has no credit left: check the plan and billing at the provider"
     elif status in (401, 403):
-        hint = (
-            f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
-        )
+        hint = "name the variable of its key under `key:`"
+        hint = f"check the variable {model.key!r}" if model.key else hint
     elif status == 404 or 300 <= status < 400:
         text, hint = f"{text} (asked: {url})", "correct `base_url`, or the model's id"
     else:

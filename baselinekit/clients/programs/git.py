@@ -96,13 +96,11 @@ class Git(Struct):
             refs = ("refs/heads", "refs/remotes", "refs/tags")
             listing = self.run("for-each-ref", "--format=%(refname:short)", *refs)
             names = listing.stdout.decode("utf-8", "replace").split()
-            hint = (
-                suggest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
-            )
+            hint = "name a branch, a tag or a commit of this clone, or git fetch it first"
+            hint = suggest(rev, names) or hint
             if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
-                hint = (
-                    "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
-                )
+                deepen = "git fetch --unshallow, or fetch-depth: 0 in CI"
+                hint = f"this clone is shallow: fetch it first ({deepen})"
             raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", hint))
         return commit
 
@@ -155,9 +153,8 @@ class Git(Struct):
     def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
         stderr = finished.stderr.decode("utf-8", "replace").strip()
         if "not a git repository" in stderr:
-            return Problem(
-                "BK540", f"{self.folder} is not in a git repository", "git init, or work in a clone"
-            )
+            message = f"{self.folder} is not in a git repository"
+            return Problem("BK540", message, "git init, or work in a clone")
         if "dubious ownership" in stderr:
             folder = shlex.quote(os.path.realpath(self.folder))
             message = f"git refuses {self.folder}: dubious ownership, as another user owns the folder"

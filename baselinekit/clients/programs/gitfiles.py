@@ -247,10 +247,8 @@ class GitFiles:
         """The commit of each branch and tag, by its short and its full name; asked once. A branch takes
         precedence over a tag of the same name."""
         if address.clone_url not in self._refs:
-            listed = self._ask(
-                address,
-                ["ls-remote", "--quiet", "--", address.clone_url, "HEAD", "refs/heads/*", "refs/tags/*"],
-            )
+            words = ["ls-remote", "--quiet", "--", address.clone_url, "HEAD", "refs/heads/*", "refs/tags/*"]
+            listed = self._ask(address, words)
             rows = (line.split("\t") for line in listed.decode("utf-8", "replace").splitlines())
             commits = {ref: commit for commit, ref in rows if re.fullmatch(_COMMIT, commit)}
             refs: dict[str, str] = {}
@@ -273,10 +271,9 @@ class GitFiles:
             message = f"{path!r} is a link, a folder or a submodule in {address.clone_url}, and no file"
             raise InvalidInput(Problem("BK685", message, "name the file itself"))
         if int(size) > self._limits.file:
-            message = f"{path!r} of {address.clone_url} has {int(size):,} bytes"
-            raise InvalidInput(
-                Problem("BK686", f"{message}: the limit is {self._limits.file:,}", "cut it down")
-            )
+            bytes_of_it = f"{int(size):,} bytes: the limit is {self._limits.file:,}"
+            message = f"{path!r} of {address.clone_url} has {bytes_of_it}"
+            raise InvalidInput(Problem("BK686", message, "cut it down"))
         content = self._run(address, ["cat-file", "blob", id], repository)
         if content.exit_code or len(content.stdout) != int(size):
             raise self._damaged(repository)
