@@ -194,17 +194,14 @@ class Trust(Struct):
 
         Link-local addresses, where clouds hand out credentials, have to be named themselves: the owner of a
         host name decides where it leads."""
-        try:
-            host = urlsplit(url).hostname or ""
-        except ValueError:  # which `origin` refuses
-            host = ""
+        url_origin = origin(url)
+        host = host_of(url_origin).rpartition(":")[0]
         network = network_of_host(host) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
-            url_origin = origin(url)
             if not self.names(url_origin, exactly=True) or network_of_host(host) is not network:
                 raise Refused(unnamed_address_problem(url_origin, address, _LINK_LOCAL))
-        elif network is NetworkKind.PRIVATE and self.ci and not self.names(origin(url)):
-            raise Refused(unnamed_address_problem(origin(url), address, "in a private network"))
+        elif network is NetworkKind.PRIVATE and self.ci and not self.names(url_origin):
+            raise Refused(unnamed_address_problem(url_origin, address, "in a private network"))
 
     def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""

@@ -440,12 +440,10 @@ def _multipart(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
         further = f'; filename="{escaped(as_text(path).rsplit("/", 1)[-1])}"\r\nContent-Type: {kind}'
         parts.append((name, further, read_bytes(setting.surroundings, as_text(path))))
     boundary = sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
-    body = b"".join(
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'.encode()
-        + content
-        + b"\r\n"
-        for name, further, content in parts
-    )
+    body = b""
+    for name, further, content in parts:
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'
+        body += head.encode() + content + b"\r\n"
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
@@ -712,8 +710,8 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
-_STATUS = ("status", "$.status", "$['status']", '$["status"]')
 """Headers and keys that name the operation, if the address does not."""
+_STATUS = ("status", "$.status", "$['status']", '$["status"]')
 
 
 def with_upper_case_method(request: HttpRequest) -> HttpRequest:

@@ -189,9 +189,5 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
 
 def check_defined(recipe: recipes.Recipe, setting: Setting) -> None:
     """Raise InvalidInput for undefined variables."""
-    problems = [
-        *undefined_in(recipe.input, setting.scope, INPUT),
-        *undefined_in(recipe.execution, setting.scope, EXECUTION),
-    ]
-    if problems:
+    if problems := list(undefined_in(recipe, setting.scope, INPUT[:1])):
         raise InvalidInput(*problems)

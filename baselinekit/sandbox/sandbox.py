@@ -208,12 +208,9 @@ def _lines(stdout: bytes) -> list[dict[str, Json]]:
     for line in stdout.splitlines():
         try:
             message = decode(line.decode("ascii"))
-        except NotJson as error:
-            message = (
-                {"error": "returned a value that is nested too deeply"} if error.kind == "deep" else None
-            )
-        except ValueError:
-            message = None
+        except ValueError as error:
+            is_deep = isinstance(error, NotJson) and error.kind == "deep"
+            message = {"error": "returned a value that is nested too deeply"} if is_deep else None
         if not isinstance(message, dict):
             break
         messages.append(message)
