@@ -3,7 +3,7 @@ file and found by the id of the case (replay)."""
 
 import os
 from collections.abc import Iterator
-from hashlib import sha256
+from random import Random
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
@@ -51,7 +51,6 @@ ECHO = EchoKind()
 
 RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
-_DRAWN_BYTES = 6
 
 
 class MockExecution(Struct):
@@ -88,8 +87,7 @@ class MockKind(messages.ConversationKind):
         execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
         seconds = float(execution.delay or 0)
         if execution.delay_max is not None:  # a repeated run takes as long
-            drawn = sha256(f"{setting.turn}/{conversation.case or setting.asker}".encode()).digest()
-            share = int.from_bytes(drawn[:_DRAWN_BYTES]) / float(256**_DRAWN_BYTES)
+            share = Random(f"{setting.turn}/{conversation.case or setting.asker}").random()
             seconds += max(0.0, float(execution.delay_max) - seconds) * share
         if seconds:
             setting.clients.sleep(seconds)

@@ -352,9 +352,8 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
             yield from error.problems
         else:
             if not key or _BAD_VALUE.search(key) or key != key.strip():
-                message = (
-                    f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
-                )
+                reason = "it is empty, or has blanks or line breaks"
+                message = f"the variable {model.key!r} holds no key: {reason}"
                 yield Problem("BK603", message, "correct its value", at=("key",))
 
 

@@ -80,16 +80,14 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
         raise _unusable("is not the https address of a file in a git repository that is known here", examples)
     example, separators = _FORMS[form]
     hint = f"write {host}{example}"
-    separator = next((separator for separator in separators if separator in parts.path), "")
-    if not separator:
-        raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
-    if parts.fragment or parts.query:
-        raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
-    before, _, after = parts.path.partition(separator)
+    splits = (parts.path.partition(separator) for separator in separators if separator in parts.path)
+    before, _, after = next(splits, ("", "", ""))
     repository, words = before.strip("/").split("/"), [unquote(word) for word in after.split("/")]
     is_repository = len(repository) == 2 or (form == "gitlab" and len(repository) > 2)
     if not is_repository or not all(re.fullmatch(_NAME, name) for name in repository) or len(words) < 2:
         raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
+    if parts.fragment or parts.query:
+        raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
     for word in words:
         if word.lower() in ("", ".", "..", ".git") or re.search(r"[\x00-\x1f\x7f/\\]", word):
             raise _unusable(f"has {word!r} in its path, which no file of a repository is named by", hint)
