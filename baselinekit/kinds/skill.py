@@ -91,10 +91,8 @@ def _expanded_input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
 # A skill that is a folder: its SKILL.md holds the instructions that a model follows.
 
 
-def ask_model(
-    folder: str, skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting
-) -> Observation:
-    text = _instructions(folder, setting)
+def _ask_model(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
+    text = _instructions(skill.folder or "", setting)
     parts = []  # a text unchanged, a mapping as one part for each name
     for name, value in (skill_input if isinstance(skill_input, dict) else {"": skill_input}).items():
         rendered = value if isinstance(value, str) else pretty(value, "  ")
@@ -265,7 +263,7 @@ class SkillKind(RecipeKind):
         execution, skill = _resolve_skill(recipe, setting)
         skill_input = files.with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
         if skill.folder is not None:
-            observation = ask_model(skill.folder, skill, skill_input, execution, setting)
+            observation = _ask_model(skill, skill_input, execution, setting)
         elif skill.http is not None:
             observation = HTTP.replay(_request(skill, skill_input, execution), setting)
             status = observation.output["status"]

@@ -96,21 +96,6 @@ def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
     )
 
 
-def problems_of(
-    name: str, model: Model, form: post.Form, limits: Limits, world: post.World
-) -> Iterator[Problem]:
-    """All problems that can be found before the model is asked."""
-    problems = [*faults_of_entry(model, form), *form.check(model, world)]
-    if limits.usd is not None and model.prices is None and not form.tells_cost(model):
-        hint = (
-            "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
-        )
-        problems.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
-    for problem in problems:
-        at = ("models", name, *(problem.at or ()))
-        yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
-
-
 def faults_of_entry(model: Model, form: post.Form) -> Iterator[Problem]:
     """Keys without effect."""
     blank = Model()
@@ -165,7 +150,7 @@ class Models:
                 message = f"the model {ask.model!r} answers fewer questions at once, or in a minute,"
                 hint = "raise its `concurrency` or `per_minute`, or lower --processes"
                 raise OutOfBudget(Problem(ASKED_ELSEWHERE, f"{message} than there are processes", hint))
-            attempt = partial(self._attempt, question, ready.model, ready.form)
+            attempt = partial(self._attempt, question, ready)
             seconds = question.timeout or 0.0
             with ready.lane.places:
                 reply, tries = post.ask_with_retries(attempt, ready.model, seconds, ready.lane, self._world)
@@ -207,12 +192,23 @@ class Models:
             self._redactors[name] = Redactor(secrets)
             try:
                 form = form_of(name, model)
-                if problems := list(problems_of(name, model, form, self._limits, world)):
+                if problems := list(self._problems_of(name, model, form)):
                     raise InvalidInput(*problems)
             except BaselinekitError as error:
                 raise shown(error, self.mask) from None
             ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form))
             return ready
+
+    def _problems_of(self, name: str, model: Model, form: post.Form) -> Iterator[Problem]:
+        """All problems that can be found before the model is asked."""
+        problems = [*faults_of_entry(model, form), *form.check(model, self._world)]
+        if self._limits.usd is not None and model.prices is None and not form.tells_cost(model):
+            prices = "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens"
+            hint = f"{prices}; 0 if it costs nothing"
+            problems.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
+        for problem in problems:
+            at = ("models", name, *(problem.at or ()))
+            yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
     def _lane(self, model: Model, form: post.Form) -> post.Lane | None:
         """This process's part of the model's limits; None if there are more processes than parts."""
@@ -225,14 +221,13 @@ class Models:
     def _part(self, number: int) -> int:
         return number // self._of + (self._number < number % self._of)
 
-    def _attempt(
-        self, ask: ModelQuestion, model: Model, form: post.Form, left: Callable[[], float]
-    ) -> post.Reply:
+    def _attempt(self, ask: ModelQuestion, ready: _ReadyModel, left: Callable[[], float]) -> post.Reply:
+        model = ready.model
         tokens_in, tokens_out = estimate(ask, model)
         cost = price(model.prices, tokens_in, tokens_out)
         reservation = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
         try:
-            reply = form.ask(post.Question(ask, model, self._world, left()))
+            reply = ready.form.ask(post.Question(ask, model, self._world, left()))
         except BaseException as error:
             if isinstance(error, NeverSent) or (isinstance(error, post.RetryableFailure) and error.unheard):
                 self._budget.release(reservation)
