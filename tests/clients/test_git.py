@@ -41,7 +41,6 @@ def test_what_is_staged_edited_gone_new_and_ignored(here: Checkout) -> None:
     here.write({"back": "1"})
     (here.folder / "gone").unlink()
     (here.folder / "same").touch()
-    here.git("config", "diff.autoRefreshIndex", "false")
     assert here.asked().changed_since(start) == {"staged", "edited", "gone", "new"}
 
 

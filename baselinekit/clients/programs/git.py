@@ -1,6 +1,7 @@
 """Git, always run in the same way: without a shell, a pager or a lock; running nothing that a checkout could
 name; with names as raw bytes."""
 
+import hashlib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,10 +14,6 @@ from baselinekit.structs import Struct
 # Everything that the checkout's own git configuration would have git run is switched off (F45).
 _GIT = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-_DIFF = (
-    *("-c", "diff.autoRefreshIndex=true", "diff", "--name-only", "-z"),  # without: also what is only touched
-    *("--no-renames", "--no-ext-diff", "--no-textconv", "--relative", "--ignore-submodules=dirty"),
-)
 _TIMEOUT = 60.0
 _MOST = 1_000_000_000
 _OWN = {
@@ -136,8 +133,15 @@ class Git(Struct):
     def changed_since(self, commit: str) -> set[str]:
         """The names of all files that differ from a commit: committed, staged, edited, new or removed. A
         renamed file is reported under both names."""
-        new = self.ask("ls-files", "-z", "--others", "--exclude-standard")
-        return {*_lines(new), *_lines(self.looked(*_DIFF, commit, "--"))}
+        names = set(_lines(self.ask("ls-files", "-z", "--others", "--exclude-standard")))
+        words = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-abbrev", "--relative")
+        fields = iter(_lines(self.looked("diff-index", *words, "--ignore-submodules=dirty", commit, "--")))
+        for entry_fields, name in zip(fields, fields, strict=True):
+            mode, _, old, new, _ = entry_fields.removeprefix(":").split(" ")
+            is_uncertain = not new.strip("0")  # git has only seen other times: compare the content
+            if not (is_uncertain and self._is_still(name, CommitFile(mode, old))):
+                names.add(name)
+        return names
 
     def setting(self, key: str) -> str | None:
         """A value of the clone's own configuration."""
@@ -149,6 +153,21 @@ class Git(Struct):
         names_data = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
         fields = iter(_lines(self.ask("check-attr", "-z", "--stdin", *attributes, stdin=names_data)))
         return {(name, key): value for name, key, value in zip(fields, fields, fields, strict=True)}
+
+    def _is_still(self, name: str, entry: CommitFile) -> bool:
+        path = os.path.join(self.folder, name)
+        try:
+            if entry.is_link or os.path.islink(path):
+                data = os.fsencode(os.readlink(path)) if entry.is_link else None
+            else:
+                with open(path, "rb") as file:
+                    data = file.read()
+        except OSError:
+            return False
+        if data is None:
+            return False
+        hashing = hashlib.sha256 if len(entry.id) == 64 else hashlib.sha1  # as the repository hashes files
+        return hashing(b"blob %d\0" % len(data) + data).hexdigest() == entry.id
 
     def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
         stderr = finished.stderr.decode("utf-8", "replace").strip()
