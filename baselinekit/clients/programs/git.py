@@ -138,7 +138,9 @@ class Git(Struct):
         fields = iter(_lines(self.looked("diff-index", *words, "--ignore-submodules=dirty", commit, "--")))
         for entry_fields, name in zip(fields, fields, strict=True):
             mode, _, old, new, _ = entry_fields.removeprefix(":").split(" ")
-            is_uncertain = not new.strip("0")  # git has only seen other times: compare the content
+            # Git has only seen other times. The content is compared here: `git diff` would ask the remote of
+            # a partial clone for the old content, by programs that the clone's configuration names (F45).
+            is_uncertain = not new.strip("0")
             if not (is_uncertain and self._is_still(name, CommitFile(mode, old))):
                 names.add(name)
         return names
