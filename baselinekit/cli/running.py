@@ -167,7 +167,7 @@ def _elsewhere(
     from baselinekit.cli.caseworker import run_elsewhere
     from baselinekit.cli.worker import Job
 
-    job = Job(project, context, models, options.recording, options.resume, about, 1, None)
+    job = Job(project, context, models, options.recording, options.resume, about)
     return partial(run_elsewhere, job, options)
 
 

@@ -62,7 +62,7 @@ def elsewhere(
         builds = [build(replace(job.order, jobs=share)) for share in shares]
         place = WorkerProcesses(builds, shares[0], job.about.partition(" ")[0])
     now, reads = job.context.clients.now, options.dask is None
-    return Elsewhere(place, terms, job.models, job.maxfail, now, reads)
+    return Elsewhere(place, terms, job.models, job.ends_at_failure, now, reads)
 
 
 def compare_elsewhere(

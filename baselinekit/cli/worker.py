@@ -70,7 +70,7 @@ class OrderWorker(Generic[Item, Judged]):
         return time.monotonic() + self._ahead
 
     def judge(self, chunk: Chunk[Item], grant: Grant) -> ChunkDone[Judged]:
-        """Judge in threads, until as many have failed as the grant says."""
+        """Judge in threads."""
         self._ahead = grant.now - time.monotonic()
         self._models.begin(grant)
         failures: list[Item] = []
@@ -82,7 +82,7 @@ class OrderWorker(Generic[Item, Judged]):
         judged = in_threads(
             *(chunk.items, self.begin(), self._jobs, self.context.stop, self.context.cancel, finished),
             claim=lambda item: chunk.claim,
-            goes_on=lambda: grant.failures is None or len(failures) < grant.failures,
+            goes_on=lambda: not (grant.ends_at_failure and failures),
         )
         plain_before, self._plain = self._plain, self.project.redactor.plain
         done = ChunkDone(tuple(judged), self.environment.seen, plain=self._plain - plain_before)
@@ -175,7 +175,8 @@ class CollectingShelf:
 
 
 class Job(Struct):
-    """What the work elsewhere is for. `jobs`: how many at once over all workers."""
+    """What the work elsewhere is for. `jobs`: how many at once over all workers; `ends_at_failure`: whether
+    a part of the work ends at its first failure."""
 
     project: Project
     context: RunContext
@@ -183,8 +184,8 @@ class Job(Struct):
     recording: RecordingOptions
     resume: bool | None
     about: str
-    jobs: int
-    maxfail: int | None
+    jobs: int = 1
+    ends_at_failure: bool = False
 
     @property
     def order(self) -> Order:

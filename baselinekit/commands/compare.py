@@ -108,19 +108,18 @@ def compare(
         advance(result.outcome)
         return ()
 
+    def goes_on() -> bool:
+        return policy.maxfail is None or len(failed) < policy.maxfail
+
     with stop.heard(), at_once:
         turns = sorted(entries, key=lambda entry: entry.id not in selection.first)
         try:
             if elsewhere is None:
                 work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
-                in_threads(
-                    *work,
-                    claim=lambda entry: entry.claim,
-                    goes_on=lambda: policy.maxfail is None or len(failed) < policy.maxfail,
-                )
+                in_threads(*work, claim=lambda entry: entry.claim, goes_on=goes_on)
             elif turns:
                 groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
-                elsewhere.run(groups, checker.judge, stop, context.cancel, finished)
+                elsewhere.run(groups, checker.judge, stop, context.cancel, finished, goes_on)
         finally:
             recorder.close()
         results = with_lines([by_id.get(entry.id) for entry in entries], sources, project.root)

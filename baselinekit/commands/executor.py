@@ -178,13 +178,13 @@ def in_threads(
 
 
 class Grant(Struct):
-    """What a worker may use for one chunk. `now`: the time of day of the run. `failures`: after how many it
-    stops. `spent`: what the run has used before; `limits`: the calls, tokens and dollars that it may have
+    """What a worker may use for one chunk. `now`: the time of day of the run. `ends_at_failure`: whether it
+    begins nothing more after an item that fails. `spent`: what the run has used before; `limits`: the calls, tokens and dollars that it may have
     used in total when the chunk is done. `number` and `of`: the worker's share of the questions that a model
     answers at once."""
 
     now: float
-    failures: int | None = None
+    ends_at_failure: bool = False
     spent: ModelUsage = field(default_factory=ModelUsage)
     limits: Mapping[str, Decimal] = field(default_factory=dict)
     number: int = 0
@@ -239,8 +239,8 @@ class Terms(Struct, Generic[Item, Judged]):
 
 
 class Elsewhere(MutableStruct, Generic[Item, Judged]):
-    """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: where
-    the workers are, once there is something to do; `reads`: whether they see the files of the caller, and can
+    """The work of a run that others do. `place`: where the workers are, once there is something to do;
+    `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the caller, and can
     read them; `asked`: the models of the caller, with their `limits` and what is `spent`, which `take` what a
     worker has asked, and `take_over` the limits for what the caller asks itself; `seen`: the environment in
     which they worked."""
@@ -248,7 +248,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     place: AbstractContextManager[Workers]
     terms: Terms[Item, Judged]
     asked: Any
-    maxfail: int | None
+    ends_at_failure: bool
     now: Callable[[], float]
     reads: bool = False
     seen: dict[str, Json] = field(default_factory=dict)
@@ -256,7 +256,6 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     _workers: Workers | None = None
     _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock)
     _grants: dict[int, Grant] = field(default_factory=dict)
-    _failures: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -293,6 +292,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
         stop: Stop,
         cancel: Callable[[], None],
         finished: Callable[[Item, Judged], Iterable[Item]],
+        goes_on: Callable[[], bool],
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
@@ -335,7 +335,6 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                 elif terms.code(judged) in (OUT_OF_BUDGET, ASKED_ELSEWHERE) and not chunk.rank:
                     too_much.append(item)
                 else:
-                    self._failures += terms.is_failure(item, judged)
                     further += finished(item, judged)
             again = replace(chunk, losses=0)
             for part, next_chunk in (
@@ -345,7 +344,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
             ):
                 if part:
                     turns.add(replace(next_chunk, items=tuple(part)))
-            if self.maxfail is not None and self._failures >= self.maxfail:
+            if not goes_on():
                 turns.clear()
 
         def cancel_all() -> None:
@@ -358,7 +357,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
         take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
     def _grant(self, number: int, of: int) -> Grant:
-        """Grant a share of what is left; with `maxfail`, until the first failure."""
+        """Grant a share of what is left."""
         spent, total = self.asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
             if (limit := getattr(self.asked.limits, name)) is not None:
@@ -368,5 +367,4 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
-        failures = None if self.maxfail is None else 1
-        return Grant(self.now(), failures, spent, total, number, of)
+        return Grant(self.now(), self.ends_at_failure, spent, total, number, of)

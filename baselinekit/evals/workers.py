@@ -213,7 +213,7 @@ class Attempts(Struct):
                         goes_on=goes_on,
                     )
                 else:
-                    elsewhere.run(groups_of(some, order), judge, stop, context.cancel, finished)
+                    elsewhere.run(groups_of(some, order), judge, stop, context.cancel, finished, goes_on)
         made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
         return [
             tuple(attempts or ()) if attempts or turn.case.skip is not None else None

@@ -61,7 +61,7 @@ class Workers:
                 self.losing[item] -= 1
                 return 1
             left = grant.limits.get("calls", Decimal(99)) - grant.spent.calls - calls
-            if grant.failures is not None and failures >= grant.failures:
+            if grant.ends_at_failure and failures:
                 judged.append(None)
             elif grant.number >= self.shares:
                 judged.append((item, "BK621"))
@@ -93,13 +93,16 @@ def ran(
         outcomes[item] = judged[1]
         return ()
 
+    def goes_on() -> bool:
+        return maxfail is None or [*outcomes.values()].count("failed") < maxfail
+
     def judge(item: int) -> Judged:
         here.append(item)
         return item, "passed"
 
     groups = [(claim, None, (n,)) for n, claim in enumerate(claims)]
-    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
-        elsewhere.run(groups, judge, Stop(), lambda: None, finished)
+    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail is not None, lambda: 0.0) as elsewhere:
+        elsewhere.run(groups, judge, Stop(), lambda: None, finished, goes_on)
     return outcomes, here, asked
 
 
