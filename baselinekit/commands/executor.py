@@ -179,9 +179,9 @@ def in_threads(
 
 class Grant(Struct):
     """What a worker may use for one chunk. `now`: the time of day of the run. `ends_at_failure`: whether it
-    begins nothing more after an item that fails. `spent`: what the run has used before; `limits`: the calls, tokens and dollars that it may have
-    used in total when the chunk is done. `number` and `of`: the worker's share of the questions that a model
-    answers at once."""
+    begins nothing more after an item that fails. `spent`: what the run has used before; `limits`: the calls,
+    tokens and dollars that it may have used in total when the chunk is done. `number` and `of`: the worker's
+    share of the questions that a model answers at once."""
 
     now: float
     ends_at_failure: bool = False
@@ -240,10 +240,10 @@ class Terms(Struct, Generic[Item, Judged]):
 
 class Elsewhere(MutableStruct, Generic[Item, Judged]):
     """The work of a run that others do. `place`: where the workers are, once there is something to do;
-    `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the caller, and can
-    read them; `asked`: the models of the caller, with their `limits` and what is `spent`, which `take` what a
-    worker has asked, and `take_over` the limits for what the caller asks itself; `seen`: the environment in
-    which they worked."""
+    `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the
+    caller, and can read them; `asked`: the models of the caller, with their `limits` and what is `spent`,
+    which `take` what a worker has asked, and `take_over` the limits for what the caller asks itself; `seen`:
+    the environment in which they worked."""
 
     place: AbstractContextManager[Workers]
     terms: Terms[Item, Judged]

@@ -29,13 +29,12 @@ from baselinekit.kinds.kind import CHECKS, FAILED, PASSED, SCORES
 from baselinekit.kinds.settings import EXECUTION, Setting, undefined_in
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
+from baselinekit.matching.dispatch import Matcher, compile_baseline, reported
 from baselinekit.model.baselines import (
     UNFIT,
     Answers,
     Baseline,
     Comparison,
-    Difference,
     Entry,
     Known,
     SimilarityQuestion,
@@ -226,8 +225,6 @@ _BYTES_PER_BASELINE, _BYTES_PER_FILE_BYTE = 9_000, 4
 _FILES_READ_AGAIN = 8
 """Files whose baselines are remembered when they are read again, as the next turns are often of the same
 file."""
-
-_VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 Key = tuple[str, str]
 
@@ -435,7 +432,11 @@ class Checker:
         if resolved is not comparison.resolved:
             scope = self._project.words_of(baseline).scope
             resolved = redactor.mask_value(with_declared_names(comparison.resolved, resolved, scope))
-        differences = tuple(self._spots(baseline, comparison.differences, redactor))
+        variables = self._project.words_of(baseline).scope.values
+        spots = reported(
+            comparison.differences, baseline.source.file, baseline.output_path, redactor, variables
+        )
+        differences = tuple(spots)
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:
@@ -501,34 +502,6 @@ class Checker:
             criticality=baseline.metadata.criticality,
             recipe_hash=replaying.recipe_hash(recipe),
         )
-
-    def _spots(
-        self, baseline: Baseline, differences: tuple[Difference, ...], redactor: Redactor
-    ) -> Iterator[ReportedDifference]:
-        """Yield the differences as they are reported. Their lines are found after all writing is done."""
-        values = self._project.words_of(baseline).scope.values
-        for difference in differences:
-            at = (*baseline.output_path, *difference.at)
-            if difference.rule and difference.rule.startswith("require_keys"):
-                at = difference.at
-            elif difference.rule and is_limit(difference):
-                at = ("comparison", *difference.rule.split("."))
-            expected = difference.expected
-            if isinstance(expected, str) and isinstance(difference.actual, str):  # as it was compared
-                expected = _VARIABLE.sub(
-                    lambda match: as_text(values[match[1]]) if match[1] in values else match[0], expected
-                )
-            yield ReportedDifference(
-                path=difference.path,
-                kind=difference.kind,
-                expected=redactor.mask_value(expected, difference.path),
-                actual=redactor.mask_value(difference.actual, difference.path),
-                file=baseline.source.file,
-                line=None,
-                rule=difference.rule,
-                note=redactor.mask_note(difference.note, difference.expected, difference.actual),
-                at=at,
-            )
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:

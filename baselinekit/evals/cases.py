@@ -14,6 +14,7 @@ from baselinekit.files.jsontext import encode
 from baselinekit.graders import graders
 from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import reported
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
@@ -159,22 +160,8 @@ def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") 
 
 def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[ReportedDifference, ...]:
     """The differences from a baseline, as a report shows them."""
-    mask = redactor.mask_value
     path = case.baseline.output_path if case.baseline else ("expected", "value")
-    return tuple(
-        ReportedDifference(
-            difference.path,
-            difference.kind,
-            mask(difference.expected, difference.path),
-            mask(difference.actual, difference.path),
-            case.source.file,
-            None,
-            rule=difference.rule,
-            note=redactor.mask_note(difference.note, difference.expected, difference.actual),
-            at=(*path, *difference.at),
-        )
-        for difference in comparison.differences[:_MOST_SPOTS]
-    )
+    return tuple(reported(comparison.differences[:_MOST_SPOTS], case.source.file, path, redactor))
 
 
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
