@@ -19,7 +19,7 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
+from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage, added_usage
 from baselinekit.model.results import Report
 from baselinekit.store import atomic
 from baselinekit.structs import replace
@@ -326,13 +326,6 @@ class LazyModels:
             if self._resume:
                 raise
             return None
-
-
-def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
-    """The sum of two usages, or their difference (`sign` -1)."""
-    fields = ModelUsage.__struct_fields__
-    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
-    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
 
 
 def with_models(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic
 
-from baselinekit.cli.clients import LazyModels, added_usage, open_clients
+from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
@@ -25,6 +25,7 @@ from baselinekit.commands.project import CaptureEnvironment, Operator, Project, 
 from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.baselines import Entry
+from baselinekit.model.recipes import added_usage
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 

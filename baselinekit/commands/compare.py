@@ -17,7 +17,7 @@ from baselinekit.commands.judging import (
 from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
-from baselinekit.commands.selection import Selection, select, shard_of, stamp_shard, wanted
+from baselinekit.commands.selection import Selection, select, stamp_shard, wanted
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Report, Result, Typed
@@ -80,14 +80,10 @@ def compare(
         touched, more = select_touched(project, git, selection.since, checker.baselines(selected))
         notes, ids = (*notes, *more), {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
-    chosen = [
-        (position, entry)
-        for position, entry in enumerate(selected)
-        if shard is None or shard_of(entry.id, shard.of) == shard.number
-    ]
-    entries = [entry for _, entry in chosen]
+    entries = list(filter(wanted(selection), selected))
     unfit = [found.unfit[key] for key in map(key_of, entries) if key in found.unfit]
-    raise_unless_variables(found.error, unfit, project.root)
+    raise_unless_variables(found, unfit, project.root)
+    positions = {entry.id: position for position, entry in enumerate(selected)} if shard else {}
     shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
     recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop.wait)
@@ -134,9 +130,9 @@ def compare(
         results=tuple(
             replace(
                 result or unjudged_result(entry, "skipped", reason, verdict="limit"),
-                position=None if shard is None else position,
+                position=positions.get(entry.id),
             )
-            for result, (position, entry) in zip(results, chosen, strict=True)
+            for result, entry in zip(results, entries, strict=True)
         ),
         complete=all(result and result.code != OUT_OF_BUDGET for result in results),
         interrupted=stop.is_set(),

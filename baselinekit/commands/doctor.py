@@ -59,7 +59,6 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     problems = [*(broken.problems if broken is not None else ())]
     notes = [*([] if paths else _missing_folders(project))]
     found = [(baseline.source, [*find_problems(project, baseline, clients)]) for baseline in baselines]
-    found = [(source, pairs) for source, pairs in found if pairs]
     to_locate = [(source, [problem for problem, _ in pairs]) for source, pairs in found]
     for (_, pairs), placed in zip(found, locate_each_problem(to_locate, project.root), strict=True):
         for (_, is_note), problem in zip(pairs, placed, strict=True):
@@ -193,8 +192,6 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
     baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
-    if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
-        matcher = compile_baseline(baseline, project.words_of(baseline))  # raises an unexpected exception
     if matcher is None:
         yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
         return

@@ -46,10 +46,10 @@ from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Re
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.secrets.variables import MASK, Redactor, as_text
-from baselinekit.store.reading import LoadedFiles
+from baselinekit.store.reading import FileProblems, LoadedFiles
 from baselinekit.store.records import case_digest, digest as digest_of
 from baselinekit.store.results import is_accepted, load_pending
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
@@ -229,13 +229,11 @@ file."""
 Key = tuple[str, str]
 
 
-class ReadFiles(MutableStruct):
-    """The entries of the baselines that could be read, the problems of those that could not, and the
-    baselines that cannot be judged as they are written, each with the reason."""
+class ReadFiles(FileProblems):
+    """The entries of the baselines that could be read, and the baselines that cannot be judged as they are
+    written, each with the reason."""
 
     entries: list[Entry] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    refused: list[Problem] = field(default_factory=list)
     unfit: dict[Key, Unfit] = field(default_factory=dict)
 
     def add(self, other: "ReadFiles") -> None:
@@ -243,12 +241,6 @@ class ReadFiles(MutableStruct):
         self.problems += other.problems
         self.refused += other.refused
         self.unfit |= other.unfit
-
-    @property
-    def error(self) -> BaselinekitError | None:
-        if self.problems:
-            return InvalidInput(*self.problems, *self.refused)
-        return Refused(*self.refused) if self.refused else None
 
 
 class JudgedBaseline(Struct):
@@ -428,15 +420,11 @@ class Checker:
             baseline, comparison, self._clients.now(), kept, is_accepted(root, baseline.id)
         )
         redactor = self._project.redactor.knowing(observation.output)
-        resolved = redactor.mask_value(comparison.resolved)
-        if resolved is not comparison.resolved:
-            scope = self._project.words_of(baseline).scope
-            resolved = redactor.mask_value(with_declared_names(comparison.resolved, resolved, scope))
-        variables = self._project.words_of(baseline).scope.values
-        spots = reported(
-            comparison.differences, baseline.source.file, baseline.output_path, redactor, variables
-        )
-        differences = tuple(spots)
+        scope = self._project.words_of(baseline).scope
+        masked = redactor.mask_value(comparison.resolved)
+        resolved = redactor.mask_value(with_declared_names(comparison.resolved, masked, scope))
+        place = baseline.source.file, baseline.output_path
+        differences = tuple(reported(comparison.differences, *place, redactor, scope.values))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:

@@ -163,6 +163,13 @@ class ModelUsage(Struct):
         return ModelUsage(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)
 
 
+def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
+    """The sum of two usages, or their difference (`sign` -1)."""
+    fields = ModelUsage.__struct_fields__
+    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
+    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
+
+
 # Recipe: how to obtain an output again, and what the configuration provides for it. The contents of a recipe
 # of one kind, and so the schema of a file's `current:`, are in kinds/; a request is here, as the
 # configuration has requests too.

@@ -37,7 +37,7 @@ from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
-from baselinekit.store.reading import find_repeated_ids, locate_each
+from baselinekit.store.reading import FileProblems, find_repeated_ids, locate_each
 from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 
@@ -131,7 +131,7 @@ class Replays:
         variable is an error when it is judged."""
         unfit = [self._unfit[key] for key in map(key_of, entries) if key in self._unfit]
         try:
-            raise_unless_variables(None, unfit, self.project.root)
+            raise_unless_variables(FileProblems(), unfit, self.project.root)
         except BaselinekitError as error:
             raise shown(error, self.project.redactor.mask) from None
 
