@@ -182,8 +182,6 @@ def judge_parcel(run: str, sealed: Sealed, files: Sealed, within: str | None = N
                     done = worker.judge(chunk, grant)
                 finally:
                     cancels.remove(worker.cancel)
-        except BaselinekitError as error:
-            return Sealed(error.problems[0])
         except Exception as error:
             return Sealed(internal_error(error).problems[0])
         return Sealed(done, lambda text: text.replace(top, "") if top in text else None)

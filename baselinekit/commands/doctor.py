@@ -20,7 +20,7 @@ from baselinekit.model.baselines import (
     least_similarity,
 )
 from baselinekit.model.recipes import Config, Recipe
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
@@ -28,7 +28,7 @@ from baselinekit.store.project import place_in_config
 from baselinekit.store.writing import large_outputs, move_output
 from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import children
+from baselinekit.values.places import places
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_INPUT = 60
@@ -147,12 +147,9 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
         for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(stored.variants)))):
             try:
                 compile_baseline(variant, project.words_of(baseline))
-            except BaselinekitError as error:
-                yield from (
-                    (problem, False) for problem in error.problems if problem.code not in ASKED_OF_OPERATOR
-                )
-            except Exception as error:  # an unexpected exception is a problem of this baseline
-                yield internal_error(error).problems[0], False
+            except Exception as error:  # an unexpected one is a problem of this baseline
+                problems = internal_error(error).problems
+                yield from ((problem, False) for problem in problems if problem.code not in ASKED_OF_OPERATOR)
     try:
         check(baseline, project.setting_of(baseline, clients))
     except BaselinekitError as error:
@@ -192,18 +189,18 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
     baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
-    if matcher is None:
+    stored = baseline.baseline
+    if matcher is None or stored is None:
         yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
         return
     title = f": {baseline.name}" if baseline.name else ""
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"
     yield f"  asks      {target_of(baseline.current, project)}"
-    stored = baseline.baseline
-    if stored is not None and baseline.variant is not None:
+    if baseline.variant is not None:
         condition = stored.variants[baseline.variant].when
         yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in condition.items())}"
-    if stored is not None and stored.captured_at:
+    if stored.captured_at:
         yield f"  captured  {stored.captured_at}"
     yield from describe_inputs(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
@@ -218,14 +215,14 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         yield f"  rule      {rule.kind}: {rule.text}{below}{unused}"
     if program := kind_of(baseline.current).brought_by:
         yield f"  rules     more may stand in the test: {program} knows them"
-    if stored is not None:
-        folded: dict[tuple[str, str], list[Path]] = {}
-        for path, text in _placeholders(stored.output, ()):
+    folded: dict[tuple[str, str], list[Path]] = {}
+    for path, text in places(stored.output):
+        if isinstance(text, str) and has_marker(text):
             folded.setdefault((render(of_any_row(path)), text), []).append(path)
-        for (where, text), paths in folded.items():
-            yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
-            if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
-                yield f"            learnt of {evidence}"
+    for (where, text), paths in folded.items():
+        yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
+        if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
+            yield f"            learnt of {evidence}"
 
 
 _ARRAYS = {
@@ -234,10 +231,3 @@ _ARRAYS = {
     "unordered": "any order, each with its own partner",
     "subset": "each must be there, additional ones are allowed",
 }
-
-
-def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str) and has_marker(value):
-        yield path, value
-    for key, child in children(value):
-        yield from _placeholders(child, (*path, key))

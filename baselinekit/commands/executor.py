@@ -272,6 +272,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
         """Have files read. Return for each part of them which worker has read, and so holds, it, and the
         result; None if that worker was lost."""
         workers, results = self.workers, dict[Sequence[str], tuple[int, Any]]()
+        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
 
         def work(worker: int, chunk: Chunk[str]) -> Any:
             return workers.call(worker, "read", chunk.items, *arguments)
@@ -279,10 +280,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
         def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
             results[chunk.items] = worker, None if isinstance(outcome, int) else outcome
 
-        starts = range(0, len(files), _MOST_READ)
-        turns = Turns(Chunk(tuple(files[start : start + _MOST_READ])) for start in starts)
-        parts = [chunk.items for chunk in turns]
-        take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
+        take_turns(Turns(map(Chunk, parts)), workers.count, work, ended, Stop(), workers.cancel)
         return [(results[part][0], part, results[part][1]) for part in parts]
 
     def run(

@@ -115,9 +115,8 @@ def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
 def missing_driver(git: Git) -> Problem | None:
     """Report a clone whose files name the driver but that does not have it: there git merges as texts."""
     try:
-        if f"merge={DRIVER}" not in _read_text(git.folder, ATTRIBUTES) or git.setting(_DRIVER):
-            return None
-        if not is_repository(git):
+        is_named = f"merge={DRIVER}" in _read_text(git.folder, ATTRIBUTES)
+        if not is_named or git.setting(_DRIVER) or not is_repository(git):
             return None
     except InvalidInput:
         return None
@@ -150,12 +149,14 @@ def _read_text(root: str, name: str) -> str:
 
 
 def attribute_lines(folders: Iterable[str]) -> list[str]:
-    """Return the lines that tell git which files in these folders (from the root) hold baselines."""
-    return [
-        f"{_attribute_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
-        for folder in folders
-        for ending in SUFFIXES
-    ]
+    """Return the lines that tell git which files in these folders (from the root) hold baselines.
+    What git would need quotes for is any character."""
+    lines: list[str] = []
+    for folder in folders:
+        inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))
+        below = "" if inside == "." else f"/{inside}/**/"
+        lines += [f"{below}*{ending} merge={DRIVER} diff={DRIVER}" for ending in SUFFIXES]
+    return lines
 
 
 def with_block(text: str, lines: Sequence[str]) -> str:
@@ -163,10 +164,3 @@ def with_block(text: str, lines: Sequence[str]) -> str:
     end = newline(text)
     block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
     return block + _BLOCK.sub("", text, count=1)
-
-
-def _attribute_pattern(folder: str, ending: str) -> str:
-    """Return the pattern for every file with this ending in a folder. What git would have to be told in
-    quotes is any character."""
-    inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))
-    return f"*{ending}" if inside == "." else f"/{inside}/**/*{ending}"

@@ -41,7 +41,7 @@ from baselinekit.model.baselines import (
     Variant,
 )
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, Request, Scores, Usage
+from baselinekit.model.recipes import Observation, Recipe, Request, Scores, Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
@@ -127,19 +127,16 @@ def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[st
     content = output.get("text", output) if isinstance(output, dict) else output
     text = content if isinstance(content, str) else pretty(content, "  ")
 
-    def ask(question: ModelQuestion) -> Answer:
-        return setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
-
     if scores.form == "line":
         from baselinekit.graders.by_line import SCORE, ScoreLine, score_question
 
         ((name, meaning),) = rubric.items()
         line = score_question(ScoreLine(meaning, scores.model), text)
-        answer = ask(line.ask)
+        answer = setting.ask(line.ask)
         return {name: int(SCORE.read(answer.text, line.texts)[0])}, answer.served
     from baselinekit.graders.judging import read_scores, rubric_question
 
-    answer = ask(rubric_question(text, rubric, scores))
+    answer = setting.ask(rubric_question(text, rubric, scores))
     return read_scores(answer.text, text, rubric, scores), answer.served
 
 
@@ -167,10 +164,7 @@ def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
     answers = {question: (score, "") for question, score in zip(by_embedding, scores, strict=True)}
     remaining = {question: pair for question, pair in pairs.items() if question not in answers}
     requests = [meaning_question(*pair, _JUDGE, differing_words(*pair)) for pair in remaining.values()]
-    ask, turn, asker = setting.clients.models.ask, setting.turn, setting.asker
-    replies = setting.clients.together(
-        [partial(ask, replace(request, turn=turn, asker=asker)) for request in requests]
-    )
+    replies = setting.clients.together([partial(setting.ask, request) for request in requests])
     for (question, pair), reply in zip(remaining.items(), replies, strict=True):
         answers[question] = read_similarity(reply.text, *pair)
     return answers
@@ -712,9 +706,10 @@ def replay_repeatedly(
     first = replays[0].result
     if len(replays) < repeating.times and is_stopped():
         reason = f"interrupted after {len(replays)} of {repeating.times} replays"
-        skipped = Result(first.id, first.file, None, first.kind, "skipped", reason=reason, verdict="limit")
-        kept = {key: getattr(first, key) for key in ("name", "criticality", "recipe_hash")}
-        return JudgedBaseline(replace(skipped, **kept))
+        facts = {key: getattr(first, key) for key in ("name", "criticality", "recipe_hash")}
+        return JudgedBaseline(
+            Result(first.id, first.file, None, first.kind, "skipped", reason, verdict="limit", **facts)
+        )
     result = combine([replay.result for replay in replays], repeating.rate)
     same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
     is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, environment_of, observed_for
 from baselinekit.errors import BaselinekitError
@@ -162,12 +161,10 @@ def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput |
     ]
 
 
-def moved_on(*values: Json) -> bool:
+def moved_on(first: Json, second: Json, third: Json) -> bool:
     """Whether these are numbers, each further on than the one before it."""
-    if not all(map(is_number, values)):
-        return False
-    pairs = list(pairwise(values))
-    return all(one < next_one for one, next_one in pairs) or all(one > next_one for one, next_one in pairs)
+    are_numbers = all(map(is_number, (first, second, third)))
+    return are_numbers and (first < second < third or first > second > third)
 
 
 def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:

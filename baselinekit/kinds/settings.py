@@ -171,6 +171,10 @@ class Setting(Struct):
     asker: str = ""
     """The id of the baseline or the case that is replayed."""
 
+    def ask(self, question: recipes.ModelQuestion) -> recipes.Answer:
+        """Ask a model about what is replayed, in its turn."""
+        return self.clients.models.ask(replace(question, turn=self.turn, asker=self.asker))
+
 
 def is_named(recipe: recipes.Recipe, setting: Setting) -> bool:
     """Whether the operator or the configuration defines this very target, and not the file of the baseline.
