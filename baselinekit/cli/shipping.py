@@ -132,7 +132,9 @@ def on_cluster(
         return Sealed((build(sent), chunk, grant), lambda text: text if text in paths else None)
 
     private = is_private(project, operator)
-    return connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed(files()[0]))
+    return connect_to_cluster(
+        place, lambda client: Cluster(client, private, job.jobs, seal, Sealed(files()[0]))
+    )
 
 
 def order_to_send(job: Job) -> Order:
