@@ -33,7 +33,7 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
         self._saves = saves
         clients = replace(self.context.clients, batches=together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
-        outside, seconds = self._outside(PendingWrites()), self.context.clock.seconds
+        outside, seconds = self._outside(PendingWrites()), self.context.seconds
         self._examiner = Examiner(self.environment, outside, seconds)
         self.begin = self._begin
 

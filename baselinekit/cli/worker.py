@@ -2,7 +2,7 @@
 that it builds from that. A worker writes nothing: results go back to the process of the command."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -20,9 +20,8 @@ from baselinekit.commands.executor import (
     Terms,
     in_threads,
 )
-from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
+from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
-from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import added_usage
@@ -103,10 +102,7 @@ class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
     def __init__(self, order: Order, policy: ComparePolicy):
         super().__init__(order)
         checker = Checker(self.environment, policy, self.context)
-        self.begin = lambda: checker.judge
-        self.read: Callable[[Sequence[str], Selection], ReadFiles] = lambda files, selection: checker.read(
-            files, wanted(selection)
-        )
+        self.begin, self.read = lambda: checker.judge, checker.read
 
 
 class GrantedModels(LazyModels):

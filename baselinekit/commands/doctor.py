@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.commands.judging import check, prepare, target_of
 from baselinekit.commands.loading import load_partly, locate_each_problem, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
-from baselinekit.errors import BaselinekitError, Place, Problem, Refused, internal_error
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
@@ -20,7 +20,7 @@ from baselinekit.model.baselines import (
     least_similarity,
 )
 from baselinekit.model.recipes import Config, Recipe
-from baselinekit.model.values import ABSENT, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text
@@ -160,14 +160,15 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
 def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
     """Describe the inputs of a prompt or a skill, and its graders."""
     inputs, file = kind_of(recipe).inputs(recipe)
-    for name, value in inputs.items():
-        text = as_text(value)
-        yield f"  input     {name}: {mask_and_clip(text, _LONGEST_INPUT, mask, counted=False)}"
+
+    def line(label: str, name: str, value: Json) -> str:
+        return f"  {label:<9} {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
+
+    yield from (line("input", name, value) for name, value in inputs.items())
     if file:
         yield f"  inputs    {file}"
     for entry in recipe.checks:
-        for name, value in entry.items():
-            yield f"  check     {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
+        yield from (line("check", name, value) for name, value in entry.items())
     scores = recipe.scores
     if scores is not None:
         by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)
@@ -188,11 +189,14 @@ def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
-    baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
-    stored = baseline.baseline
-    if matcher is None or stored is None:
-        yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
+    try:
+        baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
+    except InvalidInput as error:
+        if error.problems[0].code != "BK223":
+            raise
+        yield error.problems[0].with_hint
         return
+    stored = matcher.known
     title = f": {baseline.name}" if baseline.name else ""
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"

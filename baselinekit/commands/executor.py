@@ -83,23 +83,21 @@ class Turns(list[Chunk[Item]]):
         return None if others is None else self.pop(others)
 
 
-Group = tuple[str | None, int | None, Sequence[Item]]
-"""Items that stay together, what they claim, and the worker that is preferred."""
-
-
-def divide(groups: Iterable[Group[Item]], most: int) -> list[Chunk[Item]]:
-    """Return chunks of at most about `most` items; what claims everything is divided into single items."""
-    parts: list[tuple[str | None, int | None, list[Item]]] = []
-    last: dict[tuple[str | None, int | None], list[Item]] = {}
-    for claim, home, items in groups:
-        if claim == ALONE:
-            parts += ((claim, None, [item]) for item in items)
-        elif (claim, home) in last and len(last[claim, home]) + len(items) <= most:
-            last[claim, home] += items
+def divide(chunks: Iterable[Chunk[Item]], most: int) -> list[Chunk[Item]]:
+    """Join chunks with the same claim and home to some of at most about `most` items; what claims everything
+    is divided into single items."""
+    joined: list[Chunk[Item]] = []
+    last: dict[tuple[str | None, int | None], int] = {}
+    for chunk in chunks:
+        number = last.get((chunk.claim, chunk.home))
+        if chunk.claim == ALONE:
+            joined += [replace(chunk, items=(item,)) for item in chunk.items]
+        elif number is not None and len(joined[number].items) + len(chunk.items) <= most:
+            joined[number] = replace(chunk, items=(*joined[number].items, *chunk.items))
         else:
-            last[claim, home] = [*items]
-            parts.append((claim, home, last[claim, home]))
-    return [Chunk(tuple(items), claim, home) for claim, home, items in parts]
+            last[chunk.claim, chunk.home] = len(joined)
+            joined.append(chunk)
+    return joined
 
 
 # The loop.
@@ -285,7 +283,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
 
     def run(
         self,
-        groups: Sequence[Group[Item]],
+        chunks: Sequence[Chunk[Item]],
         here: Callable[[Item], Judged],
         stop: Stop,
         cancel: Callable[[], None],
@@ -307,19 +305,23 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
             return done
 
         def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
-            is_here = chunk.claim == ALONE
-            if is_here and stop.is_set():  # it may have been cut off
+            if chunk.claim == ALONE and stop.is_set():  # it may have been cut off
                 return
             with self._lock:
                 self._grants.pop(worker, None)
-                if isinstance(outcome, ChunkDone) and not is_here:
+                if isinstance(outcome, ChunkDone):
                     self.asked.take(outcome)
                     self.seen = self.seen or outcome.seen
+
+            def add(items: Sequence[Item], **changes: Any) -> None:
+                if items:
+                    turns.add(replace(chunk, items=tuple(items), **changes))
+
             if isinstance(outcome, int):
                 if (losses := chunk.losses + outcome) < LOSSES:
                     is_whole = losses < _LOSSES_TOGETHER
                     for items in [chunk.items] if is_whole else [(item,) for item in reversed(chunk.items)]:
-                        turns.add(replace(chunk, items=items, losses=losses))
+                        add(items, losses=losses)
                     return
                 outcome = workers.lost(terms.id(chunk.items[0]))
             if isinstance(outcome, Problem):
@@ -334,14 +336,9 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                     too_much.append(item)
                 else:
                     further += finished(item, judged)
-            again = replace(chunk, losses=0)
-            for part, next_chunk in (
-                (rest, again),
-                (too_much, replace(again, needs_all=True)),
-                (further, replace(again, home=worker, is_bound=True, needs_all=False)),
-            ):
-                if part:
-                    turns.add(replace(next_chunk, items=tuple(part)))
+            add(rest, losses=0)
+            add(too_much, losses=0, needs_all=True)
+            add(further, losses=0, home=worker, is_bound=True, needs_all=False)
             if not goes_on():
                 turns.clear()
 
@@ -349,9 +346,9 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
             workers.cancel()
             cancel()
 
-        count = sum(len(items) for *_, items in groups)
+        count = sum(len(chunk.items) for chunk in chunks)
         most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
-        turns = Turns(divide(groups, most))
+        turns = Turns(divide(chunks, most))
         take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
     def _grant(self, number: int, of: int) -> Grant:

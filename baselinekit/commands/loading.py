@@ -26,10 +26,7 @@ _LONGEST_FIRST_LINE = 1_000
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
     """Load the baselines below the paths (as the user sees them), or in the project's own folders."""
-    baselines, broken = load_partly(project, paths)
-    if broken is not None:
-        raise broken
-    return baselines
+    return reading.load([*find_files(project, paths).files], project.root)
 
 
 def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
@@ -133,18 +130,18 @@ def locate_each_problem(found: Sequence[tuple[Source, Sequence[Problem]]], root:
     ]
 
 
-def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root: str) -> list[Result | None]:
+def with_lines(results: Sequence[Result], sources: Sequence[Source], root: str) -> list[Result]:
     """Return the results with the lines they refer to. These are found once all is recorded: a record that
     gains its first `last_passed` moves the lines below it."""
-    placed: list[Result | None] = []
+    placed: list[Result] = []
     paths = [
         [result.at, *(spot.at for spot in result.differences)]
-        if result and result.outcome not in ("passed", "skipped")
+        if result.outcome not in ("passed", "skipped")
         else []
         for result in results
     ]
     for result, places in zip(results, locate_each([*zip(sources, paths, strict=True)], root), strict=True):
-        if result and places:
+        if places:
             pairs = zip(result.differences, places[1:], strict=True)
             spots = tuple(replace(spot, file=place.file, line=place.line) for spot, place in pairs)
             result = replace(result, line=places[0].line, differences=spots)

@@ -99,6 +99,13 @@ class ModelClient(Protocol):
     def check(self, name: str) -> None: ...
 
 
+class ModelCalls(Struct):
+    """A client for models that consists of two functions."""
+
+    ask: Callable[[recipes.ModelQuestion], recipes.Answer]
+    check: Callable[[str], None]
+
+
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Return the similarity of the texts of each pair, by a local model."""
 Together = Callable[[Sequence[Callable[[], recipes.Answer]]], list[recipes.Answer]]

@@ -319,7 +319,8 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     known = baseline.baseline
     if known is None or known.output is ABSENT:
         message = f"{baseline.id} has no stored output yet"
-        raise InvalidInput(Problem("BK223", message, "capture it: baselinekit capture from FILE", at=()))
+        hint = f"baselinekit capture from {baseline.source.file}"
+        raise InvalidInput(Problem("BK223", message, hint, at=()))
     output, rules, form = known.output, baseline.comparison, form_of(baseline.current)
     stored = Stored(Templates(words), form)
     problems = stored.problems
