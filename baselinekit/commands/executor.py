@@ -84,8 +84,8 @@ class Turns(list[Chunk[Item]]):
 
 
 def divide(chunks: Iterable[Chunk[Item]], most: int) -> list[Chunk[Item]]:
-    """Join chunks with the same claim and home to some of at most about `most` items; what claims everything
-    is divided into single items."""
+    """Join chunks that have the same claim and home, up to about `most` items each; what claims everything is
+    divided into single items."""
     joined: list[Chunk[Item]] = []
     last: dict[tuple[str | None, int | None], int] = {}
     for chunk in chunks:

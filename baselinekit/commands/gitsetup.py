@@ -146,8 +146,8 @@ def _read_text(root: str, name: str) -> str:
 
 
 def attribute_lines(folders: Iterable[str]) -> list[str]:
-    """Return the lines that tell git which files in these folders (from the root) hold baselines.
-    What git would need quotes for is any character."""
+    """Return the lines that tell git which files in these folders (from the root) hold baselines. `?` stands
+    for each character that git would need quotes for."""
     lines: list[str] = []
     for folder in folders:
         inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))

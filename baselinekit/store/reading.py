@@ -152,7 +152,8 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
 
 
 class FileProblems(MutableStruct):
-    """The problems of files. What is `refused` counts only if nothing else is wrong."""
+    """The problems of files. What is `refused` is listed last; the error is a refusal only if nothing else is
+    wrong."""
 
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
