@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.context import Clock, RunContext, Stop
+from baselinekit.commands.context import RunContext, Stop
 from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
 from baselinekit.errors import CannotReplay, NotRecorded
@@ -56,7 +56,7 @@ def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunConte
         now=now,
     )
     try:
-        yield RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=stop)
+        yield RunContext(clients, cancel, timestamps(now), time.monotonic, stop=stop)
     finally:
         if http.client is not None:
             http.client.close()

@@ -108,7 +108,7 @@ def _elsewhere(
     from baselinekit.cli.worker import Job
 
     common = (project, context, models, options.recording, options.resume, "compare")
-    return compare_elsewhere(Job(*common, options.jobs, policy.maxfail), options, policy)
+    return compare_elsewhere(Job(*common, options.jobs, policy.maxfail is not None), options, policy)
 
 
 def _selection(

@@ -364,7 +364,7 @@ def _store(
     around = capture_environment(root, project.config.environment, context.clients.execute, project.folders)
     known: dict[str, Json] = {
         "output": output,
-        "captured_at": context.clock.timestamp(),
+        "captured_at": context.timestamp(),
         "environment": environment_of(project, draft, observation, around),
         "observed": observed_for(draft.comparison, observation),
         "learnt": evidence_of(lesson.volatile, count, project.redactor),

@@ -34,7 +34,6 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
         return draft.id
     source, raw = taken[draft.id.casefold()]
     first, _ = read_record(raw, source)
-    candidate = draft.id
     for candidate in (draft.id, *longer_ids(draft, first, project)):
         if candidate.casefold() not in taken:
             break

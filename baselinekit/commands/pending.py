@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, environment_of, observed_for
 from baselinekit.errors import BaselinekitError
@@ -148,26 +147,10 @@ def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counte
     return counts
 
 
-def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput | None) -> list[Path]:
-    """Return the paths that differed in another way when the same output was compared last."""
-    if kept is None or kept.compared_with != compared_with(baseline):
-        return []
-    earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
-    return [
-        difference.at
-        for difference in comparison.differences
-        if difference.at in earlier
-        and difference.at not in outcomes
-        and earlier[difference.at] != difference.actual
-    ]
-
-
-def moved_on(*values: Json) -> bool:
+def moved_on(first: Json, second: Json, third: Json) -> bool:
     """Whether these are numbers, each further on than the one before it."""
-    if not all(map(is_number, values)):
-        return False
-    pairs = list(pairwise(values))
-    return all(one < next_one for one, next_one in pairs) or all(one > next_one for one, next_one in pairs)
+    are_numbers = all(map(is_number, (first, second, third)))
+    return are_numbers and (first < second < third or first > second > third)
 
 
 def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
@@ -193,16 +176,17 @@ def verdict_on_varying(
     them; and the places of which it is known by now that they vary: three answers at three times are more
     than a change. `was_accepted`: whether the stored output was accepted since the last compare."""
     stored = baseline.baseline.output if baseline.baseline else None
-    paths, varied = varied_before(baseline, comparison, kept), list[Path]()
+    paths, varied = list[Path](), list[Path]()
     if kept is not None and kept.compared_with == compared_with(baseline):
-        earlier, differing = dict(kept.differing), {spot.at: spot for spot in comparison.differences}
-        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
-        numbers = [
-            path
-            for path in paths
-            if moved_on(differing[path].expected, earlier[path], differing[path].actual)
+        earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
+        spots = [  # that differed in another way when the same output was compared last
+            spot
+            for spot in comparison.differences
+            if spot.at in earlier and spot.at not in outcomes and earlier[spot.at] != spot.actual
         ]
-        paths, varied = [*paths, *lists], [*kept.varied, *lists, *numbers]
+        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
+        numbers = [spot.at for spot in spots if moved_on(spot.expected, earlier[spot.at], spot.actual)]
+        paths, varied = [*(spot.at for spot in spots), *lists], [*kept.varied, *lists, *numbers]
     natures = natures_of(baseline, comparison, now)
     if natures:
         counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())

@@ -16,7 +16,7 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
 from baselinekit.commands.capture import check_placeholders, nothing_there
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import check, compare_settled, observe
+from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.pending import compared_with, expected_hash, seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
@@ -150,7 +150,8 @@ def replayed_answers(
 
     def work(baseline: Baseline) -> list[Found]:
         try:
-            chosen_variant, matcher, setting = prepare_replay(here, baseline, context)
+            chosen_variant, matcher = compile_and_check(here, baseline)
+            setting = here.project.setting_of(baseline, here.clients)
             observation = observe(baseline.current, setting)
             comparison = compare_settled(matcher, observation, setting)
         except BaselinekitError as error:
@@ -160,26 +161,11 @@ def replayed_answers(
         if comparison.passed:
             drop_pending(here.project.root, baseline.id)
             return [baseline.id]
-        seen = seen_of(here, chosen_variant, comparison, observation, context.clock.timestamp())
+        seen = seen_of(here, chosen_variant, comparison, observation, context.timestamp())
         return [(baseline, replace(seen, origin="replay"))]
 
     answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))
     return chain.from_iterable(filter(None, answers))
-
-
-def prepare_replay(
-    here: CaptureEnvironment, baseline: Baseline, context: RunContext
-) -> tuple[Baseline, Matcher, Setting]:
-    """Return the baseline with the variant that fits here, its matcher, and what its replay needs; raise if
-    it cannot be replayed. A skipped one can: the user has named it."""
-    if baseline.baseline is None:
-        hint = f"baselinekit capture from {baseline.source.file}"
-        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
-    chosen_variant = here.chosen(baseline)
-    setting = here.project.setting_of(baseline, context.clients)
-    matcher = compile_baseline(chosen_variant, here.project.words_of(baseline))
-    check(baseline, setting)
-    return chosen_variant, matcher, setting
 
 
 def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefusal]:
@@ -225,7 +211,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
     if scope.replay:
         found = replayed_answers(CaptureEnvironment(project, context.clients), chosen, scope.jobs, context)
     elif scope.results:
-        narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
+        narrowed, now = bool(scope.words) or scope.selection != Selection(), context.timestamp()
         found = chain.from_iterable(
             answers_in_results(project, chosen, file, narrowed, now) for file in scope.results
         )
@@ -840,7 +826,8 @@ def propose_learning(
     prepared: list[tuple[Baseline, Matcher, Setting]] = []
     for baseline in chosen:
         try:  # one that cannot be replayed at all is reported before anything is asked
-            prepared.append(prepare_replay(here, baseline, context))
+            setting = project.setting_of(baseline, context.clients)
+            prepared.append((*compile_and_check(here, baseline), setting))
         except BaselinekitError as error:
             failures += locate_problems(baseline, error.problems, project.root)
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]

@@ -94,6 +94,13 @@ class ModelClient(Protocol):
     def check(self, name: str) -> None: ...
 
 
+class ModelCalls(Struct):
+    """A client for models that consists of two functions."""
+
+    ask: Callable[[recipes.ModelQuestion], recipes.Answer]
+    check: Callable[[str], None]
+
+
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Return the similarity of the texts of each pair, by a local model."""
 Together = Callable[[Sequence[Callable[[], recipes.Answer]]], list[recipes.Answer]]
@@ -165,6 +172,10 @@ class Setting(Struct):
     """Tells repetitions of the same question apart."""
     asker: str = ""
     """The id of the baseline or the case that is replayed."""
+
+    def ask(self, question: recipes.ModelQuestion) -> recipes.Answer:
+        """Ask a model about what is replayed, in its turn."""
+        return self.clients.models.ask(replace(question, turn=self.turn, asker=self.asker))
 
 
 def is_named(recipe: recipes.Recipe, setting: Setting) -> bool:

@@ -1,13 +1,16 @@
 """The entry to matching/: the rules and the stored output of a baseline are read, and each observation is
 compared in one walk."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
@@ -26,15 +29,19 @@ from baselinekit.model.baselines import (
     known_path,
 )
 from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.results import ReportedDifference
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds
+from baselinekit.secrets.variables import Redactor, as_text
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
 from baselinekit.values.places import Wild
 from baselinekit.values.texts import count_noun
+
+_VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 # Reads a file's `comparison:`: the mode of the whole output and the path rules, rooted in the form of the
 # output.
@@ -312,7 +319,8 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     known = baseline.baseline
     if known is None or known.output is ABSENT:
         message = f"{baseline.id} has no stored output yet"
-        raise InvalidInput(Problem("BK223", message, "capture it: baselinekit capture from FILE", at=()))
+        hint = f"baselinekit capture from {baseline.source.file}"
+        raise InvalidInput(Problem("BK223", message, hint, at=()))
     output, rules, form = known.output, baseline.comparison, form_of(baseline.current)
     stored = Stored(Templates(words), form)
     problems = stored.problems
@@ -350,6 +358,33 @@ def is_limit(difference: Difference) -> bool:
     """Whether a difference is about latency, cost or the age of the baseline, and not about the output."""
     rule = difference.rule or ""
     return rule == "max_age" or rule.startswith(("latency.", "cost.", "max_age."))
+
+
+def reported(
+    differences: Iterable[Difference],
+    file: str,
+    output_path: Path,
+    redactor: Redactor | None = None,
+    variables: Mapping[str, Json] = MappingProxyType({}),
+) -> Iterator[ReportedDifference]:
+    """Yield the differences as they are reported: masked by the redactor if there is one, and with the values
+    of variables in the expected texts. Their lines are found after all writing is done."""
+
+    def value_of(match: re.Match[str]) -> str:
+        return as_text(variables.get(match[1], match[0]))
+
+    for found in differences:
+        expected, actual, note, at = found.expected, found.actual, found.note, (*output_path, *found.at)
+        if found.rule and found.rule.startswith("require_keys"):
+            at = found.at
+        elif found.rule and is_limit(found):
+            at = ("comparison", *found.rule.split("."))
+        if isinstance(expected, str) and isinstance(actual, str):
+            expected = _VARIABLE.sub(value_of, expected)
+        if redactor is not None:
+            expected, actual = (redactor.mask_value(value, found.path) for value in (expected, actual))
+            note = redactor.mask_note(note, found.expected, found.actual)
+        yield ReportedDifference(found.path, found.kind, expected, actual, file, None, found.rule, note, at)
 
 
 # Most outputs of a run need neither of these modules.

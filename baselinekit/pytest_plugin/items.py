@@ -22,6 +22,7 @@ from baselinekit.commands.judging import Checker, ComparePolicy, Key, key_of, un
 from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.commands.recording import keep_seen, mask_result
+from baselinekit.commands.selection import Selection
 from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.kinds.kind import ALONE
@@ -37,7 +38,7 @@ from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
-from baselinekit.store.reading import find_repeated_ids, locate_each
+from baselinekit.store.reading import FileProblems, find_repeated_ids, locate_each
 from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 
@@ -111,7 +112,7 @@ class Replays:
     def entries(self, file: str) -> list[tuple[Entry, int, list[str]]]:
         """Return the baselines of a file that can be replayed, which excludes values of tests: each with its
         line, its tags and its criticality. A problem with any of them is raised."""
-        read = self._checker.read([file], lambda entry: True)
+        read = self._checker.read([file], Selection())
         self._unfit |= read.unfit
         for entry in read.entries:
             earlier = self._ids.setdefault(entry.id.casefold(), entry)
@@ -131,7 +132,7 @@ class Replays:
         variable is an error when it is judged."""
         unfit = [self._unfit[key] for key in map(key_of, entries) if key in self._unfit]
         try:
-            raise_unless_variables(None, unfit, self.project.root)
+            raise_unless_variables(FileProblems(), unfit, self.project.root)
         except BaselinekitError as error:
             raise shown(error, self.project.redactor.mask) from None
 
@@ -145,7 +146,7 @@ class Replays:
             judged = self._checker.judge(entry)
             warning = keep_seen(root, judged.pending, judged.settles, judged.warning)
             (located,) = with_lines([judged.result], [entry.source], root)
-            result = mask_result(located or judged.result, self.project.redactor)
+            result = mask_result(located, self.project.redactor)
         except KeyboardInterrupt:
             self._stop.ask()
             self._cancel()

@@ -36,11 +36,13 @@ def locate_all(source: Source, paths: Sequence[Path], root: str) -> list[Place]:
 
 
 def locate_each(requests: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
-    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds."""
+    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds. Without
+    a path no file is read."""
     places = [[Place(source.file)] * len(paths) for source, paths in requests]
     numbers_by_file: dict[str, list[int]] = {}
-    for number, (source, _) in enumerate(requests):
-        numbers_by_file.setdefault(source.file, []).append(number)
+    for number, (source, paths) in enumerate(requests):
+        if paths:
+            numbers_by_file.setdefault(source.file, []).append(number)
     for file, numbers in numbers_by_file.items():
         with suppress(BaselinekitError):
             body = decode(read(root, file), file).body
@@ -110,9 +112,7 @@ def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], Baseli
     for file in files:
         loaded.read(file, root)
     loaded.problems += find_repeated_ids(loaded.baselines, root)
-    if loaded.problems:
-        return loaded.baselines, InvalidInput(*loaded.problems, *loaded.refused)
-    return loaded.baselines, Refused(*loaded.refused) if loaded.refused else None
+    return loaded.baselines, loaded.error
 
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
@@ -151,17 +151,28 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     return taken
 
 
-class LoadedFiles(MutableStruct):
-    """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
-    baseline has in its files."""
+class FileProblems(MutableStruct):
+    """The problems of files. What is `refused` is listed last; the error is a refusal only if nothing else is
+    wrong."""
 
-    baselines: list[Baseline] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
 
     def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
+
+    @property
+    def error(self) -> BaselinekitError | None:
+        if self.problems:
+            return InvalidInput(*self.problems, *self.refused)
+        return Refused(*self.refused) if self.refused else None
+
+
+class LoadedFiles(FileProblems):
+    """The baselines of several files. `sizes`: about how many bytes each baseline has in its files."""
+
+    baselines: list[Baseline] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
 
     def read(self, file: str, root: str) -> None:
         try:
