@@ -879,9 +879,8 @@ def _learn_plan(
     kept = kept_answer(project, baseline)
     settled = [compare(matcher, replay) for replay in replays]
     words, now = project.words_of(baseline), setting.clients.now()
-    case = LearningCase(baseline, matcher, replays, settled, words, now, compare)
-    how = {"is_unchanged": is_unchanged, "replaces_handwritten": replaces_handwritten}
-    lesson = learn_again(case, mask, kept, **how)
+    how = kept, mask, is_unchanged, replaces_handwritten
+    lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
     lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
     values: dict[Path, Json] = {}
     if lesson.baseline.comparison.arrays != baseline.comparison.arrays:

@@ -39,6 +39,9 @@ RefusalKind = Literal[
 Shape = tuple[str | int | Wild, ...]
 """The path of a value, with a `*` for each index of a row."""
 
+Saved = Sequence[tuple[str, str, Json]]
+"""What the steps of a flow save: the name, the path of the value, and the value."""
+
 _SCALARS = ("string", "number", "boolean")
 
 
@@ -64,7 +67,11 @@ class ReplayView(Struct):
     """How the replays are compared. `agreed`: whether the rules of the baseline accept a place as it is in
     every replay; `arrays`: how an array is compared, by its path; `numeric`: only numbers are compared.
     `outcomes`: the paths that say whether the run succeeded; `wholes`: the paths that hold a whole answer.
-    `write` and `words` are for the texts that are stored."""
+    `write` and `words` are for the texts that are stored.
+
+    For links: what each replay `saved`; `is_made`: a writing flow was replayed once, so what it saves was
+    made by this replay and will differ in the next; `literal` selects the paths whose values are stored as
+    they came and that the rules compare."""
 
     outcomes: Collection[Path] = ()
     wholes: Collection[Path] = ()
@@ -73,6 +80,9 @@ class ReplayView(Struct):
     arrays: Mapping[Path, str] = field(default_factory=dict)
     write: Write = escape
     words: PlaceholderContext = field(default_factory=PlaceholderContext)
+    saved: Sequence[Saved] = ()
+    is_made: bool = False
+    literal: Callable[[Collection[Path]], Collection[Path]] = lambda paths: ()
 
 
 class _ReplayDifferences:
