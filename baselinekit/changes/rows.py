@@ -1,15 +1,15 @@
 """Matches the rows of a stored array to those of the new one."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, is_template, unescaped
 from baselinekit.placeholders.narrowest import for_rows
-from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, pair_anywhere
-from baselinekit.values.changes import with_new_keys
-from baselinekit.values.equality import canonical, freeze, identical
+from baselinekit.values.alignment import Accepts, Alignment
+from baselinekit.values.changes import pair_rows, with_new_keys
+from baselinekit.values.equality import canonical, identical
 
 # Reordered rows are told apart from rows whose values changed: a placeholder would hide which row is which.
 
@@ -127,24 +127,9 @@ def align_rows(
 ) -> tuple[Alignment, dict[int, Json]]:
     """Return which old row is which new one, and the new rows with the placeholders of their partners
     restored: a comparison does not always see which row is which."""
-    if by is not None:
-        rows = Alignment([], [*range(len(old))], [*range(len(new))])
-        names = _index_by_name(old, by), _index_by_name(new, by)
-        rows.take([(e, names[1][name]) for name, e in names[0].items() if name in names[1]])
-    else:
-        rows = align(old, new, freeze)
-    missing, extra = ((e, freeze(old[e])) for e in rows.missing), ((a, freeze(new[a])) for a in rows.extra)
-    rows.take(pair_anywhere([*missing], [*extra]))
-    if rows.missing and rows.extra:
-        rows.take(pair_alike(old, new, rows, lambda text, value: text == value or accepts(text, value)))
+    rows = pair_rows(old, new, by, lambda text, value: text == value or accepts(text, value))
     changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
     return rows, {a: restore_placeholders(old[e], new[a], accepts) for e, a in changed}
-
-
-def _index_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
-    """Return the index of the first row of each name."""
-    named_rows = ((n, row[key]) for n, row in enumerate(rows) if isinstance(row, dict) and key in row)
-    return {freeze(name): n for n, name in reversed([*named_rows])}
 
 
 def restore_placeholders(old: Json, new: Json, accepts: Accepts) -> Json:
